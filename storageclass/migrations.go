@@ -1,0 +1,23 @@
+package storageclass
+
+// Migrations maps the name of an in-tree provisioner to the name of the CSI driver
+// that took over its volumes. The nil map migrates nothing.
+type Migrations map[string]string
+
+// InTreeMigrations returns the migrations of current Kubernetes (rule G1). The
+// map is the caller's to change: a cluster may have turned one off.
+func InTreeMigrations() Migrations {
+	return Migrations{
+		"kubernetes.io/aws-ebs":         "ebs.csi.aws.com",
+		"kubernetes.io/azure-disk":      "disk.csi.azure.com",
+		"kubernetes.io/azure-file":      "file.csi.azure.com",
+		"kubernetes.io/cinder":          "cinder.csi.openstack.org",
+		"kubernetes.io/gce-pd":          "pd.csi.storage.gke.io",
+		"kubernetes.io/portworx-volume": "pxd.portworx.com",
+		"kubernetes.io/vsphere-volume":  "csi.vsphere.vmware.com",
+	}
+}
+
+// Driver returns the CSI driver that serves in place of the provisioner, "" if
+// the provisioner is not migrated.
+func (m Migrations) Driver(provisioner string) string { return m[provisioner] }
