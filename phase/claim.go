@@ -1,0 +1,105 @@
+package phase
+
+import corev1 "k8s.io/api/core/v1"
+
+// ClaimStanding is the situation of a claim, given the volume it names.
+type ClaimStanding string
+
+// The standings of a claim. Those up to Refused are of claims that were never
+// fully bound, the others of claims that were.
+const (
+	// Unbound: names no volume; one is to be found or made (rules C1 to C5).
+	Unbound ClaimStanding = "Unbound"
+	// Awaiting: names a volume that does not exist, perhaps not yet (C6).
+	Awaiting ClaimStanding = "Awaiting"
+	// Asking: names a volume that is free; it is bound if it fits (C7).
+	Asking ClaimStanding = "Asking"
+	// Finishing: names a volume that is reserved for or held by the claim; the
+	// binding is to be finished (C8).
+	Finishing ClaimStanding = "Finishing"
+	// Refused: names a volume that another claim has (C9).
+	Refused ClaimStanding = "Refused"
+
+	// Lost: was bound, and names no volume or one that does not exist (C10).
+	Lost ClaimStanding = "Lost"
+	// Misbound: was bound, and the volume it names does not hold it: another
+	// claim has the volume, or it is reserved by name alone (C10, C11).
+	Misbound ClaimStanding = "Misbound"
+	// Bound: was bound, and the volume it names is its own, or free and to be
+	// bound again (C11).
+	Bound ClaimStanding = "Bound"
+)
+
+// ClaimStandingOf returns the standing of the claim. The volume is the one that
+// spec.volumeName names, nil if it names none or that one does not exist. Nil
+// makes a claim that was bound Lost: a volume that is merely missing from a cache
+// must be read live first.
+func ClaimStandingOf(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) ClaimStanding {
+	if BindCompleted(claim) {
+		return standingOnceBound(claim, volume)
+	}
+	if claim.Spec.VolumeName == "" {
+		return Unbound
+	}
+	if volume == nil {
+		return Awaiting
+	}
+	switch LinkOf(volume, claim) {
+	case Unclaimed:
+		return Asking
+	case Reserved, Held:
+		return Finishing
+	}
+	return Refused
+}
+
+func standingOnceBound(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) ClaimStanding {
+	if claim.Spec.VolumeName == "" || volume == nil {
+		return Lost
+	}
+	switch LinkOf(volume, claim) {
+	case Unclaimed, Held:
+		return Bound
+	}
+	return Misbound
+}
+
+// OfClaim returns the phase that the claim should have in the given standing; that
+// may be the one it has. Bound is the phase at the end of the binding that the
+// standing calls for, not before it.
+//
+// Two cases are the caller's, who knows more: an Unbound claim for which a volume
+// is being made keeps its phase (C4), and so does an Asking claim that is bound.
+func OfClaim(claim *corev1.PersistentVolumeClaim, standing ClaimStanding) corev1.PersistentVolumeClaimPhase {
+	switch standing {
+	case Unbound, Awaiting, Asking:
+		return corev1.ClaimPending
+	case Finishing:
+		return finished(claim)
+	case Refused:
+		return refused(claim)
+	case Lost, Misbound:
+		return corev1.ClaimLost
+	case Bound:
+		return corev1.ClaimBound
+	}
+	return claim.Status.Phase
+}
+
+// finished leaves a claim that is being deleted alone: its binding is neither
+// finished nor rolled back (C12).
+func finished(claim *corev1.PersistentVolumeClaim) corev1.PersistentVolumeClaimPhase {
+	if claim.DeletionTimestamp != nil {
+		return claim.Status.Phase
+	}
+	return corev1.ClaimBound
+}
+
+// refused leaves a claim alone that a controller bound: somebody took its
+// bind-completed annotation away, and that is an error, not a wait (C9).
+func refused(claim *corev1.PersistentVolumeClaim) corev1.PersistentVolumeClaimPhase {
+	if BoundByController(claim) {
+		return claim.Status.Phase
+	}
+	return corev1.ClaimPending
+}
