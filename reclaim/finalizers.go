@@ -1,0 +1,59 @@
+package reclaim
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/storageclass"
+)
+
+// Finalizers on volumes that are to be deleted with their storage.
+const (
+	// InTreeFinalizer keeps a volume until this controller has deleted its
+	// storage.
+	InTreeFinalizer = "kubernetes.io/pv-controller"
+	// ExternalFinalizer keeps a volume until its external provisioner has
+	// deleted its storage.
+	ExternalFinalizer = "external-provisioner.volume.kubernetes.io/finalizer"
+)
+
+// Finalizers returns the finalizers that the volume should have (rule R6). Those
+// it keeps stay in their order; other people's are always kept. Nothing changes
+// for a volume that is being deleted, that nobody is said to have made, or whose
+// external provisioner looks after them itself. The slice returned is the
+// caller's.
+func Finalizers(volume *corev1.PersistentVolume, rules Rules) []string {
+	finalizers := slices.Clone(volume.Finalizers)
+	name := provisioner(volume)
+	inTree := storageclass.InTree(name)
+	switch {
+	case name == "" || volume.DeletionTimestamp != nil:
+		return finalizers
+	case rules.migrated(name):
+		return without(finalizers, InTreeFinalizer)
+	case !inTree && !rules.Deleters.Has(name):
+		return finalizers
+	case inTree:
+		// A CSI driver had it while the provisioner was migrated, and no longer.
+		finalizers = without(finalizers, ExternalFinalizer)
+	}
+	return byPolicy(finalizers, volume.Spec.PersistentVolumeReclaimPolicy)
+}
+
+// byPolicy leaves the finalizers alone under a policy it does not know.
+func byPolicy(finalizers []string, policy corev1.PersistentVolumeReclaimPolicy) []string {
+	switch policy {
+	case corev1.PersistentVolumeReclaimDelete:
+		if !slices.Contains(finalizers, InTreeFinalizer) {
+			finalizers = append(finalizers, InTreeFinalizer)
+		}
+	case corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimRecycle:
+		finalizers = without(finalizers, InTreeFinalizer)
+	}
+	return finalizers
+}
+
+func without(finalizers []string, unwanted string) []string {
+	return slices.DeleteFunc(finalizers, func(finalizer string) bool { return finalizer == unwanted })
+}
