@@ -1,0 +1,79 @@
+package binding
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	schedulingcorev1 "k8s.io/component-helpers/scheduling/corev1"
+)
+
+// usableOn reports whether the volume's node affinity accepts the node (M10). A malformed term
+// accepts nothing; what the other terms accept still counts.
+func usableOn(node *corev1.Node, volume *corev1.PersistentVolume) bool {
+	required := requiredOf(volume)
+	if required == nil {
+		return true
+	}
+	if excluded(node, required) {
+		return false
+	}
+	accepts, err := matchLabels(node, required)
+	return accepts && err == nil
+}
+
+func requiredOf(volume *corev1.PersistentVolume) *corev1.NodeSelector {
+	if volume.Spec.NodeAffinity == nil {
+		return nil
+	}
+	return volume.Spec.NodeAffinity.Required
+}
+
+// matchLabels compares the node's labels only. Upstream's scheduler, controller and kubelet do not
+// look at matchFields in the node affinity of a volume; one that says no here would be alone with it.
+func matchLabels(node *corev1.Node, required *corev1.NodeSelector) (bool, error) {
+	labelled := corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: node.Labels}}
+	return schedulingcorev1.MatchNodeSelectorTerms(&labelled, required)
+}
+
+// excluded reports, without the cost of parsing, that no term can accept the node, for each asks for
+// a label value that the node does not have. It is so with nearly every local or zonal volume.
+func excluded(node *corev1.Node, required *corev1.NodeSelector) bool {
+	for i := range required.NodeSelectorTerms {
+		if !asksOtherLabel(node, &required.NodeSelectorTerms[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func asksOtherLabel(node *corev1.Node, term *corev1.NodeSelectorTerm) bool {
+	for i := range term.MatchExpressions {
+		asked := &term.MatchExpressions[i]
+		if asked.Operator != corev1.NodeSelectorOpIn {
+			continue
+		}
+		if value, ok := node.Labels[asked.Key]; !ok || !slices.Contains(asked.Values, value) {
+			return true
+		}
+	}
+	return false
+}
+
+// affinityText is the node affinity of a volume for people: "zone In [a b] or host Exists".
+func affinityText(required *corev1.NodeSelector) string {
+	var terms []string
+	for _, term := range required.NodeSelectorTerms {
+		var parts []string
+		for _, asked := range append(slices.Clone(term.MatchExpressions), term.MatchFields...) {
+			part := asked.Key + " " + string(asked.Operator)
+			if len(asked.Values) > 0 {
+				part += " [" + strings.Join(asked.Values, " ") + "]"
+			}
+			parts = append(parts, part)
+		}
+		terms = append(terms, strings.Join(parts, " and "))
+	}
+	return strings.Join(terms, " or ")
+}

@@ -1,0 +1,53 @@
+package binding
+
+import corev1 "k8s.io/api/core/v1"
+
+// Check compares a volume with a claim (M1 to M12) and returns every reason why it does not fit, in
+// the order of the rules; none: it fits.
+//
+// An error is an *InvalidError: the claim has a malformed selector, an unknown access mode or a
+// negative request, or its class has no valid volumeBindingMode. A malformed volume is not an error
+// but a Mismatch, for it must not keep a claim from the other volumes (X7).
+func Check(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, terms Terms) (Mismatches, error) {
+	c, err := newCriteria(claim, terms)
+	if err != nil {
+		return nil, err
+	}
+	return c.mismatches(c.candidate(volume)), nil
+}
+
+// CheckNamed compares a volume with a claim that names it in spec.volumeName (C7): by M1 and M3 to M7
+// only, for who names a volume has chosen it, whatever the selector says. Errors are those of Check.
+func CheckNamed(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) (Mismatches, error) {
+	c, err := newCriteria(claim, Terms{})
+	if err != nil {
+		return nil, err
+	}
+	c.byName = true
+	return c.mismatches(c.candidate(volume)), nil
+}
+
+// fits reports whether no rule fails. It does not allocate, unless it has to parse a node affinity.
+func (c *criteria) fits(v candidate) bool { return c.failing(v, 0) == len(fitRules) }
+
+// mismatches collects every rule that fails.
+func (c *criteria) mismatches(v candidate) Mismatches {
+	var found Mismatches
+	for i := c.failing(v, 0); i < len(fitRules); i = c.failing(v, i+1) {
+		asks, has := fitRules[i].values(*c, v)
+		found = append(found, Mismatch{Reason: fitRules[i].reason, Asks: asks, Has: has})
+	}
+	return found
+}
+
+// failing is the position of the first rule that fails, of those from position from on; len(fitRules)
+// if there is none.
+func (c *criteria) failing(v candidate, from int) int {
+	situation := c.situation(v.link)
+	for i := from; i < len(fitRules); i++ {
+		if fitRules[i].counts&situation != 0 && fitRules[i].fails(*c, v) {
+			return i
+		}
+	}
+	return len(fitRules)
+}

@@ -1,0 +1,132 @@
+package binding
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/storageclass"
+)
+
+// situation is how a claim comes upon a volume. Which rules count depends on it.
+type situation uint8
+
+const (
+	whenFree     situation = 1 << iota // Unclaimed
+	whenTaken                          // Gone, Other
+	whenSetAside                       // Reserved, Held (M12)
+	whenNamed                          // the claim names the volume (C7)
+
+	whenSought = whenFree | whenTaken
+	always     = whenSought | whenSetAside | whenNamed
+)
+
+func (c *criteria) situation(link phase.Link) situation {
+	switch {
+	case c.byName:
+		return whenNamed
+	case link == phase.Unclaimed:
+		return whenFree
+	case link == phase.Reserved, link == phase.Held:
+		return whenSetAside
+	}
+	return whenTaken
+}
+
+// fitRule is one way in which a volume can fail to fit a claim.
+//
+// The functions take the criteria by value: a pointer given to a function value would move every
+// criteria to the heap, and a match shall not allocate.
+type fitRule struct {
+	reason Reason
+	counts situation
+	fails  func(criteria, candidate) bool
+	values func(criteria, candidate) (asks, has string)
+}
+
+// fitRules are the M rules in their order. Decision and explanation both come from here (E3).
+var fitRules = [...]fitRule{
+	{Deleting, always, failsDeleting, deletingValues},
+	{Claimed, whenSought, failsClaimed, claimedValues},
+	{Malformed, always, failsMalformed, malformedValues},
+	{TooSmall, always, failsTooSmall, tooSmallValues},
+	{AccessModes, always, failsAccessModes, accessModesValues},
+	{VolumeMode, always, failsVolumeMode, volumeModeValues},
+	{StorageClass, whenSought | whenNamed, failsStorageClass, storageClassValues},
+	{AttributesClass, always, failsAttributesClass, attributesClassValues},
+	{Selector, whenSought, failsSelector, selectorValues},
+	{NotAvailable, whenFree, failsNotAvailable, notAvailableValues},
+	{NodeAffinity, whenSought | whenSetAside, failsNodeAffinity, nodeAffinityValues},
+	{Delayed, whenFree, failsDelayed, delayedValues},
+}
+
+func failsDeleting(_ criteria, v candidate) bool { return v.DeletionTimestamp != nil }
+
+func failsClaimed(c criteria, v candidate) bool {
+	if v.link != phase.Unclaimed {
+		return true
+	}
+	owner := c.ownerOf(v.Name)
+	return owner != Key{} && owner != KeyOf(c.claim)
+}
+
+func (c *criteria) ownerOf(volume string) Key {
+	if c.owner == nil {
+		return Key{}
+	}
+	return c.owner(volume)
+}
+
+func failsMalformed(_ criteria, v candidate) bool {
+	_, sized := v.capacity()
+	_, err := v.modes()
+	return !sized || err != nil
+}
+
+func failsTooSmall(c criteria, v candidate) bool {
+	capacity, sized := v.capacity()
+	return sized && capacity.Cmp(c.request) < 0
+}
+
+// failsAccessModes looks each mode up by itself, so that it has an answer for a volume with an
+// unknown mode too.
+func failsAccessModes(c criteria, v candidate) bool {
+	for _, mode := range c.claim.Spec.AccessModes {
+		if !slices.Contains(v.Spec.AccessModes, mode) {
+			return true
+		}
+	}
+	return false
+}
+
+func failsVolumeMode(c criteria, v candidate) bool {
+	return volumeModeOf(v.Spec.VolumeMode) != c.volumeMode
+}
+
+func failsStorageClass(c criteria, v candidate) bool {
+	return storageclass.OfVolume(v.PersistentVolume) != c.class
+}
+
+func failsAttributesClass(c criteria, v candidate) bool {
+	return textOf(v.Spec.VolumeAttributesClassName) != c.attributesClass
+}
+
+func failsSelector(c criteria, v candidate) bool {
+	return c.selector != nil && !c.selector.Matches(labels.Set(v.Labels))
+}
+
+func failsNotAvailable(_ criteria, v candidate) bool {
+	switch v.Status.Phase {
+	case corev1.VolumeAvailable, corev1.VolumePending, "":
+		return false
+	}
+	return true
+}
+
+func failsNodeAffinity(c criteria, v candidate) bool {
+	return c.node != nil && !usableOn(c.node, v.PersistentVolume)
+}
+
+func failsDelayed(c criteria, _ candidate) bool { return c.delayed && c.node == nil }

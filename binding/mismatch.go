@@ -1,0 +1,64 @@
+package binding
+
+import "strings"
+
+// Reason is why a volume does not fit a claim. The values are in the order of the M rules.
+type Reason string
+
+const (
+	// Deleting (M1): the volume has a deletionTimestamp.
+	Deleting Reason = "Deleting"
+	// Claimed (M2): the volume serves, or served, or belongs to another claim.
+	Claimed Reason = "Claimed"
+	// Malformed (M3, X7): the volume has no storage capacity, a negative one, or an access mode that
+	// the Kubernetes API does not define. Its size is then not compared.
+	Malformed Reason = "Malformed"
+	// TooSmall (M3): the volume's capacity is below the claim's request.
+	TooSmall Reason = "TooSmall"
+	// AccessModes (M4): the claim asks for a mode that the volume does not list.
+	AccessModes Reason = "AccessModes"
+	// VolumeMode (M5): one is Block and the other Filesystem.
+	VolumeMode Reason = "VolumeMode"
+	// StorageClass (M6): the class names differ.
+	StorageClass Reason = "StorageClass"
+	// AttributesClass (M7): the volume attributes class names differ.
+	AttributesClass Reason = "AttributesClass"
+	// Selector (M8): the claim's selector does not match the volume's labels.
+	Selector Reason = "Selector"
+	// NotAvailable (M9): the volume is free, but its phase says that it cannot be had.
+	NotAvailable Reason = "NotAvailable"
+	// NodeAffinity (M10): the volume cannot be used on the node, or its node affinity is malformed.
+	NodeAffinity Reason = "NodeAffinity"
+	// Delayed (M11): the claim's class waits for a pod, and no node is given.
+	Delayed Reason = "Delayed"
+)
+
+// Mismatch is one reason why a volume does not fit a claim, with the values that differ.
+type Mismatch struct {
+	Reason Reason
+	Asks   string // what the claim asks for
+	Has    string // what the volume has
+}
+
+// maxValue bounds a value of a Mismatch in its String, in bytes.
+const maxValue = 100
+
+// String is "TooSmall: asks 10Gi, has 5Gi", in one line; long values are cut.
+func (m Mismatch) String() string {
+	return string(m.Reason) + ": asks " + oneLine(m.Asks, maxValue) + ", has " + oneLine(m.Has, maxValue)
+}
+
+// Mismatches are all the reasons why a volume does not fit a claim, in the order of the M rules. None: it fits.
+type Mismatches []Mismatch
+
+// String joins the reasons with semicolons.
+func (m Mismatches) String() string {
+	lines := make([]string, len(m))
+	for i := range m {
+		lines[i] = m[i].String()
+	}
+	return strings.Join(lines, "; ")
+}
+
+// only reports whether reason is the one and only mismatch.
+func (m Mismatches) only(reason Reason) bool { return len(m) == 1 && m[0].Reason == reason }

@@ -1,0 +1,30 @@
+package binding
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const ellipsis = "…"
+
+// oneLine makes text fit for a one-line message of at most limit bytes: it puts spaces in place of
+// control characters and cuts what is too long.
+func oneLine(text string, limit int) string {
+	text = strings.Map(spaceForControl, text)
+	if len(text) <= limit {
+		return text
+	}
+	end := max(0, limit-len(ellipsis))
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + ellipsis
+}
+
+func spaceForControl(r rune) rune {
+	if unicode.IsControl(r) {
+		return ' '
+	}
+	return r
+}
