@@ -1,0 +1,105 @@
+package bindingtest
+
+import (
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// delete removes an object, or marks it while finalizers or a pod's grace hold it (A5).
+func (s *Server) delete(call *Call) error {
+	if err := knownKind(call.Key.Kind); err != nil {
+		return err
+	}
+	found, ok := s.objects[call.Key]
+	if !ok {
+		return notFound(call.Key)
+	}
+	call.Before, call.After = found.object, found.object
+	if err := checkPreconditions(call); err != nil {
+		return err
+	}
+	if pod, ok := found.object.(*corev1.Pod); ok {
+		s.deletePod(call, pod)
+		return nil
+	}
+	if finalizersLeft(found.object) {
+		s.mark(call, 0)
+		return nil
+	}
+	s.tick()
+	s.remove(call.Key)
+	call.After = nil
+	return nil
+}
+
+func checkPreconditions(call *Call) error {
+	want, object := call.Options.Preconditions, call.Before
+	if want == nil {
+		return nil
+	}
+	info, _ := infoOf(call.Key.Kind)
+	if want.UID != nil && *want.UID != object.GetUID() {
+		return apierrors.NewConflict(info.groupResource(), call.Key.Name, errors.New("the precondition names another UID"))
+	}
+	if want.ResourceVersion != nil && *want.ResourceVersion != object.GetResourceVersion() {
+		return apierrors.NewConflict(info.groupResource(), call.Key.Name, errors.New("the precondition names another resourceVersion"))
+	}
+	return nil
+}
+
+// deletePod marks a pod first, as the API always does, and removes it if nothing holds it.
+func (s *Server) deletePod(call *Call, pod *corev1.Pod) {
+	grace := graceOf(pod, call.Options)
+	running := pod.DeletionTimestamp != nil && !graceIsOver(pod)
+	if running && (call.Options.GracePeriodSeconds == nil || grace >= *pod.DeletionGracePeriodSeconds) {
+		return // a grace period can only be shortened
+	}
+	s.mark(call, grace)
+	if grace == 0 && !finalizersLeft(pod) {
+		s.tick()
+		s.remove(call.Key)
+		call.After = nil
+	}
+}
+
+// graceOf is how many seconds a pod has to end. One that runs nowhere has none.
+func graceOf(pod *corev1.Pod, options metav1.DeleteOptions) int64 {
+	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return 0
+	}
+	grace := options.GracePeriodSeconds
+	if grace == nil {
+		grace = pod.Spec.TerminationGracePeriodSeconds
+	}
+	switch {
+	case grace == nil:
+		return 0
+	case *grace < 0:
+		return 1
+	}
+	return *grace
+}
+
+func graceIsOver(object metav1.Object) bool {
+	grace := object.GetDeletionGracePeriodSeconds()
+	return grace == nil || *grace == 0
+}
+
+// mark sets the deletionTimestamp: when the grace ends.
+func (s *Server) mark(call *Call, grace int64) {
+	was := call.Before
+	if was.GetDeletionTimestamp() != nil && graceIsOver(was) {
+		return
+	}
+	s.tick()
+	object := copyOf(was)
+	at := metav1.NewTime(s.now.Add(time.Duration(grace) * time.Second))
+	object.SetDeletionTimestamp(&at)
+	object.SetDeletionGracePeriodSeconds(&grace)
+	s.store(call.Key, object, Modified)
+	call.After = object
+}

@@ -1,0 +1,2 @@
+// Package bindingtest is an API server in memory.
+package bindingtest

@@ -1,0 +1,105 @@
+package bindingtest
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+// Kinds that the server stores beside binding.KindVolume and binding.KindClaim.
+const (
+	KindClass binding.Kind = "StorageClass"
+	KindNode  binding.Kind = "Node"
+	KindPod   binding.Kind = "Pod"
+)
+
+// Kinds are the kinds that the server stores, each after those it refers to.
+func Kinds() []binding.Kind {
+	return []binding.Kind{KindClass, KindNode, binding.KindVolume, binding.KindClaim, KindPod}
+}
+
+type scope string
+
+const (
+	clusterScoped scope = "Cluster"
+	namespaced    scope = "Namespaced"
+)
+
+// kindInfo is what the API says of a kind.
+type kindInfo struct {
+	group    string
+	resource string
+	short    string // as kubectl abbreviates it
+	scope    scope
+}
+
+func infoOf(kind binding.Kind) (kindInfo, bool) {
+	switch kind {
+	case binding.KindVolume:
+		return kindInfo{"", "persistentvolumes", "pv", clusterScoped}, true
+	case binding.KindClaim:
+		return kindInfo{"", "persistentvolumeclaims", "pvc", namespaced}, true
+	case KindClass:
+		return kindInfo{storagev1.GroupName, "storageclasses", "sc", clusterScoped}, true
+	case KindNode:
+		return kindInfo{"", "nodes", "node", clusterScoped}, true
+	case KindPod:
+		return kindInfo{"", "pods", "pod", namespaced}, true
+	}
+	return kindInfo{}, false
+}
+
+func (k kindInfo) groupResource() schema.GroupResource {
+	return schema.GroupResource{Group: k.group, Resource: k.resource}
+}
+
+// KeyOf names an object. It fails if the server does not store objects of that type.
+func KeyOf(object binding.Object) (binding.Key, error) {
+	switch o := object.(type) {
+	case *corev1.PersistentVolume:
+		return binding.VolumeKey(o.Name), nil
+	case *corev1.PersistentVolumeClaim:
+		return binding.KeyOf(o), nil
+	case *storagev1.StorageClass:
+		return binding.Key{Kind: KindClass, Name: o.Name}, nil
+	case *corev1.Node:
+		return binding.Key{Kind: KindNode, Name: o.Name}, nil
+	case *corev1.Pod:
+		return PodKey(o.Namespace, o.Name), nil
+	}
+	return binding.Key{}, fmt.Errorf("bindingtest: objects of type %T are not stored; the kinds are %v", object, Kinds())
+}
+
+// PodKey names a pod.
+func PodKey(namespace, name string) binding.Key {
+	return binding.Key{Kind: KindPod, Namespace: namespace, Name: name}
+}
+
+// display is the key as kubectl would name it: "pv/a", "pvc/default/a", "sc/fast".
+func display(key binding.Key) string {
+	info, ok := infoOf(key.Kind)
+	switch {
+	case !ok:
+		return key.String()
+	case info.scope == clusterScoped:
+		return info.short + "/" + key.Name
+	}
+	return info.short + "/" + key.Namespace + "/" + key.Name
+}
+
+// copyOf is a deep copy without TypeMeta, which typed clients do not fill in either.
+func copyOf(object binding.Object) binding.Object {
+	if object == nil {
+		return nil
+	}
+	c := object.DeepCopyObject().(binding.Object)
+	c.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return c
+}
+
+func finalizersLeft(object metav1.Object) bool { return len(object.GetFinalizers()) > 0 }

@@ -1,0 +1,75 @@
+package bindingtest
+
+import (
+	"fmt"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+// Load takes over objects of a running cluster as they stand: uid, resourceVersion, status, finalizers
+// and deletionTimestamp. Nothing is defaulted, admitted or checked, so a test can have a state that the
+// API would refuse. What happens later is numbered above the highest resourceVersion loaded, on a
+// clock after the latest creationTimestamp. An object without a numeric resourceVersion or without a
+// uid is given one.
+//
+// It fails, and loads nothing, if an object has no name, is of a kind that is not stored, is given
+// twice or is there already.
+func (s *Server) Load(objects ...binding.Object) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys, err := s.keysToLoad(objects)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		s.advanceTo(object)
+	}
+	for i, key := range keys {
+		object := copyOf(objects[i])
+		s.complete(object)
+		s.put(key, object, Added)
+		s.log(&Call{Verb: VerbLoad, Key: key, After: object})
+	}
+	return nil
+}
+
+func (s *Server) keysToLoad(objects []binding.Object) ([]binding.Key, error) {
+	seen, keys := map[binding.Key]bool{}, make([]binding.Key, len(objects))
+	for i, object := range objects {
+		key, err := KeyOf(object)
+		if err != nil {
+			return nil, err
+		}
+		if key.Name == "" {
+			return nil, fmt.Errorf("bindingtest: cannot load a %s without a name", key.Kind)
+		}
+		if _, there := s.objects[key]; there || seen[key] {
+			return nil, fmt.Errorf("bindingtest: cannot load %s: it is there already", display(key))
+		}
+		seen[key], keys[i] = true, key
+	}
+	return keys, nil
+}
+
+func (s *Server) advanceTo(object binding.Object) {
+	if version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64); err == nil {
+		s.version = max(s.version, version)
+	}
+	if created := object.GetCreationTimestamp(); created.After(s.now) {
+		s.now = created.UTC()
+	}
+}
+
+func (s *Server) complete(object binding.Object) {
+	if _, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64); err != nil {
+		s.tick()
+		object.SetResourceVersion(strconv.FormatUint(s.version, 10))
+	}
+	if object.GetUID() == "" {
+		s.tick()
+		object.SetUID(types.UID(fmt.Sprintf("uid-%d", s.version)))
+	}
+}

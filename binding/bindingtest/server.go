@@ -1,0 +1,128 @@
+package bindingtest
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+var (
+	_ binding.Client   = (*Server)(nil)
+	_ binding.Recorder = (*Server)(nil)
+)
+
+// Server is an API server in memory for volumes, claims, classes, pods and nodes (rules A1 to A6).
+// Make one with NewServer. It may be used from many goroutines at once.
+//
+// Everything about it is deterministic: the clock starts at a fixed time and advances one second with
+// each write, UIDs and generated names are numbered by the write that made them, and resourceVersions
+// are the number of the write. The same calls in the same order give the same objects.
+//
+// What goes in and what comes out are copies, without TypeMeta, as from a typed client.
+type Server struct {
+	verbs
+
+	mu sync.Mutex
+	// The objects in here are never modified, only replaced, so that copies of the server share them.
+	objects map[binding.Key]stored
+	version uint64 // of the last write
+	now     time.Time
+	changes map[binding.Kind][]Change
+	serial  int // number of changes so far, of all kinds
+	calls   []*Call
+}
+
+type stored struct {
+	object binding.Object
+	serial int // of the change that made it so
+}
+
+// NewServer returns an empty server.
+func NewServer() *Server {
+	s := &Server{
+		objects: map[binding.Key]stored{},
+		now:     time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC),
+		changes: map[binding.Kind][]Change{},
+	}
+	s.verbs.perform = s.perform
+	return s
+}
+
+// Clone is a copy of the server that goes its own way from here on. It costs little: the two share what
+// neither will modify.
+func (s *Server) Clone() *Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := NewServer()
+	c.objects, c.version, c.now, c.serial = maps.Clone(s.objects), s.version, s.now, s.serial
+	for kind, changes := range s.changes {
+		c.changes[kind] = slices.Clip(changes)
+	}
+	c.calls = slices.Clip(s.calls)
+	return c
+}
+
+// Now is the time on the server's clock, that of the last write.
+func (s *Server) Now() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+// Volume returns the volume; nil if there is none. It is not in the log of calls.
+func (s *Server) Volume(name string) *corev1.PersistentVolume {
+	volume, _ := s.look(binding.VolumeKey(name)).(*corev1.PersistentVolume)
+	return volume
+}
+
+// Claim returns the claim; nil if there is none. It is not in the log of calls.
+func (s *Server) Claim(namespace, name string) *corev1.PersistentVolumeClaim {
+	claim, _ := s.look(binding.ClaimKey(namespace, name)).(*corev1.PersistentVolumeClaim)
+	return claim
+}
+
+func (s *Server) look(key binding.Key) binding.Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return copyOf(s.objects[key].object)
+}
+
+// tick begins a write: the clock and the version advance.
+func (s *Server) tick() {
+	s.version++
+	s.now = s.now.Add(time.Second)
+}
+
+// next is the time of the write that is being prepared.
+func (s *Server) next() *metav1.Time { return &metav1.Time{Time: s.now.Add(time.Second)} }
+
+// store puts the object in place on the current version and tells the watchers.
+func (s *Server) store(key binding.Key, object binding.Object, change ChangeType) {
+	object.SetResourceVersion(strconv.FormatUint(s.version, 10))
+	s.put(key, object, change)
+}
+
+func (s *Server) put(key binding.Key, object binding.Object, change ChangeType) {
+	s.tell(key.Kind, object, change)
+	s.objects[key] = stored{object, s.serial}
+}
+
+// remove drops the object. Watchers get its last state, on the version of the deletion.
+func (s *Server) remove(key binding.Key) {
+	last := copyOf(s.objects[key].object)
+	last.SetResourceVersion(strconv.FormatUint(s.version, 10))
+	delete(s.objects, key)
+	s.tell(key.Kind, last, Deleted)
+}
+
+func (s *Server) tell(kind binding.Kind, object binding.Object, change ChangeType) {
+	s.serial++
+	s.changes[kind] = append(s.changes[kind], Change{Type: change, Object: object, serial: s.serial})
+}
