@@ -68,8 +68,9 @@ func standingOnceBound(claim *corev1.PersistentVolumeClaim, volume *corev1.Persi
 // may be the one it has. Bound is the phase at the end of the binding that the
 // standing calls for, not before it.
 //
-// Two cases are the caller's, who knows more: an Unbound claim for which a volume
-// is being made keeps its phase (C4), and so does an Asking claim that is bound.
+// Unbound and Asking are Pending for as long as nothing fits. What is more is the
+// caller's to know: a claim that a volume fits becomes Bound (C1, C7), and one
+// for which a volume is being made keeps its phase (C4).
 func OfClaim(claim *corev1.PersistentVolumeClaim, standing ClaimStanding) corev1.PersistentVolumeClaimPhase {
 	switch standing {
 	case Unbound, Awaiting, Asking:
