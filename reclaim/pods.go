@@ -12,7 +12,8 @@ import (
 // whether an ephemeral volume's claim is really the pod's own.
 func References(pod *corev1.Pod, namespace, claimName string) bool {
 	return pod.Namespace == namespace && slices.ContainsFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool {
-		return claimOf(pod, volume) == claimName && claimName != ""
+		name := claimOf(pod, volume)
+		return name != "" && name == claimName
 	})
 }
 
