@@ -6,10 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+const claimUID types.UID = "claim-uid"
+
 const (
-	claimUID  types.UID = "claim-uid"
-	thisName            = "pv-this"
-	otherName           = "pv-other"
+	thisName  = "pv-this"
+	otherName = "pv-other"
 )
 
 // refs is every shape a claimRef can have for the claim shop/data.

@@ -162,8 +162,8 @@ func leftToOthers(provisioner, source string) bool {
 func TestRetainNeverTouchesStorage(t *testing.T) {
 	everything := Rules{
 		Migrations: storageclass.InTreeMigrations(),
-		Deleters:   sets.New("", "csi", "nfs", "hostPath", "kubernetes.io/glusterfs", "example.com/ours", "example.com/theirs"),
-		Recyclers:  sets.New("", "csi", "nfs", "hostPath"),
+		Deleters:   sets.New("csi", "nfs", "hostPath", "kubernetes.io/glusterfs", "example.com/ours", "example.com/theirs"),
+		Recyclers:  sets.New("csi", "nfs", "hostPath"),
 	}
 	for provisioner := range provisioners {
 		for source := range sources {

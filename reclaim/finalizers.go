@@ -28,7 +28,7 @@ func Finalizers(volume *corev1.PersistentVolume, rules Rules) []string {
 	name := provisioner(volume)
 	inTree := storageclass.InTree(name)
 	switch {
-	case name == "" || volume.DeletionTimestamp != nil:
+	case volume.DeletionTimestamp != nil:
 		return finalizers
 	case rules.migrated(name):
 		return without(finalizers, InTreeFinalizer)

@@ -9,7 +9,7 @@ import (
 )
 
 // Rules is what a decision must know of the controller that asks. In its zero
-// value nobody is registered and nothing is migrated.
+// value nobody is registered and nothing is migrated. No name in it is empty.
 type Rules struct {
 	// Migrations says which in-tree provisioners a CSI driver replaced. Their
 	// volumes are that driver's to reclaim.
