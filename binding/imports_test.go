@@ -1,0 +1,55 @@
+package binding_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/pvbind/pvbind/"
+
+// rooms lists the packages of the library, each with those of ours that it may import.
+var rooms = map[string][]string{
+	"accessmode":          {},
+	"storageclass":        {},
+	"phase":               {},
+	"reclaim":             {"accessmode", "storageclass", "phase"},
+	"binding":             {"accessmode", "storageclass", "phase", "reclaim"},
+	"binding/bindingtest": {"accessmode", "storageclass", "phase", "reclaim", "binding"},
+}
+
+// dependencies lists the import closure of a package, without itself.
+func dependencies(t *testing.T, room string) []string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", module+room).Output()
+	require.NoError(t, err, "go list -deps %s", room)
+	var deps []string
+	for _, dep := range strings.Fields(string(out)) {
+		if dep != module+room {
+			deps = append(deps, dep)
+		}
+	}
+	return deps
+}
+
+func TestTheCoreImportsNoClientGo(t *testing.T) {
+	for room := range rooms {
+		for _, dep := range dependencies(t, room) {
+			assert.False(t, strings.HasPrefix(dep, "k8s.io/client-go"), "%s imports %s", room, dep)
+			assert.NotEqual(t, "k8s.io/component-helpers/storage/volume", dep, "%s: an oracle for tests only", room)
+		}
+	}
+}
+
+func TestRoomsImportOnlyRoomsAboveThem(t *testing.T) {
+	for room, allowed := range rooms {
+		for _, dep := range dependencies(t, room) {
+			if ours, ok := strings.CutPrefix(dep, module); ok {
+				assert.Contains(t, allowed, ours, "%s imports %s", room, ours)
+			}
+		}
+	}
+}
