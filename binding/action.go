@@ -1,0 +1,91 @@
+package binding
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// ActionKind is what an Action asks its caller to do.
+type ActionKind string
+
+const (
+	// Nothing: all is as it should be.
+	Nothing ActionKind = ""
+	// UpdateVolume and the three after it: write the object, on the resourceVersion it carries.
+	UpdateVolume       ActionKind = "UpdateVolume"
+	UpdateVolumeStatus ActionKind = "UpdateVolumeStatus"
+	UpdateClaim        ActionKind = "UpdateClaim"
+	UpdateClaimStatus  ActionKind = "UpdateClaimStatus"
+	// Read: read what Action.Key names from the server, not from a cache, and ask again.
+	Read ActionKind = "Read"
+	// HandOver: the claim that Action.Key names goes next. Ask again once it has been.
+	HandOver ActionKind = "HandOver"
+	// Wait: nothing can be done until something changes; see Action.Retry.
+	Wait ActionKind = "Wait"
+)
+
+// Retry is when a decision should be asked for again though nothing it was told has changed.
+type Retry string
+
+const (
+	// RetryNever: only a change of some object can alter the decision.
+	RetryNever Retry = ""
+	// RetryBackoff: something failed; again after a delay that grows with each failure (W6).
+	RetryBackoff Retry = "Backoff"
+)
+
+// Action is a decision: the one next write, or why there is none. The zero value is Nothing.
+//
+// A write carries the whole object, changed, with the resourceVersion that the decision was made on.
+// The caller sends it, puts the server's reply in place of the old object, and asks again.
+type Action struct {
+	Kind ActionKind
+	// Volume or Claim is the object to write; the other is nil.
+	Volume *corev1.PersistentVolume
+	Claim  *corev1.PersistentVolumeClaim
+	// Key is what to read (Read) or which claim goes next (HandOver).
+	Key Key
+	// Rule is the number of the behaviour rule that decided, such as "C1" or "B3".
+	Rule string
+	// Why is the reason in one line, for people.
+	Why string
+	// Events are to be published once the write is in, or at once if there is none to make.
+	Events []Event
+	// Retry says whether to ask again though nothing changes. Only a Wait carries it.
+	Retry Retry
+}
+
+// Writes reports whether the action is a write.
+func (a Action) Writes() bool { return a.Volume != nil || a.Claim != nil }
+
+// Target names what the action is about: the object to write, to read or to go next.
+func (a Action) Target() Key {
+	switch {
+	case a.Volume != nil:
+		return VolumeKey(a.Volume.Name)
+	case a.Claim != nil:
+		return KeyOf(a.Claim)
+	}
+	return a.Key
+}
+
+// String is the action in one line: "B1 UpdateVolume pv/a: it fits default/data best".
+func (a Action) String() string {
+	kind, target := string(a.Kind), ""
+	if kind == "" {
+		kind = "Nothing"
+	}
+	if a.Target() != (Key{}) {
+		target = " " + a.Target().String()
+	}
+	return a.Rule + " " + kind + target + ": " + a.Why
+}
+
+// Result is what a finished sync asks of whoever drives the Controller.
+type Result struct {
+	// Next are the keys to sync next, in order; none twice.
+	Next []Key
+	// After, if not zero, is how long to wait before the same key is synced again.
+	After time.Duration
+}

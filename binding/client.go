@@ -1,0 +1,31 @@
+package binding
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Client is what a Controller needs of an API server. Errors are those of the API
+// (k8s.io/apimachinery/pkg/api/errors); any other error of a write means that its outcome is unknown.
+//
+// Every method is called from many goroutines at once and must not keep or modify what it is given.
+type Client interface {
+	// GetVolume and GetClaim read from the server itself, never from a cache.
+	GetVolume(ctx context.Context, name string) (*corev1.PersistentVolume, error)
+	GetClaim(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error)
+	// ListPods lists the pods of a namespace from the server itself.
+	ListPods(ctx context.Context, namespace string) ([]*corev1.Pod, error)
+
+	// The four updates write the object on the resourceVersion it carries and return what the server
+	// stored: metadata and spec, or metadata and status.
+	UpdateVolume(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error)
+	UpdateVolumeStatus(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error)
+	UpdateClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error)
+	UpdateClaimStatus(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error)
+}
+
+// Recorder publishes events. It must not block for long and cannot fail: an event is advice.
+type Recorder interface {
+	Record(event Event)
+}

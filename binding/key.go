@@ -1,0 +1,60 @@
+package binding
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Kind is the kind of an object that decisions are about.
+type Kind string
+
+const (
+	KindVolume Kind = "PersistentVolume"
+	KindClaim  Kind = "PersistentVolumeClaim"
+	KindPods   Kind = "Pods" // all pods of a namespace, read as one list
+
+	kindPod Kind = "Pod"
+)
+
+// Key names one claim, one volume or the pods of one namespace. It is comparable, so that a queue can
+// hold keys and fold equal ones.
+type Key struct {
+	Kind      Kind
+	Namespace string // empty for a volume
+	Name      string // empty for pods
+}
+
+// VolumeKey names a volume.
+func VolumeKey(name string) Key { return Key{Kind: KindVolume, Name: name} }
+
+// ClaimKey names a claim.
+func ClaimKey(namespace, name string) Key {
+	return Key{Kind: KindClaim, Namespace: namespace, Name: name}
+}
+
+// PodsKey names the pods of a namespace.
+func PodsKey(namespace string) Key { return Key{Kind: KindPods, Namespace: namespace} }
+
+// KeyOf names a claim.
+func KeyOf(claim *corev1.PersistentVolumeClaim) Key { return ClaimKey(claim.Namespace, claim.Name) }
+
+// String is the key as kubectl would name it: "pv/a", "pvc/default/a", "pods/default".
+func (k Key) String() string {
+	switch k.Kind {
+	case KindVolume:
+		return "pv/" + k.Name
+	case KindClaim:
+		return "pvc/" + k.Namespace + "/" + k.Name
+	case KindPods:
+		return "pods/" + k.Namespace
+	}
+	return string(k.Kind) + "/" + k.Namespace + "/" + k.Name
+}
+
+// Object is any Kubernetes API object.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}

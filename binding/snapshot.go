@@ -1,0 +1,122 @@
+package binding
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/reclaim"
+	"github.com/pvbind/pvbind/storageclass"
+)
+
+// Snapshot is a View on plain lists, in any order. What it lacks is Unknown, unless Live says otherwise.
+// A look-up takes time in the length of a list; a Controller has indexes in their place.
+type Snapshot struct {
+	Volumes []*corev1.PersistentVolume
+	Claims  []*corev1.PersistentVolumeClaim
+	Classes []*storagev1.StorageClass
+	Pods    []*corev1.Pod
+	// Live are the keys that the server itself was asked for: what the lists have of them was read live,
+	// and what they lack of them does not exist.
+	Live []Key
+}
+
+var _ View = Snapshot{}
+
+// Volume looks up a volume by name.
+func (s Snapshot) Volume(name string) (*corev1.PersistentVolume, Evidence) {
+	for _, volume := range s.Volumes {
+		if volume.Name == name {
+			return volume, s.evidence(VolumeKey(name), Live, Cached)
+		}
+	}
+	return nil, s.evidence(VolumeKey(name), Absent, Unknown)
+}
+
+// Claim looks up a claim.
+func (s Snapshot) Claim(namespace, name string) (*corev1.PersistentVolumeClaim, Evidence) {
+	key := ClaimKey(namespace, name)
+	for _, claim := range s.Claims {
+		if KeyOf(claim) == key {
+			return claim, s.evidence(key, Live, Cached)
+		}
+	}
+	return nil, s.evidence(key, Absent, Unknown)
+}
+
+func (s Snapshot) evidence(key Key, live, otherwise Evidence) Evidence {
+	if slices.Contains(s.Live, key) {
+		return live
+	}
+	return otherwise
+}
+
+// Class looks up a class.
+func (s Snapshot) Class(name string) *storagev1.StorageClass {
+	for _, class := range s.Classes {
+		if class.Name == name {
+			return class
+		}
+	}
+	return nil
+}
+
+// DefaultClass is the default among the classes (C2).
+func (s Snapshot) DefaultClass() *storagev1.StorageClass { return storageclass.Default(s.Classes) }
+
+// PodsOf are the pods that name the claim. Without any pod in the lists they are Unknown.
+func (s Snapshot) PodsOf(namespace, claim string) ([]*corev1.Pod, Evidence) {
+	var users []*corev1.Pod
+	for _, pod := range s.Pods {
+		if reclaim.References(pod, namespace, claim) {
+			users = append(users, pod)
+		}
+	}
+	otherwise := Cached
+	if len(s.Pods) == 0 {
+		otherwise = Unknown
+	}
+	return users, s.evidence(PodsKey(namespace), Live, otherwise)
+}
+
+// Find chooses a volume for the claim by looking at each.
+func (s Snapshot) Find(claim *corev1.PersistentVolumeClaim) (Match, error) {
+	return Find(Request{Claim: claim, Volumes: s.Volumes, Terms: s.terms(claim)})
+}
+
+// Explain says in one line why no volume fits the claim.
+func (s Snapshot) Explain(claim *corev1.PersistentVolumeClaim) (string, error) {
+	report, err := Explain(Request{Claim: claim, Volumes: s.Volumes, Terms: s.terms(claim)})
+	return report.String(), err
+}
+
+func (s Snapshot) terms(claim *corev1.PersistentVolumeClaim) Terms {
+	return Terms{Class: s.Class(storageclass.OfClaim(claim)), Owner: s.Owner}
+}
+
+// Owner is the claim with bind-completed that names the volume; the first by name if there are several.
+func (s Snapshot) Owner(volume string) Key {
+	var owners []Key
+	for _, claim := range s.Claims {
+		if claim.Spec.VolumeName == volume && phase.BindCompleted(claim) {
+			owners = append(owners, KeyOf(claim))
+		}
+	}
+	if len(owners) == 0 {
+		return Key{}
+	}
+	return slices.MinFunc(owners, compareKeys)
+}
+
+// Waiting is the claim to offer the volume to.
+func (s Snapshot) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
+	var best *corev1.PersistentVolumeClaim
+	for _, claim := range s.Claims {
+		if waitsFor(claim, volume, s.terms) {
+			best = needier(best, claim, volume)
+		}
+	}
+	return best
+}

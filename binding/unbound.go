@@ -1,0 +1,98 @@
+package binding
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/storageclass"
+)
+
+// match is for a claim that names no volume: the best that fits (C1), else a class (C2), a consumer
+// (C3), a provisioner (C4), or patience (C5).
+func match(claim *corev1.PersistentVolumeClaim, view View, rules Rules) (Action, error) {
+	found, err := view.Find(claim)
+	if err != nil {
+		return Action{}, err
+	}
+	action, err := matched(claim, found, view, rules)
+	action.Events = append(refusals(claim, found.Refused), action.Events...)
+	return action, err
+}
+
+func matched(claim *corev1.PersistentVolumeClaim, found Match, view View, rules Rules) (Action, error) {
+	if found.Volume != nil {
+		return bind(found.Volume, claim)
+	}
+	if storageclass.Unset(claim) {
+		if class := view.DefaultClass(); class != nil {
+			classed := claim.DeepCopy()
+			classed.Spec.StorageClassName = new(class.Name)
+			return updateClaim(classed, "C2", "no volume fits; "+class.Name+" is the default class"), nil
+		}
+	}
+	name := storageclass.OfClaim(claim)
+	class := view.Class(name)
+	delayed, err := storageclass.Delayed(class)
+	switch {
+	case err != nil:
+		return Action{}, err
+	case delayed && claim.Annotations[storageclass.SelectedNodeAnnotation] == "":
+		return awaitConsumer(claim, view), nil
+	case name != "":
+		return provision(claim, class, rules), nil
+	}
+	return noneFits(claim, view)
+}
+
+// noneFits is the end of C5. The explanation is not part of what makes the event a new one: the binding of
+// any other claim changes its counts, and would send it again for every claim that waits (X8).
+func noneFits(claim *corev1.PersistentVolumeClaim, view View) (Action, error) {
+	explanation, err := view.Explain(claim)
+	if err != nil {
+		return Action{}, err
+	}
+	message := "no volume fits and the claim names no storage class"
+	event := normal(claim, EventFailedBinding, message+": "+explanation)
+	event.same = message
+	return pend(claim, wait("C5", message+": "+explanation, event)), nil
+}
+
+// awaitConsumer is for a claim whose class binds it only when a pod is scheduled (C3).
+func awaitConsumer(claim *corev1.PersistentVolumeClaim, view View) Action {
+	reason, message := EventWaitForConsumer, "waiting for a pod that uses the claim before it is bound"
+	if pods := unscheduled(claim, view); len(pods) > 0 {
+		reason, message = EventWaitForPodScheduled, "waiting for its pods to be scheduled: "+strings.Join(pods, ", ")
+	}
+	return pend(claim, wait("C3", message, normal(claim, reason, message)))
+}
+
+// unscheduled are the names of the claim's pods that have neither a node nor finished, in the view's order.
+func unscheduled(claim *corev1.PersistentVolumeClaim, view View) []string {
+	var names []string
+	pods, _ := view.PodsOf(claim.Namespace, claim.Name)
+	for _, pod := range pods {
+		finished := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		if pod.Spec.NodeName == "" && !finished {
+			names = append(names, pod.Name)
+		}
+	}
+	return names
+}
+
+// refusals tell claim and volume alike that a volume set aside for the claim does not fit it (M12).
+func refusals(claim *corev1.PersistentVolumeClaim, refused []Refusal) []Event {
+	var events []Event
+	for _, refusal := range refused {
+		set := "set aside for"
+		if phase.LinkOf(refusal.Volume, claim) == phase.Held {
+			set = "bound to"
+		}
+		message := fmt.Sprintf("volume %q is %s claim %s/%s but does not fit it: %s",
+			refusal.Volume.Name, set, claim.Namespace, claim.Name, refusal.Mismatches)
+		events = append(events, warning(claim, EventVolumeMismatch, message), warning(refusal.Volume, EventVolumeMismatch, message))
+	}
+	return events
+}

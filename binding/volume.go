@@ -1,0 +1,92 @@
+package binding
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/reclaim"
+)
+
+// NextForVolume is the next write for a volume, or what to read, to wait for or to let go first (V, R, G
+// and F rules). It works as NextForClaim does.
+func NextForVolume(volume *corev1.PersistentVolume, view View, rules Rules) (Action, error) {
+	rules = rules.filled()
+	if changed, rule, why := volumeMetadata(volume, rules); changed != nil {
+		return updateVolume(changed, rule, why), nil
+	}
+	action, err := follow(volume, view, rules)
+	settled := action.Kind == Nothing || action.Kind == Wait
+	if err == nil && settled && rules.Protection == ProtectionOn && reclaim.VolumeReleasable(volume) {
+		// A crash before this write leaves a volume that is being deleted and protected, as it was.
+		released := volume.DeepCopy()
+		released.Finalizers = without(released.Finalizers, reclaim.VolumeProtection)
+		return updateVolume(released, "F3", "it is being deleted and not bound"), nil
+	}
+	return action, err
+}
+
+// follow does for a volume what its claim calls for (V).
+func follow(volume *corev1.PersistentVolume, view View, rules Rules) (Action, error) {
+	claim, evidence := referencedClaim(volume, view)
+	switch phase.VolumeStandingOf(volume, claim) {
+	case phase.Free:
+		return unheld(volume, view)
+	case phase.Binding:
+		return awaitClaim(volume, claim), nil
+	case phase.InUse:
+		if volume.Status.Phase != corev1.VolumeBound {
+			return updateVolumeStatus(enter(volume, corev1.VolumeBound, "", ""), "V2", "its claim names it"), nil
+		}
+		return nothing("V2", "bound"), nil
+	case phase.Misplaced:
+		// A crash after this write leaves a volume without its phase; V1 gives it that.
+		return updateVolume(unbind(volume), "V4", "its claim has another volume, "+claim.Spec.VolumeName), nil
+	case phase.Surplus:
+		return release(volume, claim, evidence, view, rules, "its claim has another volume, "+claim.Spec.VolumeName), nil
+	}
+	return release(volume, claim, evidence, view, rules, "its claim is gone"), nil
+}
+
+// referencedClaim looks up the claim that exists under the name in the volume's claimRef.
+func referencedClaim(volume *corev1.PersistentVolume, view View) (*corev1.PersistentVolumeClaim, Evidence) {
+	if volume.Spec.ClaimRef == nil {
+		return nil, Unknown
+	}
+	return view.Claim(volume.Spec.ClaimRef.Namespace, volume.Spec.ClaimRef.Name)
+}
+
+// unheld is for a volume that nobody holds (V1). Somebody may be waiting for it, and then it is not made
+// Available first (W1), unless its phase still says that it cannot be had (M9).
+func unheld(volume *corev1.PersistentVolume, view View) (Action, error) {
+	if _, err := storageOf(volume); err != nil {
+		return Action{}, err
+	}
+	if volume.Spec.ClaimRef == nil {
+		if owner := view.Owner(volume.Name); owner != (Key{}) {
+			return handOver(owner, "V1", "it was bound to it and lost its claimRef"), nil
+		}
+	}
+	if volume.Spec.ClaimRef != nil || !failsNotAvailable(criteria{}, candidate{PersistentVolume: volume}) {
+		if claim := view.Waiting(volume); claim != nil {
+			return handOver(KeyOf(claim), "W1", "it waits for such a volume"), nil
+		}
+	}
+	if volume.Status.Phase != corev1.VolumeAvailable {
+		return updateVolumeStatus(enter(volume, corev1.VolumeAvailable, "", ""), "V1", "nobody has it"), nil
+	}
+	return nothing("V1", "available"), nil
+}
+
+// awaitClaim is for a volume whose claim is about to be bound to it (V2).
+func awaitClaim(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) Action {
+	if has, asks := volumeModeOf(volume.Spec.VolumeMode), volumeModeOf(claim.Spec.VolumeMode); has != asks {
+		message := fmt.Sprintf("volume %q has volume mode %s, its claim %s/%s asks for %s", volume.Name, has, claim.Namespace, claim.Name, asks)
+		return wait("V2", message, warning(volume, EventVolumeMismatch, message), warning(claim, EventVolumeMismatch, message))
+	}
+	if volume.DeletionTimestamp != nil || claim.DeletionTimestamp != nil {
+		return wait("V2", "it or its claim is being deleted: the binding is not finished (M1, C12)")
+	}
+	return handOver(KeyOf(claim), "V2", "the binding is to be finished")
+}

@@ -1,0 +1,47 @@
+package binding
+
+import (
+	"cmp"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/phase"
+)
+
+// waitsFor reports whether a claim would take the volume (W1): it is not bound, and either names the volume
+// and could have it (C7, C8) or names none and the volume fits it (C1). A claim that nothing can be decided
+// for does not wait; its own sync says why.
+func waitsFor(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, terms func(*corev1.PersistentVolumeClaim) Terms) bool {
+	if phase.BindCompleted(claim) || claim.DeletionTimestamp != nil {
+		return false
+	}
+	switch link := phase.LinkOf(volume, claim); claim.Spec.VolumeName {
+	case "":
+		criteria, err := newCriteria(claim, terms(claim))
+		return err == nil && criteria.fits(criteria.candidate(volume))
+	case volume.Name:
+		mismatches, err := CheckNamed(claim, volume)
+		return link == phase.Reserved || link == phase.Unclaimed && err == nil && len(mismatches) == 0
+	}
+	return false
+}
+
+// needier is the claim that a volume is offered to before the other, which may be nil: who names it, then who
+// asks for most, then by name.
+func needier(best, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
+	if best == nil {
+		return claim
+	}
+	asks, asksBest := claim.Spec.Resources.Requests[corev1.ResourceStorage], best.Spec.Resources.Requests[corev1.ResourceStorage]
+	names, namesBest := claim.Spec.VolumeName == volume.Name, best.Spec.VolumeName == volume.Name
+	switch {
+	case names != namesBest:
+		if names {
+			return claim
+		}
+		return best
+	case cmp.Or(asksBest.Cmp(asks), compareKeys(KeyOf(claim), KeyOf(best))) < 0:
+		return claim
+	}
+	return best
+}
