@@ -1,0 +1,86 @@
+package binding
+
+import (
+	"context"
+	"sync"
+)
+
+// Controller runs the decisions against an API server: it keeps what it was told of the cluster, and
+// makes one write after another. It has no queue, no clock and no goroutine. Whoever drives it (an
+// adapter, a reconciler, a test) tells it what changed with Observe and ObserveDeleted and calls Sync
+// with the keys that these and Sync itself return.
+//
+// Set Client and use it; the other fields have useful zero values. None may be changed once it is in
+// use. All methods may be called from any number of goroutines.
+type Controller struct {
+	// Client is the API server.
+	Client Client
+	// Recorder publishes events; nil: they are dropped.
+	Recorder Recorder
+	// Rules are what an administrator has decided.
+	Rules Rules
+
+	mu    sync.Mutex
+	state state
+}
+
+// Observe tells of an object as it was created or changed, and returns the keys to sync for it, none
+// twice. What is older than what is known already is ignored, and so are kinds that decisions do not
+// depend on. The object is kept and must not be modified any more.
+func (c *Controller) Observe(object Object) []Key {
+	defer c.lock().Unlock()
+	return c.state.observe(object)
+}
+
+// ObserveDeleted tells that an object is gone, with its last known state, and returns the keys to sync.
+func (c *Controller) ObserveDeleted(object Object) []Key {
+	defer c.lock().Unlock()
+	return c.state.observeDeleted(object)
+}
+
+// Sync takes one claim or volume as far as it goes: it decides, writes, and decides again on the
+// server's reply, until there is nothing to do but wait. Where another Sync is at work on the same
+// claim, volume or pair, it leaves a note and returns at once; that Sync then goes round again or
+// returns the key.
+//
+// The result says what to sync next, and after which delay to come back to this key; both hold beside an
+// error too. An error names what failed; the delay beside it grows with each failure in a row, and is zero
+// where only a change of the object can help (*InvalidError).
+func (c *Controller) Sync(ctx context.Context, key Key) (Result, error) {
+	call := c.start(key)
+	for {
+		c.publish(call.publish)
+		if call.done {
+			return call.result, call.err
+		}
+		call = c.proceed(key, perform(ctx, c.Client, call.action))
+	}
+}
+
+func (c *Controller) start(key Key) call {
+	defer c.lock().Unlock()
+	return c.state.start(key)
+}
+
+func (c *Controller) proceed(key Key, got reply) call {
+	defer c.lock().Unlock()
+	return c.state.proceed(key, got)
+}
+
+// lock locks the state and readies it on first use.
+func (c *Controller) lock() *sync.Mutex {
+	c.mu.Lock()
+	if c.state.rules.Migrations == nil {
+		c.state.rules = c.Rules.filled()
+	}
+	return &c.mu
+}
+
+func (c *Controller) publish(events []Event) {
+	if c.Recorder == nil {
+		return
+	}
+	for _, event := range events {
+		c.Recorder.Record(event)
+	}
+}

@@ -1,0 +1,58 @@
+package binding
+
+import (
+	"errors"
+	"slices"
+	"time"
+)
+
+const (
+	firstDelay = 500 * time.Millisecond
+	lastDelay  = 2 * time.Minute
+)
+
+// finish ends a sync. Whoever found one of its objects in its hands goes next, itself perhaps.
+func (s *state) finish(t *task, action Action, err error) call {
+	switch action.Kind {
+	case HandOver:
+		s.handOver(t, action.Key)
+	case Nothing, Wait:
+		t.publish = append(t.publish, s.news(t.key, action.Events)...)
+	}
+	s.letGo(t)
+	delete(s.tasks, t.key)
+	delete(s.holders, t.key)
+	t.next = append(t.next, s.waiters.take(t.key)...)
+	// The volumes that were handed to this claim go on, to the next claim if they must.
+	t.next = append(t.next, s.offers.pending.take(t.key)...)
+	return call{publish: t.publish, done: true, result: Result{Next: unique(t.next), After: s.delay(t.key, action, err)}, err: err}
+}
+
+// delay is after how long the key is to be synced again: longer after each failure in a row, and not at all
+// where only a change helps (W6).
+func (s *state) delay(key Key, action Action, err error) time.Duration {
+	var invalid *InvalidError
+	if errors.As(err, &invalid) || err == nil && action.Retry == RetryNever {
+		delete(s.failures, key)
+		return 0
+	}
+	put(&s.failures, key, s.failures[key]+1)
+	return min(lastDelay, firstDelay<<min(s.failures[key]-1, 16))
+}
+
+// news are the events of a decision that were not part of the decision before it (N).
+func (s *state) news(key Key, events []Event) []Event {
+	var fresh, all []Event
+	for _, event := range events {
+		all = append(all, event.identity())
+		if !slices.Contains(s.said[key], event.identity()) {
+			fresh = append(fresh, event)
+		}
+	}
+	if len(all) == 0 {
+		delete(s.said, key)
+	} else {
+		put(&s.said, key, all)
+	}
+	return fresh
+}

@@ -1,0 +1,72 @@
+package binding
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// links says which objects refer to an object. The zero value is ready to use.
+type links map[Key]map[Key]struct{}
+
+// move lets an object refer to another than before; the zero Key is none.
+func (l *links) move(old, to, from Key) {
+	if old == to {
+		return
+	}
+	if old != (Key{}) {
+		if delete((*l)[old], from); len((*l)[old]) == 0 {
+			delete(*l, old)
+		}
+	}
+	if to == (Key{}) {
+		return
+	}
+	if (*l)[to] == nil {
+		put(l, to, map[Key]struct{}{})
+	}
+	(*l)[to][from] = struct{}{}
+}
+
+// of are the objects that refer to an object, in order.
+func (l links) of(to Key) []Key {
+	return slices.SortedFunc(maps.Keys(l[to]), compareKeys)
+}
+
+// take forgets who refers to an object, and returns them in order.
+func (l links) take(to Key) []Key {
+	from := l.of(to)
+	delete(l, to)
+	return from
+}
+
+func (l links) clone() links {
+	copied := maps.Clone(l)
+	for to, from := range copied {
+		copied[to] = maps.Clone(from)
+	}
+	return copied
+}
+
+// put is an assignment to a map that may not have been made yet.
+func put[M ~map[K]V, K comparable, V any](m *M, key K, value V) {
+	if *m == nil {
+		*m = M{}
+	}
+	(*m)[key] = value
+}
+
+func compareKeys(a, b Key) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// unique leaves out what comes a second time.
+func unique(keys []Key) []Key {
+	var once []Key
+	for _, key := range keys {
+		if !slices.Contains(once, key) {
+			once = append(once, key)
+		}
+	}
+	return once
+}

@@ -1,0 +1,129 @@
+package binding
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/storageclass"
+)
+
+// observe stores a version of an object, if it is new, and returns whom that wakes (W).
+func (s *state) observe(object Object) []Key {
+	switch object := object.(type) {
+	case *corev1.PersistentVolume:
+		if old, stored := s.putVolume(object); stored {
+			if object.Spec.ClaimRef != nil {
+				s.offers.forget(object.Name)
+			}
+			return s.wokenByVolume(old, object)
+		}
+	case *corev1.PersistentVolumeClaim:
+		if old, stored := s.putClaim(object); stored {
+			return s.wokenByClaim(old, object)
+		}
+	case *storagev1.StorageClass:
+		if old := s.classes[object.Name]; old == nil || newer(object, old) {
+			put(&s.classes, object.Name, object)
+			return s.wokenByClass(object)
+		}
+	case *corev1.Pod:
+		if old, stored := s.putPod(object); stored {
+			return s.wokenByPods(old, object)
+		}
+	}
+	return nil
+}
+
+// observeDeleted forgets an object that is gone, and returns whom that wakes (W).
+func (s *state) observeDeleted(object Object) []Key {
+	switch object := object.(type) {
+	case *corev1.PersistentVolume:
+		s.offers.forget(object.Name)
+		if old := s.dropVolume(object); old != nil {
+			return s.wokenByVolume(old)
+		}
+	case *corev1.PersistentVolumeClaim:
+		if old := s.dropClaim(object); old != nil {
+			return append(s.wokenByClaim(old), s.unsettledBy(KeyOf(old))...)
+		}
+	case *storagev1.StorageClass:
+		delete(s.classes, object.Name)
+	case *corev1.Pod:
+		if old := s.dropPod(object); old != nil {
+			return s.wokenByPods(old)
+		}
+	}
+	return nil
+}
+
+// wokenByVolume are the volume, the claim that it names, and those that name it (W1, W2). The versions are the
+// old and the new one, as far as there are such.
+func (s *state) wokenByVolume(versions ...*corev1.PersistentVolume) []Key {
+	var keys []Key
+	for _, volume := range versions {
+		if volume == nil {
+			continue
+		}
+		keys = append(keys, VolumeKey(volume.Name))
+		if claim := referenced(volume); s.claims[claim] != nil {
+			keys = append(keys, claim)
+		}
+		keys = append(keys, s.naming.of(VolumeKey(volume.Name))...)
+	}
+	return unique(keys)
+}
+
+// wokenByClaim are the claim, the volume that it names, and every volume whose claimRef names it (W3).
+func (s *state) wokenByClaim(versions ...*corev1.PersistentVolumeClaim) []Key {
+	var keys []Key
+	for _, claim := range versions {
+		if claim == nil {
+			continue
+		}
+		keys = append(keys, KeyOf(claim))
+		keys = append(keys, s.holding.of(KeyOf(claim))...)
+		if claim.Spec.VolumeName != "" {
+			keys = append(keys, VolumeKey(claim.Spec.VolumeName))
+		}
+	}
+	return unique(keys)
+}
+
+// wokenByClass are the unbound claims that name the class, or would get it as the default (W4).
+func (s *state) wokenByClass(class *storagev1.StorageClass) []Key {
+	var keys []Key
+	for key, claim := range s.claims {
+		serves := storageclass.OfClaim(claim) == class.Name || storageclass.IsDefault(class) && storageclass.Unset(claim)
+		if serves && !phase.BindCompleted(claim) {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, compareKeys)
+	return keys
+}
+
+// wokenByPods are the claims that a pod names, and the volumes that wait to be reclaimed from them (W5).
+func (s *state) wokenByPods(versions ...*corev1.Pod) []Key {
+	var keys []Key
+	for _, pod := range versions {
+		for _, claim := range claimsOf(pod) {
+			keys = append(append(keys, claim), s.holding.of(claim)...)
+		}
+	}
+	return unique(keys)
+}
+
+// unsettledBy are the objects that the key's own writes left unsettled.
+func (s *state) unsettledBy(by Key) []Key {
+	var keys []Key
+	for key, writer := range s.unsettled {
+		if writer == by {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, compareKeys)
+	return keys
+}

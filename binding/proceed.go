@@ -1,0 +1,108 @@
+package binding
+
+import (
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// proceed takes what came of the action that the last step asked for, and goes on.
+func (s *state) proceed(key Key, got reply) call {
+	t := s.tasks[key]
+	var err error
+	if t.pending.Kind == Read {
+		err = s.haveRead(t, got)
+	} else {
+		err = s.haveWritten(t, got)
+	}
+	if err != nil {
+		return s.finish(t, Action{}, fmt.Errorf("%s: %w", t.pending, err))
+	}
+	return s.advance(t)
+}
+
+// haveRead takes what the server said. That an object does not exist is proof that the one known when it was
+// asked is gone; one that was observed since is another.
+func (s *state) haveRead(t *task, got reply) error {
+	key := t.pending.Key
+	switch {
+	case apierrors.IsNotFound(got.err):
+		if known := s.known(key); known != nil && known.GetUID() == t.asked {
+			t.wake(s.observeDeleted(known))
+		}
+	case got.err != nil:
+		return got.err
+	case key.Kind == KindPods:
+		put(&t.pods, key.Namespace, got.pods)
+	case got.object != nil:
+		t.wake(s.observe(got.object))
+	}
+	put(&t.live, key, struct{}{})
+	delete(s.unsettled, key)
+	t.mustRead = slices.DeleteFunc(t.mustRead, func(read Key) bool { return read == key })
+	return nil
+}
+
+// haveWritten takes the outcome of a write. Proofs and answers hold until a write.
+func (s *state) haveWritten(t *task, got reply) error {
+	target := t.pending.Target()
+	t.live, t.pods = nil, nil
+	switch outcomeOf(got.err) {
+	case done:
+		t.wake(s.stored(got.object))
+		t.publish = append(t.publish, s.news(t.key, t.pending.Events)...)
+		return nil
+	case lost:
+		t.mustRead = append(t.mustRead, target)
+		return nil
+	case refused:
+		if t.volume != (Key{}) {
+			s.offers.note(s.volumes[t.volume.Name], s.claims[t.key])
+		}
+		return got.err
+	}
+	put(&s.unsettled, target, t.key)
+	return got.err
+}
+
+// stored takes the server's reply to a write. The write that removes the last finalizer of an object that
+// is being deleted deletes it (A5).
+func (s *state) stored(object Object) []Key {
+	if object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) == 0 {
+		return s.observeDeleted(object)
+	}
+	return s.observe(object)
+}
+
+// known is the object as it is stored; nil if it is not.
+func (s *state) known(key Key) Object {
+	switch key.Kind {
+	case KindVolume:
+		if volume := s.volumes[key.Name]; volume != nil {
+			return volume
+		}
+	case KindClaim:
+		if claim := s.claims[key]; claim != nil {
+			return claim
+		}
+	}
+	return nil
+}
+
+func (s *state) uidOf(key Key) types.UID {
+	if object := s.known(key); object != nil {
+		return object.GetUID()
+	}
+	return ""
+}
+
+// wake notes the keys that a change calls for, but for what the task itself sees to.
+func (t *task) wake(keys []Key) {
+	for _, key := range keys {
+		if key != t.key && key != t.volume {
+			t.next = append(t.next, key)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package binding
+
+import "maps"
+
+// state is everything that a Controller remembers. It does no I/O and starts nothing: start begins a
+// sync and says what to do first, proceed takes what came of that and says what to do next. A test can
+// clone it and try every order of steps.
+type state struct {
+	store
+	rules Rules
+	// tasks are the syncs that have begun and not finished.
+	tasks map[Key]*task
+	// holders are the objects in the hands of a sync: its own, and the volume that a claim's sync binds.
+	holders map[Key]Key
+	// waiters are the syncs to run once the holder of an object is done.
+	waiters links
+	// unsettled are the objects whose last write had an unknown outcome, with the sync that made it. A
+	// volume in it stays reserved for that claim until a live read tells (B6).
+	unsettled map[Key]Key
+	// offers remember which claims a volume was handed over to (W1).
+	offers offers
+	// said are the events of the last decision on a key (N).
+	said map[Key][]Event
+	// failures counts the failures in a row of a key (W6).
+	failures map[Key]int
+}
+
+// call is what a step asks for: an action whose outcome goes to proceed, or the end of the sync.
+type call struct {
+	publish []Event // first
+	action  Action
+	done    bool
+	result  Result
+	err     error
+}
+
+// start begins a sync, unless another one has its object: then that one sees to it.
+func (s *state) start(key Key) call {
+	if _, held := s.holders[key]; held {
+		s.waiters.move(Key{}, key, key)
+		return call{done: true}
+	}
+	put(&s.holders, key, key)
+	put(&s.tasks, key, &task{key: key})
+	return s.advance(s.tasks[key])
+}
+
+// clone copies the state. Objects are shared, for nothing modifies them.
+func (s *state) clone() *state {
+	copied := *s
+	copied.store = s.store.clone()
+	copied.tasks = make(map[Key]*task, len(s.tasks))
+	for key, running := range s.tasks {
+		copied.tasks[key] = running.clone()
+	}
+	copied.holders = maps.Clone(s.holders)
+	copied.waiters = s.waiters.clone()
+	copied.unsettled = maps.Clone(s.unsettled)
+	copied.offers = s.offers.clone()
+	copied.said = maps.Clone(s.said) // the slices in it are replaced, never changed
+	copied.failures = maps.Clone(s.failures)
+	return &copied
+}

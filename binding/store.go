@@ -1,0 +1,150 @@
+package binding
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/pvbind/pvbind/reclaim"
+)
+
+// store is the newest known version of every object, and where they name each other. What is stored is
+// never modified, so that copying the maps copies the store.
+type store struct {
+	volumes map[string]*corev1.PersistentVolume
+	claims  map[Key]*corev1.PersistentVolumeClaim
+	classes map[string]*storagev1.StorageClass
+	pods    map[Key]*corev1.Pod
+
+	naming  links // volume: the claims whose spec.volumeName is it
+	holding links // claim: the volumes whose claimRef has its name
+	using   links // claim: the pods that name it
+
+	gone tombstones
+}
+
+// putVolume stores a volume unless it is known to be gone or a version at least as new is stored. It
+// returns what it replaced, and whether it stored anything.
+func (s *store) putVolume(volume *corev1.PersistentVolume) (old *corev1.PersistentVolume, stored bool) {
+	old = s.volumes[volume.Name]
+	if s.gone.has(volume.UID) || old != nil && !newer(volume, old) {
+		return old, false
+	}
+	s.holding.move(referenced(old), referenced(volume), VolumeKey(volume.Name))
+	put(&s.volumes, volume.Name, volume)
+	return old, true
+}
+
+// dropVolume removes a volume and buries its UID. It returns what it removed; nil if nothing of that UID
+// was stored.
+func (s *store) dropVolume(volume *corev1.PersistentVolume) *corev1.PersistentVolume {
+	s.gone.bury(volume.UID)
+	old := s.volumes[volume.Name]
+	if old == nil || old.UID != volume.UID {
+		return nil
+	}
+	s.holding.move(referenced(old), Key{}, VolumeKey(volume.Name))
+	delete(s.volumes, volume.Name)
+	return old
+}
+
+func (s *store) putClaim(claim *corev1.PersistentVolumeClaim) (old *corev1.PersistentVolumeClaim, stored bool) {
+	key := KeyOf(claim)
+	old = s.claims[key]
+	if s.gone.has(claim.UID) || old != nil && !newer(claim, old) {
+		return old, false
+	}
+	s.naming.move(named(old), named(claim), key)
+	put(&s.claims, key, claim)
+	return old, true
+}
+
+func (s *store) dropClaim(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+	s.gone.bury(claim.UID)
+	key := KeyOf(claim)
+	old := s.claims[key]
+	if old == nil || old.UID != claim.UID {
+		return nil
+	}
+	s.naming.move(named(old), Key{}, key)
+	delete(s.claims, key)
+	return old
+}
+
+func (s *store) putPod(pod *corev1.Pod) (old *corev1.Pod, stored bool) {
+	name := podKey(pod)
+	old = s.pods[name]
+	if s.gone.has(pod.UID) || old != nil && !newer(pod, old) {
+		return old, false
+	}
+	for _, claim := range claimsOf(old) {
+		s.using.move(claim, Key{}, name)
+	}
+	for _, claim := range claimsOf(pod) {
+		s.using.move(Key{}, claim, name)
+	}
+	put(&s.pods, name, pod)
+	return old, true
+}
+
+func (s *store) dropPod(pod *corev1.Pod) *corev1.Pod {
+	s.gone.bury(pod.UID)
+	name := podKey(pod)
+	old := s.pods[name]
+	if old == nil || old.UID != pod.UID {
+		return nil
+	}
+	for _, claim := range claimsOf(old) {
+		s.using.move(claim, Key{}, name)
+	}
+	delete(s.pods, name)
+	return old
+}
+
+// newer reports whether a is a later version than b. Versions that cannot be compared are taken as they come.
+func newer(a, b Object) bool {
+	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
+	return err != nil || order > 0
+}
+
+func referenced(volume *corev1.PersistentVolume) Key {
+	if volume == nil || volume.Spec.ClaimRef == nil {
+		return Key{}
+	}
+	return ClaimKey(volume.Spec.ClaimRef.Namespace, volume.Spec.ClaimRef.Name)
+}
+
+func named(claim *corev1.PersistentVolumeClaim) Key {
+	if claim == nil || claim.Spec.VolumeName == "" {
+		return Key{}
+	}
+	return VolumeKey(claim.Spec.VolumeName)
+}
+
+func podKey(pod *corev1.Pod) Key { return Key{Kind: kindPod, Namespace: pod.Namespace, Name: pod.Name} }
+
+func claimsOf(pod *corev1.Pod) []Key {
+	if pod == nil {
+		return nil
+	}
+	var keys []Key
+	for _, name := range reclaim.ClaimNames(pod) {
+		keys = append(keys, ClaimKey(pod.Namespace, name))
+	}
+	return keys
+}
+
+func (s *store) clone() store {
+	return store{
+		volumes: maps.Clone(s.volumes),
+		claims:  maps.Clone(s.claims),
+		classes: maps.Clone(s.classes),
+		pods:    maps.Clone(s.pods),
+		naming:  s.naming.clone(),
+		holding: s.holding.clone(),
+		using:   s.using.clone(),
+		gone:    s.gone.clone(),
+	}
+}

@@ -1,0 +1,152 @@
+package binding
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pvbind/pvbind/phase"
+)
+
+// task is a sync that has begun.
+type task struct {
+	key     Key
+	volume  Key       // the volume that a claim's sync holds; zero if none
+	pending Action    // what is being done
+	asked   types.UID // of a read: the UID known when it was asked for
+
+	mustRead []Key                    // to be read before the next decision
+	live     map[Key]struct{}         // read since the last write
+	pods     map[string][]*corev1.Pod // the pods of a namespace, listed since the last write
+
+	publish []Event
+	next    []Key
+	steps   int
+}
+
+// stepLimit bounds what one sync does. A bind takes four steps; only endless conflicts take so many.
+const stepLimit = 64
+
+// advance decides until there is something to do, or nothing more.
+func (s *state) advance(t *task) call {
+	if t.steps++; t.steps > stepLimit {
+		return s.finish(t, Action{}, fmt.Errorf("%s: no end after %d steps, the last: %s", t.key, stepLimit, t.pending))
+	}
+	if key, ok := s.unread(t); ok {
+		return s.ask(t, readLive(key, "B6", "its last write was lost, or its outcome is unknown"))
+	}
+	action, err := s.decide(t)
+	switch {
+	case err == nil && action.Kind == Read:
+		return s.ask(t, action)
+	case err != nil || !action.Writes():
+		return s.finish(t, action, err)
+	case !s.hold(t, pairOf(action)):
+		// Not a decision: the events of the last one stay as they were.
+		return s.finish(t, Action{Kind: HandOver}, nil)
+	}
+	if key, ok := s.unread(t); ok {
+		return s.ask(t, readLive(key, "B6", "its last write was lost, or its outcome is unknown"))
+	}
+	return s.ask(t, action)
+}
+
+// decide asks for the next action on the newest known version of the task's object.
+func (s *state) decide(t *task) (Action, error) {
+	view := &taskView{s, t}
+	if t.key.Kind == KindVolume {
+		if volume := s.volumes[t.key.Name]; volume != nil {
+			return NextForVolume(volume, view, s.rules)
+		}
+	} else if claim := s.claims[t.key]; claim != nil {
+		return NextForClaim(claim, view, s.rules)
+	}
+	return Action{}, nil
+}
+
+// ask hands an action out to be done.
+func (s *state) ask(t *task, action Action) call {
+	t.pending, t.asked = action, ""
+	if action.Kind == Read {
+		t.asked = s.uidOf(action.Key)
+	}
+	publish := t.publish
+	t.publish = nil
+	return call{action: action, publish: publish}
+}
+
+// unread is an object to read before anything else is decided: one that a write just failed on, or one
+// whose last write, by this or an earlier sync of the same claim, has an unknown outcome.
+func (s *state) unread(t *task) (Key, bool) {
+	if len(t.mustRead) > 0 {
+		return t.mustRead[0], true
+	}
+	for _, key := range []Key{t.key, t.volume} {
+		if _, ok := s.unsettled[key]; ok {
+			return key, true
+		}
+	}
+	own := s.unsettledBy(t.key)
+	if len(own) == 0 {
+		return Key{}, false
+	}
+	return own[0], true
+}
+
+// pairOf is the volume that a claim's sync must hold for the action; zero if none.
+func pairOf(action Action) Key {
+	switch {
+	case action.Volume != nil:
+		return VolumeKey(action.Volume.Name)
+	case action.Claim.Spec.VolumeName != "":
+		return VolumeKey(action.Claim.Spec.VolumeName)
+	}
+	return Key{}
+}
+
+// hold takes the volume of a pair for a claim's sync, in place of the one it had. If another sync has it,
+// that one will let this one know.
+func (s *state) hold(t *task, volume Key) bool {
+	if t.key.Kind == KindVolume || volume == t.volume {
+		return true
+	}
+	s.letGo(t)
+	if volume == (Key{}) {
+		return true
+	}
+	if _, held := s.holders[volume]; held {
+		s.waiters.move(Key{}, volume, t.key)
+		return false
+	}
+	s.holders[volume] = t.key
+	t.volume = volume
+	return true
+}
+
+// letGo gives the volume of a pair back. One that did not become the claim's is free for others (W1).
+func (s *state) letGo(t *task) {
+	if t.volume == (Key{}) {
+		return
+	}
+	delete(s.holders, t.volume)
+	volume := s.volumes[t.volume.Name]
+	_, unknown := s.unsettled[t.volume]
+	if claim := s.claims[t.key]; unknown || volume != nil && (claim == nil || phase.LinkOf(volume, claim) != phase.Held) {
+		t.next = append(t.next, t.volume)
+	}
+	t.next = append(t.next, s.waiters.take(t.volume)...)
+	t.volume = Key{}
+}
+
+func (t *task) clone() *task {
+	copied := *t
+	copied.mustRead = slices.Clone(t.mustRead)
+	copied.live = maps.Clone(t.live)
+	copied.pods = maps.Clone(t.pods)
+	copied.publish = slices.Clone(t.publish)
+	copied.next = slices.Clone(t.next)
+	return &copied
+}

@@ -1,0 +1,121 @@
+package binding
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/reclaim"
+	"github.com/pvbind/pvbind/storageclass"
+)
+
+// taskView is what a sync knows: the state, and what it read live itself.
+type taskView struct {
+	*state
+	task *task
+}
+
+var _ View = &taskView{}
+
+// evidence is what a look-up of the key is worth.
+func (v *taskView) evidence(key Key) Evidence {
+	_, live := v.task.live[key]
+	exists := v.known(key) != nil
+	switch {
+	case live && exists:
+		return Live
+	case live:
+		return Absent
+	case exists:
+		return Cached
+	}
+	return Unknown
+}
+
+func (v *taskView) Volume(name string) (*corev1.PersistentVolume, Evidence) {
+	return v.volumes[name], v.evidence(VolumeKey(name))
+}
+
+func (v *taskView) Claim(namespace, name string) (*corev1.PersistentVolumeClaim, Evidence) {
+	key := ClaimKey(namespace, name)
+	return v.claims[key], v.evidence(key)
+}
+
+func (v *taskView) Class(name string) *storagev1.StorageClass { return v.classes[name] }
+
+func (v *taskView) DefaultClass() *storagev1.StorageClass {
+	return storageclass.Default(slices.Collect(maps.Values(v.classes)))
+}
+
+func (v *taskView) PodsOf(namespace, claim string) ([]*corev1.Pod, Evidence) {
+	var users []*corev1.Pod
+	if listed, ok := v.task.pods[namespace]; ok {
+		for _, pod := range listed {
+			if reclaim.References(pod, namespace, claim) {
+				users = append(users, pod)
+			}
+		}
+		return users, Live
+	}
+	for _, key := range v.using.of(ClaimKey(namespace, claim)) {
+		users = append(users, v.pods[key])
+	}
+	if len(v.pods) == 0 {
+		return nil, Unknown
+	}
+	return users, Cached
+}
+
+func (v *taskView) Find(claim *corev1.PersistentVolumeClaim) (Match, error) {
+	return Find(v.request(claim))
+}
+
+func (v *taskView) Explain(claim *corev1.PersistentVolumeClaim) (string, error) {
+	report, err := Explain(v.request(claim))
+	return report.String(), err
+}
+
+func (v *taskView) request(claim *corev1.PersistentVolumeClaim) Request {
+	return Request{Claim: claim, Volumes: slices.Collect(maps.Values(v.volumes)), Terms: v.terms(claim)}
+}
+
+func (v *taskView) terms(claim *corev1.PersistentVolumeClaim) Terms {
+	return Terms{Class: v.Class(storageclass.OfClaim(claim)), Owner: v.Owner}
+}
+
+// Owner is the claim that names the volume and was bound to it, or one that it is being bound to: by a
+// sync that runs, or by one that does not know whether its write succeeded.
+func (v *taskView) Owner(volume string) Key {
+	key := VolumeKey(volume)
+	for _, claim := range v.naming.of(key) {
+		if phase.BindCompleted(v.claims[claim]) {
+			return claim
+		}
+	}
+	for _, claim := range []Key{v.holders[key], v.unsettled[key]} {
+		if claim.Kind == KindClaim {
+			return claim
+		}
+	}
+	return Key{}
+}
+
+// Waiting is the claim to offer a volume to (W1), of those that have not had their turn.
+func (v *taskView) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
+	var best *corev1.PersistentVolumeClaim
+	for _, claim := range v.claims {
+		if waitsFor(claim, volume, v.terms) && !v.busy(KeyOf(claim)) && !v.offers.tried(volume, claim) {
+			best = needier(best, claim, volume)
+		}
+	}
+	return best
+}
+
+// busy reports whether a sync is binding the claim to some volume already.
+func (v *taskView) busy(claim Key) bool {
+	running := v.tasks[claim]
+	return running != nil && running.volume != (Key{})
+}
