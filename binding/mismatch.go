@@ -40,22 +40,35 @@ type Mismatch struct {
 	Has    string // what the volume has
 }
 
-// maxValue bounds a value of a Mismatch in its String, in bytes.
-const maxValue = 100
-
 // String is "TooSmall: asks 10Gi, has 5Gi", in one line; long values are cut.
-func (m Mismatch) String() string {
-	return string(m.Reason) + ": asks " + oneLine(m.Asks, maxValue) + ", has " + oneLine(m.Has, maxValue)
+func (m Mismatch) String() string { return m.text(maxValue) }
+
+func (m Mismatch) text(width int) string {
+	return string(m.Reason) + ": asks " + oneLine(m.Asks, width) + ", has " + oneLine(m.Has, width)
 }
 
 // Mismatches are all the reasons why a volume does not fit a claim, in the order of the M rules. None: it fits.
 type Mismatches []Mismatch
 
-// String joins the reasons with semicolons.
+const (
+	maxValue = 100 // bytes of a value in a line
+	minValue = 20
+	// maxLine is what an event's message may hold (1024 bytes), less what its author has to say.
+	maxLine = 800
+	// aroundValues is about what a mismatch needs beside its two values.
+	aroundValues = 28
+)
+
+// String joins the reasons with semicolons, in one line of at most about 800 bytes. It names every
+// reason; the more there are, the shorter long values are cut.
 func (m Mismatches) String() string {
+	width := maxValue
+	if len(m) > 0 {
+		width = max(minValue, min(maxValue, (maxLine/len(m)-aroundValues)/2))
+	}
 	lines := make([]string, len(m))
 	for i := range m {
-		lines[i] = m[i].String()
+		lines[i] = m[i].text(width)
 	}
 	return strings.Join(lines, "; ")
 }

@@ -90,13 +90,16 @@ func (s *summary) parts() []string {
 		parts = append(parts, "there are none")
 	case s.chosen != "":
 		parts = append(parts, oneLine(s.chosen, maxName)+" chosen")
-	case s.fit > 0 && s.elsewhere.Volume != nil:
-		parts = append(parts, "none chosen, as "+missText(s.elsewhere)+" is set aside for the claim")
+	case s.fit > 0:
+		parts = append(parts, "none chosen")
 	}
 	if counts := s.countsText(); counts != "" {
 		parts = append(parts, counts)
 	}
-	if s.fit == 0 && s.nearest.Volume != nil {
+	switch {
+	case s.chosen == "" && s.elsewhere.Volume != nil:
+		parts = append(parts, "set aside for the claim is "+missText(s.elsewhere))
+	case s.fit == 0 && s.nearest.Volume != nil:
 		parts = append(parts, "nearest "+missText(s.nearest))
 	}
 	return parts

@@ -1,0 +1,95 @@
+package binding
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// plainPair is a claim and a volume that fit, with something for every rule to look at.
+func plainPair() (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume) {
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data"}}
+	claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("5Gi")}
+	claim.Spec.StorageClassName = new("fast")
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv-a", Labels: map[string]string{"tier": "gold"}}}
+	volume.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany, corev1.ReadWriteOnce}
+	volume.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1000000M")}
+	volume.Spec.StorageClassName = "fast"
+	volume.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+			{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}}}}}}}
+	volume.Status.Phase = corev1.VolumeAvailable
+	return claim, volume
+}
+
+func TestTheVerdictDoesNotAllocate(t *testing.T) {
+	claim, volume := plainPair()
+	selective := claim.DeepCopy()
+	selective.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
+	elsewhere := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"zone": "b"}}}
+	nobody := func(string) Key { return Key{} }
+	for name, c := range map[string]struct {
+		claim *corev1.PersistentVolumeClaim
+		terms Terms
+		want  bool
+	}{
+		"plain":             {claim, Terms{Owner: nobody}, true},
+		"selector":          {selective, Terms{}, true},
+		"a node elsewhere":  {claim, Terms{Node: elsewhere}, false},
+		"somebody's volume": {claim, Terms{Owner: func(string) Key { return VolumeKey("x") }}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			criteria, err := newCriteria(c.claim, c.terms)
+			require.NoError(t, err)
+			require.Equal(t, c.want, criteria.fits(criteria.candidate(volume)))
+			assert.Zero(t, testing.AllocsPerRun(100, func() { criteria.fits(criteria.candidate(volume)) }))
+		})
+	}
+}
+
+// Neither reading the claim nor finding a volume costs an allocation for each volume, nor any at all
+// where no selector has to be compiled.
+func TestFindDoesNotAllocate(t *testing.T) {
+	claim, volume := plainPair()
+	var volumes []*corev1.PersistentVolume
+	for i := range 100 {
+		another := volume.DeepCopy()
+		another.Name = strings.Repeat("x", i+1)
+		volumes = append(volumes, another)
+	}
+	request := Request{Claim: claim, Volumes: volumes}
+	assert.Zero(t, testing.AllocsPerRun(10, func() { _, _ = Find(request) }))
+}
+
+func TestRulesAreInTheirOrder(t *testing.T) {
+	order := []Reason{Deleting, Claimed, Malformed, TooSmall, AccessModes, VolumeMode, StorageClass,
+		AttributesClass, Selector, NotAvailable, NodeAffinity, Delayed}
+	require.Len(t, fitRules, len(order))
+	for i, reason := range order {
+		assert.Equal(t, reason, fitRules[i].reason)
+		assert.Equal(t, i, position(reason))
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		limit int
+		want  string
+	}{
+		{"", 5, ""},
+		{"abcde", 5, "abcde"},
+		{"abcdef", 5, "ab…"},
+		{"a\nb\tc", 5, "a b c"},
+		{"éééé", 6, "é…"},
+		{"abc", 0, "…"},
+	} {
+		assert.Equal(t, c.want, oneLine(c.text, c.limit), "%q to %d", c.text, c.limit)
+	}
+}

@@ -1,0 +1,152 @@
+package binding_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/phase"
+)
+
+func explain(t *testing.T, terms binding.Terms, volumes ...*corev1.PersistentVolume) binding.Report {
+	t.Helper()
+	report, err := binding.Explain(binding.Request{Claim: fitClaim(), Volumes: volumes, Terms: terms})
+	require.NoError(t, err)
+	return report
+}
+
+// several are n like volumes.
+func several(n int, prefix string, edits ...volumeEdit) []*corev1.PersistentVolume {
+	var volumes []*corev1.PersistentVolume
+	for i := range n {
+		volumes = append(volumes, fitVolume(fmt.Sprintf("%s-%d", prefix, i), edits...))
+	}
+	return volumes
+}
+
+func concat(lists ...[]*corev1.PersistentVolume) []*corev1.PersistentVolume {
+	var all []*corev1.PersistentVolume
+	for _, list := range lists {
+		all = append(all, list...)
+	}
+	return all
+}
+
+func TestExplainEveryVolume(t *testing.T) {
+	report := explain(t, binding.Terms{},
+		fitVolume("pv-d"),
+		fitVolume("pv-c", sized("5Gi"), ofClass("slow")),
+		fitVolume("pv-b", sized("20Gi")),
+		fitVolume("pv-a", refersTo("default", "data", "uid-0")),
+		fitVolume("pv-e", reserved, sized("1Gi")),
+	)
+	assert.Equal(t, binding.ClaimKey("default", "data"), report.Claim)
+	assert.Equal(t, "pv-d", report.Chosen)
+	require.Len(t, report.Verdicts, 5)
+	type line struct {
+		name       string
+		link       phase.Link
+		mismatches string
+		fits       bool
+		chosen     bool
+	}
+	var lines []line
+	for _, v := range report.Verdicts {
+		lines = append(lines, line{v.Volume.Name, v.Link, v.Mismatches.String(), v.Fits(), v.Chosen})
+	}
+	assert.Equal(t, []line{
+		{"pv-a", phase.Gone, "Claimed: asks an unclaimed volume, has claimRef to pvc/default/data with uid uid-0, an earlier claim of that name", false, false},
+		{"pv-b", phase.Unclaimed, "", true, false},
+		{"pv-c", phase.Unclaimed, "TooSmall: asks 10Gi, has 5Gi; StorageClass: asks fast, has slow", false, false},
+		{"pv-d", phase.Unclaimed, "", true, true},
+		{"pv-e", phase.Reserved, "TooSmall: asks 10Gi, has 1Gi", false, false},
+	}, lines, "E1, in name order")
+}
+
+func TestExplainInOneLine(t *testing.T) {
+	nodeA := onNode(binding.Terms{}, nodeIn("a"))
+	other := refersTo("other", "x", "uid-9")
+	cases := []struct {
+		rule    string
+		terms   binding.Terms
+		volumes []*corev1.PersistentVolume
+		want    string
+	}{
+		{rule: "E2 no volumes", want: "0/0 volumes fit: there are none"},
+		{rule: "E2 counts by number, then M order, and the nearest miss",
+			volumes: concat(several(7, "slow", ofClass("slow")), several(2, "bound", other), several(2, "going", beingDeleted),
+				several(2, "small", sized("3Gi")), several(1, "bigger", sized("5Gi"))),
+			want: "0/14 volumes fit: 7 StorageClass, 3 TooSmall (largest 5Gi), 2 Deleting, 2 Claimed; " +
+				"nearest bigger-0: TooSmall: asks 10Gi, has 5Gi"},
+		{rule: "E2 each volume once, under its first reason",
+			volumes: several(2, "pv", sized("5Gi"), ofClass("slow")),
+			want: "0/2 volumes fit: 2 TooSmall (largest 5Gi); " +
+				"nearest pv-0: TooSmall: asks 10Gi, has 5Gi; StorageClass: asks fast, has slow"},
+		{rule: "E2 largest only of those that are counted as too small",
+			volumes: concat(several(1, "small", sized("1Gi")), several(1, "bound", other, sized("9Gi"))),
+			want:    "0/2 volumes fit: 1 Claimed, 1 TooSmall (largest 1Gi); nearest small-0: TooSmall: asks 10Gi, has 1Gi"},
+		{rule: "E2 the nearest miss can be mended, if any can",
+			volumes: concat(several(1, "a", other), several(1, "b", ofClass("slow"), sized("5Gi"))),
+			want: "0/2 volumes fit: 1 Claimed, 1 TooSmall (largest 5Gi); " +
+				"nearest b-0: TooSmall: asks 10Gi, has 5Gi; StorageClass: asks fast, has slow"},
+		{rule: "E2 the nearest miss has the fewest reasons",
+			volumes: concat(several(1, "a", ofClass("slow"), sized("5Gi")), several(1, "b", ofClass("slow"))),
+			want:    "0/2 volumes fit: 1 TooSmall (largest 5Gi), 1 StorageClass; nearest b-0: StorageClass: asks fast, has slow"},
+		{rule: "E2 the nearest miss where nothing can be mended",
+			volumes: concat(several(2, "b", inPhase(corev1.VolumeReleased)), several(1, "a", inPhase(corev1.VolumeReleased), beingDeleted)),
+			want:    "0/3 volumes fit: 2 NotAvailable, 1 Deleting; nearest b-0: NotAvailable: asks phase Available, has phase Released"},
+		{rule: "E2 malformed volumes are named", volumes: several(1, "odd", sized("-1Gi")),
+			want: "0/1 volumes fit: 1 Malformed; nearest odd-0: Malformed: asks a storage capacity, has -1Gi"},
+		{rule: "M11 E2 all wait for a node", terms: waiting(), volumes: several(2, "pv"),
+			want: "0/2 volumes fit: 2 Delayed; nearest pv-0: Delayed: asks a node first, as class fast is WaitForFirstConsumer, has no node yet"},
+		{rule: "E2 M14 one fits", volumes: several(1, "pv"), want: "1/1 volumes fit: pv-0 chosen"},
+		{rule: "E2 M14 some fit", volumes: concat(several(3, "pv"), several(2, "slow", ofClass("slow")), several(1, "bound", other)),
+			want: "3/6 volumes fit: pv-0 chosen; 2 StorageClass, 1 Claimed"},
+		{rule: "M13 E2 set aside on another node", terms: nodeA,
+			volumes: concat(several(2, "pv"), several(1, "mine", reserved, onlyIn("b"))),
+			want: "2/3 volumes fit: none chosen; 1 NodeAffinity; " +
+				"set aside for the claim is mine-0: NodeAffinity: asks node node-a, has zone In [b]"},
+	}
+	for _, c := range cases {
+		t.Run(c.rule, func(t *testing.T) {
+			assert.Equal(t, c.want, explain(t, c.terms, c.volumes...).String())
+		})
+	}
+}
+
+func TestExplainIsBounded(t *testing.T) {
+	long := strings.Repeat("n", 253)
+	everyReason := []volumeEdit{beingDeleted, refersTo("other", long, ""), sized("5Gi"), offering("Mode\n" + corev1.PersistentVolumeAccessMode(long)),
+		ofClass(long), labelled(long, long), onlyIn(long), func(v *corev1.PersistentVolume) {
+			v.Spec.VolumeAttributesClassName = &long
+			v.Spec.VolumeMode = new(corev1.PersistentVolumeMode(long))
+		}}
+	report := explain(t, onNode(binding.Terms{}, nodeIn("a")), fitVolume(long, everyReason...))
+	line := report.String()
+	assert.LessOrEqual(t, len(line), 512)
+	assert.NotContains(t, line, "\n")
+	assert.True(t, strings.HasPrefix(line, "0/1 volumes fit: 1 Deleting; nearest nnn"), line)
+
+	line = explain(t, binding.Terms{}, fitVolume(long)).String()
+	assert.LessOrEqual(t, len(line), 100)
+	assert.True(t, strings.HasSuffix(line, "n… chosen"), line)
+}
+
+// Ten volumes, each with a first reason of its own.
+func TestExplainKeepsAllCounts(t *testing.T) {
+	volumes := concat(
+		several(1, "a", beingDeleted), several(1, "b", refersTo("other", "x", "")), several(1, "c", sized("-1")),
+		several(1, "d", sized("1Gi")), several(1, "e", offering()), several(1, "g", ofClass("slow")),
+		several(1, "j", inPhase(corev1.VolumeFailed)), several(1, "k", onlyIn("b")),
+		several(1, "f", func(v *corev1.PersistentVolume) { v.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) }),
+		several(1, "h", func(v *corev1.PersistentVolume) { v.Spec.VolumeAttributesClassName = new("iops") }),
+	)
+	line := explain(t, onNode(waiting(), nodeIn("a")), volumes...).String()
+	assert.Contains(t, line, "0/10 volumes fit: 1 Deleting, 1 Claimed, 1 Malformed, 1 TooSmall (largest 1Gi), "+
+		"1 AccessModes, 1 VolumeMode, 1 StorageClass, 1 AttributesClass, 1 NotAvailable, 1 NodeAffinity; nearest c-0: ")
+}
