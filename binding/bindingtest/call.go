@@ -108,10 +108,25 @@ func (s *Server) CallsSince(n int) []Call {
 	defer s.mu.Unlock()
 	calls := make([]Call, 0, len(s.calls)-n)
 	for _, logged := range s.calls[n:] {
-		call := *logged
-		call.answer, call.list = nil, nil
-		call.Sent, call.Before, call.After = copyOf(call.Sent), copyOf(call.Before), copyOf(call.After)
-		calls = append(calls, call)
+		calls = append(calls, logged.copy())
 	}
 	return calls
+}
+
+// copy keeps Before and After one object if they are, for that is how Changed knows.
+func (c *Call) copy() Call {
+	call := *c
+	call.answer, call.list = nil, nil
+	call.Sent, call.Before, call.After = copyOf(c.Sent), copyOf(c.Before), copyOf(c.After)
+	if !c.Changed() {
+		call.After = call.Before
+	}
+	return call
+}
+
+// callsFrom are the calls after the first n, not copied.
+func (s *Server) callsFrom(n int) []*Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[n:len(s.calls):len(s.calls)]
 }

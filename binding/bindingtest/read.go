@@ -47,3 +47,23 @@ func notFound(key binding.Key) error {
 	info, _ := infoOf(key.Kind)
 	return apierrors.NewNotFound(info.groupResource(), key.Name)
 }
+
+// keys are those of the stored objects of a kind, in order.
+func (s *Server) keys(kind binding.Kind) []binding.Key {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var keys []binding.Key
+	for key := range s.objects {
+		if key.Kind == kind {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, func(a, b binding.Key) int { return cmp.Compare(a.String(), b.String()) })
+	return keys
+}
+
+func (s *Server) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.objects)
+}

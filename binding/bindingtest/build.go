@@ -1,0 +1,71 @@
+package bindingtest
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Volume returns a volume to create: ReadWriteOnce, of no class, on a path of its own. Changes are made
+// to it in order. It panics if size is not a quantity.
+func Volume(name, size string, changes ...func(*corev1.PersistentVolume)) *corev1.PersistentVolume {
+	volume := &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity:    corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)},
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				HostPath: &corev1.HostPathVolumeSource{Path: "/mnt/" + name},
+			},
+		},
+	}
+	return changed(volume, changes)
+}
+
+// Claim returns a claim to create: ReadWriteOnce, leaving the class to the default class, if any.
+// Changes are made to it in order. It panics if size is not a quantity.
+func Claim(namespace, name, size string, changes ...func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
+	claim := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources: corev1.VolumeResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)},
+			},
+		},
+	}
+	return changed(claim, changes)
+}
+
+// Class returns a class to create, for volumes that a person makes. Changes are made to it in order.
+func Class(name string, changes ...func(*storagev1.StorageClass)) *storagev1.StorageClass {
+	class := &storagev1.StorageClass{
+		ObjectMeta:  metav1.ObjectMeta{Name: name},
+		Provisioner: "kubernetes.io/no-provisioner",
+	}
+	return changed(class, changes)
+}
+
+// Pod returns a pod to create that runs on the node, nowhere if node is empty, and uses the claims.
+func Pod(namespace, name, node string, claims ...string) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       corev1.PodSpec{NodeName: node},
+	}
+	for _, claim := range claims {
+		source := &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
+			Name:         claim,
+			VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: source},
+		})
+	}
+	return pod
+}
+
+func changed[T any](object T, changes []func(T)) T {
+	for _, change := range changes {
+		change(object)
+	}
+	return object
+}

@@ -1,0 +1,138 @@
+package bindingtest_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+var keyA = binding.VolumeKey("a")
+
+func absent(t *testing.T, server api, key binding.Key) {
+	t.Helper()
+	_, err := server.Get(t.Context(), key)
+	assert.True(t, apierrors.IsNotFound(err), "%s is still there: %v", key, err)
+}
+
+// deleting creates a volume and deletes it, so that its finalizers hold it.
+func deleting(t *testing.T, server api) pv {
+	t.Helper()
+	create(t, server, bindingtest.Volume("a", "1Gi", func(v pv) { v.Finalizers = []string{"example.com/mine"} }))
+	require.NoError(t, server.Delete(t.Context(), keyA, metav1.DeleteOptions{}))
+	return get(t, server, bindingtest.Volume("a", "1Gi"))
+}
+
+func TestDeleteWithoutFinalizers(t *testing.T) {
+	server := newAPI(t)
+	volume := create(t, server, bindingtest.Volume("a", "1Gi"))
+	update(t, server, volume, func(v pv) { v.Finalizers = nil })
+	require.NoError(t, server.Delete(t.Context(), keyA, metav1.DeleteOptions{}), "A5")
+	absent(t, server, keyA)
+	err := server.Delete(t.Context(), keyA, metav1.DeleteOptions{})
+	assert.True(t, apierrors.IsNotFound(err), "A5 %v", err)
+}
+
+func TestDeleteWithFinalizers(t *testing.T) {
+	server := newAPI(t)
+	volume := deleting(t, server)
+	require.NotNil(t, volume.DeletionTimestamp, "A5")
+
+	require.NoError(t, server.Delete(t.Context(), keyA, metav1.DeleteOptions{}))
+	assert.Equal(t, volume, get(t, server, volume), "A5 a second delete changes nothing")
+
+	more := volume.DeepCopy()
+	more.Finalizers = append(more.Finalizers, "example.com/more")
+	_, err := server.Update(t.Context(), more)
+	refused(t, "metadata.finalizers", err)
+	_, err = server.UpdateStatus(t.Context(), more)
+	refused(t, "metadata.finalizers", err)
+
+	undead := update(t, server, volume.DeepCopy(), func(v pv) { v.DeletionTimestamp = nil })
+	assert.Equal(t, volume.DeletionTimestamp, undead.DeletionTimestamp, "A5 a deletion is not undone")
+
+	one := update(t, server, undead, func(v pv) { v.Finalizers = v.Finalizers[:1] })
+	update(t, server, one, func(v pv) { v.Finalizers = nil })
+	absent(t, server, keyA)
+}
+
+func TestLastFinalizerRemovedThroughStatus(t *testing.T) {
+	server := newAPI(t)
+	updateStatus(t, server, deleting(t, server), func(v pv) { v.Finalizers = nil })
+	absent(t, server, keyA)
+}
+
+func TestAnUpdateDoesNotDelete(t *testing.T) {
+	server := newAPI(t)
+	volume := create(t, server, bindingtest.Volume("a", "1Gi"))
+	now := metav1.Now()
+	volume.DeletionTimestamp = &now
+	_, err := server.Update(t.Context(), volume)
+	refused(t, "metadata.deletionTimestamp", err)
+}
+
+func TestDeletePreconditions(t *testing.T) {
+	server := newAPI(t)
+	volume := create(t, server, bindingtest.Volume("a", "1Gi"))
+	volume = update(t, server, volume, func(v pv) { v.Finalizers = nil })
+	uid, version := volume.UID, volume.ResourceVersion
+	for name, stale := range map[string]*metav1.Preconditions{
+		"uid":     {UID: ptr(types.UID("another"))},
+		"version": {UID: &uid, ResourceVersion: ptr("1000000")},
+	} {
+		err := server.Delete(t.Context(), keyA, metav1.DeleteOptions{Preconditions: stale})
+		assert.True(t, apierrors.IsConflict(err), "A5 %s: %v", name, err)
+	}
+	fresh := &metav1.Preconditions{UID: &uid, ResourceVersion: &version}
+	require.NoError(t, server.Delete(t.Context(), keyA, metav1.DeleteOptions{Preconditions: fresh}), "A5")
+	absent(t, server, keyA)
+}
+
+func TestRecreatedObjectIsAnother(t *testing.T) {
+	server := newAPI(t)
+	first := deleting(t, server)
+	update(t, server, first, func(v pv) { v.Finalizers = nil })
+	second := create(t, server, bindingtest.Volume("a", "1Gi"))
+	assert.NotEqual(t, first.UID, second.UID, "A1")
+}
+
+func TestDeletePod(t *testing.T) {
+	key := bindingtest.PodKey("default", "web")
+	grace := metav1.DeleteOptions{GracePeriodSeconds: ptr(int64(30))}
+	tests := map[string]struct {
+		node    string
+		phase   corev1.PodPhase
+		options metav1.DeleteOptions
+		stays   bool
+	}{
+		"no grace":     {"n1", corev1.PodRunning, metav1.DeleteOptions{}, false},
+		"grace":        {"n1", corev1.PodRunning, grace, true},
+		"runs nowhere": {"", corev1.PodPending, grace, false},
+		"finished":     {"n1", corev1.PodSucceeded, grace, false},
+	}
+	for name, test := range tests {
+		t.Run("A5 "+name, func(t *testing.T) {
+			server := bindingtest.NewServer()
+			pod := create(t, server, bindingtest.Pod("default", "web", test.node, "data"))
+			updateStatus(t, server, pod, func(p *corev1.Pod) { p.Status.Phase = test.phase })
+			require.NoError(t, server.Delete(t.Context(), key, test.options))
+			if !test.stays {
+				absent(t, server, key)
+				return
+			}
+			ending := get(t, server, pod)
+			assert.Equal(t, int64(30), *ending.DeletionGracePeriodSeconds)
+			require.NoError(t, server.Delete(t.Context(), key, metav1.DeleteOptions{GracePeriodSeconds: ptr(int64(60))}))
+			assert.Equal(t, ending, get(t, server, pod), "a grace period is not prolonged")
+			require.NoError(t, server.FinishPod(t.Context(), "default", "web"))
+			absent(t, server, key)
+		})
+	}
+}

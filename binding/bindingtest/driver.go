@@ -1,0 +1,155 @@
+package bindingtest
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+// Options say how a Driver's controller works. The zero value is useful.
+type Options struct {
+	// Name is the name of its client in the log; empty: "controller".
+	Name string
+	// Rules are those of the controller.
+	Rules binding.Rules
+	// Held are kinds whose changes the controller is not told of until they are released.
+	Held []binding.Kind
+}
+
+// Driver runs a controller on a server without goroutines, without a clock and without sleeping. It is
+// what a work queue and shared informers are in production, but every step is taken when a test says
+// so. It is not safe for concurrent use.
+type Driver struct {
+	// Client is the one the controller uses; faults go here.
+	Client *Client
+	// Controller is the one being driven. Restart replaces it.
+	Controller *binding.Controller
+
+	server  *Server
+	rules   binding.Rules
+	watches []*Watch
+	held    map[binding.Kind]bool
+	queue   queue
+	delayed map[binding.Key]time.Duration
+}
+
+// NewDriver starts a controller on the server. Nothing happens until Settle.
+func NewDriver(server *Server, options Options) *Driver {
+	d := &Driver{
+		Client: server.NewClient(cmp.Or(options.Name, "controller")),
+		server: server,
+		rules:  options.Rules,
+		held:   map[binding.Kind]bool{},
+	}
+	d.Hold(options.Held...)
+	d.Restart()
+	return d
+}
+
+// Restart replaces the controller by one that knows nothing, as after a crash: all objects will be told
+// to it anew. Kinds that are held stay held.
+func (d *Driver) Restart() {
+	d.Client.Restart()
+	d.Controller = &binding.Controller{Client: d.Client, Recorder: d.Client, Rules: d.rules}
+	d.queue, d.delayed, d.watches = queue{}, map[binding.Key]time.Duration{}, nil
+	for _, kind := range Kinds() {
+		d.watches = append(d.watches, d.server.Watch(kind))
+	}
+}
+
+// Hold keeps changes of these kinds from the controller, so that its cache of them lags.
+func (d *Driver) Hold(kinds ...binding.Kind) {
+	for _, kind := range kinds {
+		d.held[kind] = true
+	}
+}
+
+// Release ends Hold for these kinds. What was kept is delivered by the next Settle.
+func (d *Driver) Release(kinds ...binding.Kind) {
+	for _, kind := range kinds {
+		delete(d.held, kind)
+	}
+}
+
+// Deliver tells the controller of the next n changes of a kind, held or not, and returns how many there
+// were. What is to be synced for them waits for Settle.
+func (d *Driver) Deliver(kind binding.Kind, n int) int {
+	for _, watch := range d.watches {
+		if watch.kind != kind {
+			continue
+		}
+		for i := range n {
+			if !d.tell(watch) {
+				return i
+			}
+		}
+	}
+	return n
+}
+
+// deliver tells the controller of all changes that are not held, in the order in which they happened.
+func (d *Driver) deliver() {
+	for {
+		var next *Watch
+		best := 0
+		for _, watch := range d.watches {
+			change, ok := watch.peek()
+			if ok && !d.held[watch.kind] && (next == nil || change.serial < best) {
+				next, best = watch, change.serial
+			}
+		}
+		if next == nil {
+			return
+		}
+		d.tell(next)
+	}
+}
+
+func (d *Driver) tell(watch *Watch) bool {
+	change, ok := watch.Next()
+	switch {
+	case !ok:
+		return false
+	case change.Type == Deleted:
+		d.queue.add(d.Controller.ObserveDeleted(change.Object)...)
+	default:
+		d.queue.add(d.Controller.Observe(change.Object)...)
+	}
+	return true
+}
+
+// Delay is a key that is to be synced again after some time.
+type Delay struct {
+	Key   binding.Key
+	After time.Duration
+}
+
+// Delayed lists what the controller wants to come back to, soonest first.
+func (d *Driver) Delayed() []Delay {
+	delays := make([]Delay, 0, len(d.delayed))
+	for key, after := range d.delayed {
+		delays = append(delays, Delay{key, after})
+	}
+	slices.SortFunc(delays, func(a, b Delay) int {
+		return cmp.Or(cmp.Compare(a.After, b.After), cmp.Compare(a.Key.String(), b.Key.String()))
+	})
+	return delays
+}
+
+// FallDue lets all delays pass, and settles.
+func (d *Driver) FallDue(ctx context.Context) error {
+	for _, delay := range d.Delayed() {
+		d.queue.add(delay.Key)
+	}
+	return d.Settle(ctx)
+}
+
+// Resync has every volume and claim on the server synced by the next Settle, as the periodic resync of
+// an informer does. Where all is settled, that writes nothing and sends no event (X8).
+func (d *Driver) Resync() {
+	d.queue.add(d.server.keys(binding.KindVolume)...)
+	d.queue.add(d.server.keys(binding.KindClaim)...)
+}

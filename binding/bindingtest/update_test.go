@@ -1,0 +1,109 @@
+package bindingtest_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+func TestUpdateIgnoresStatus(t *testing.T) {
+	server := newAPI(t)
+	volume := create(t, server, bindingtest.Volume("a", "1Gi"))
+	volume = update(t, server, volume, func(v pv) {
+		v.Status.Phase, v.Labels = corev1.VolumeBound, map[string]string{"disk": "fast"}
+	})
+	assert.Equal(t, corev1.VolumePending, volume.Status.Phase, "A2")
+	assert.Equal(t, "fast", volume.Labels["disk"])
+
+	claim := create(t, server, bindingtest.Claim("default", "data", "1Gi"))
+	claim = update(t, server, claim, func(c pvc) { c.Status.Phase, c.Spec.VolumeName = corev1.ClaimBound, "a" })
+	assert.Equal(t, corev1.ClaimPending, claim.Status.Phase, "A2")
+	assert.Equal(t, "a", claim.Spec.VolumeName)
+}
+
+func TestUpdateStatusIgnoresSpecAndKeepsMetadata(t *testing.T) {
+	server := newAPI(t)
+	volume := create(t, server, bindingtest.Volume("a", "1Gi"))
+	volume = updateStatus(t, server, volume, func(v pv) {
+		v.Spec.StorageClassName = "other"
+		v.Status.Phase, v.Status.Message = corev1.VolumeAvailable, "free"
+		v.Annotations, v.Labels = map[string]string{"a": "1"}, map[string]string{"b": "2"}
+		v.Finalizers = append(v.Finalizers, "example.com/mine")
+	})
+	assert.Empty(t, volume.Spec.StorageClassName, "A2")
+	assert.Equal(t, corev1.VolumeAvailable, volume.Status.Phase)
+	stored := get(t, server, volume)
+	assert.Equal(t, "1", stored.Annotations["a"], "A2")
+	assert.Equal(t, "2", stored.Labels["b"], "A2")
+	assert.Contains(t, stored.Finalizers, "example.com/mine", "A2")
+
+	claim := create(t, server, bindingtest.Claim("default", "data", "1Gi"))
+	claim = updateStatus(t, server, claim, func(c pvc) {
+		c.Spec.VolumeName, c.Status.Phase = "a", corev1.ClaimLost
+		c.Annotations = map[string]string{"a": "1"}
+	})
+	assert.Empty(t, claim.Spec.VolumeName, "A2")
+	assert.Equal(t, "1", claim.Annotations["a"], "A2")
+	assert.Equal(t, corev1.ClaimLost, claim.Status.Phase)
+}
+
+func TestResourceVersions(t *testing.T) {
+	server := newAPI(t)
+	first := create(t, server, bindingtest.Volume("a", "1Gi"))
+	second := update(t, server, first.DeepCopy(), func(v pv) { v.Spec.StorageClassName = "x" })
+	require.NotEqual(t, first.ResourceVersion, second.ResourceVersion)
+
+	_, err := server.Update(t.Context(), first)
+	assert.True(t, apierrors.IsConflict(err), "A2 stale: %v", err)
+	_, err = server.UpdateStatus(t.Context(), first)
+	assert.True(t, apierrors.IsConflict(err), "A2 stale: %v", err)
+
+	first.ResourceVersion = ""
+	third := update(t, server, first, func(v pv) { v.Labels = map[string]string{"l": "1"} })
+	assert.Empty(t, third.Spec.StorageClassName, "A2 an empty resourceVersion overwrites")
+	assert.Equal(t, "1", third.Labels["l"])
+	third.ResourceVersion = ""
+	updateStatus(t, server, third, func(v pv) { v.Status.Phase = corev1.VolumeAvailable })
+
+	missing := bindingtest.Volume("none", "1Gi")
+	_, err = server.Update(t.Context(), missing)
+	assert.True(t, apierrors.IsNotFound(err), "%v", err)
+}
+
+func TestUpdateMeantForAnEarlierObject(t *testing.T) {
+	server := newAPI(t)
+	claim := create(t, server, bindingtest.Claim("default", "data", "1Gi"))
+	claim.UID, claim.ResourceVersion = "another", ""
+	_, err := server.Update(t.Context(), claim)
+	assert.True(t, apierrors.IsConflict(err), "A2 the UID is another object's: %v", err)
+}
+
+func TestUpdateWithoutChangeWritesNothing(t *testing.T) {
+	server := newAPI(t)
+	volume := create(t, server, bindingtest.Volume("a", "1Gi"))
+	same := update(t, server, volume.DeepCopy())
+	assert.Equal(t, volume.ResourceVersion, same.ResourceVersion, "A2")
+	same = updateStatus(t, server, volume.DeepCopy(), func(v pv) { v.Spec.StorageClassName = "ignored" })
+	assert.Equal(t, volume.ResourceVersion, same.ResourceVersion, "A2")
+}
+
+func TestTransitionTime(t *testing.T) {
+	server := bindingtest.NewServer() // a real clock may not advance between two writes
+	pending := create(t, server, bindingtest.Volume("a", "1Gi"))
+	available := updateStatus(t, server, pending.DeepCopy(), func(v pv) { v.Status.Phase = corev1.VolumeAvailable })
+	assert.True(t, available.Status.LastPhaseTransitionTime.After(pending.Status.LastPhaseTransitionTime.Time), "A1 restamped")
+
+	same := updateStatus(t, server, available.DeepCopy(), func(v pv) {
+		v.Status.Message, v.Status.LastPhaseTransitionTime = "still", nil
+	})
+	assert.Equal(t, available.Status.LastPhaseTransitionTime, same.Status.LastPhaseTransitionTime, "A1 the phase is the same")
+
+	chosen := pending.CreationTimestamp
+	bound := updateStatus(t, server, same, func(v pv) { v.Status.Phase, v.Status.LastPhaseTransitionTime = corev1.VolumeBound, &chosen })
+	assert.Equal(t, chosen.Time, bound.Status.LastPhaseTransitionTime.Time, "A1 a time that the writer chose")
+}
