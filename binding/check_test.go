@@ -355,6 +355,7 @@ func TestMismatchesInOneLine(t *testing.T) {
 		mismatch(binding.VolumeMode, "a\nb", long),
 	}
 	assert.Equal(t, "TooSmall: asks 10Gi, has 5Gi; VolumeMode: asks a b, has "+long[:97]+"…", mismatches.String())
+	assert.Equal(t, "TooSmall: asks 10Gi, has 5Gi", mismatches[0].String())
 	assert.Empty(t, binding.Mismatches(nil).String())
 
 	every := []binding.Reason{binding.Deleting, binding.Claimed, binding.Malformed, binding.TooSmall,

@@ -42,6 +42,7 @@ func TestTheVerdictDoesNotAllocate(t *testing.T) {
 		"plain":             {claim, Terms{Owner: nobody}, true},
 		"selector":          {selective, Terms{}, true},
 		"a node elsewhere":  {claim, Terms{Node: elsewhere}, false},
+		"a bare node":       {claim, Terms{Node: &corev1.Node{}}, false},
 		"somebody's volume": {claim, Terms{Owner: func(string) Key { return VolumeKey("x") }}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -91,5 +92,30 @@ func TestOneLine(t *testing.T) {
 		{"abc", 0, "…"},
 	} {
 		assert.Equal(t, c.want, oneLine(c.text, c.limit), "%q to %d", c.text, c.limit)
+	}
+}
+
+// A summary is the same in whatever order the verdicts come.
+func TestSummaryInAnyOrder(t *testing.T) {
+	claim, volume := plainPair()
+	verdict := func(name, class, capacity string) Verdict {
+		v := volume.DeepCopy()
+		v.Name, v.Spec.StorageClassName = name, class
+		v.Spec.Capacity[corev1.ResourceStorage] = resource.MustParse(capacity)
+		c, err := newCriteria(claim, Terms{})
+		require.NoError(t, err)
+		return c.verdict(v)
+	}
+	verdicts := []Verdict{verdict("a", "slow", "9Gi"), verdict("b", "fast", "1Gi"), verdict("c", "fast", "2Gi"), verdict("d", "slow", "9Gi")}
+	want := "0/4 volumes fit: 2 TooSmall (largest 2Gi), 2 StorageClass; nearest a: StorageClass: asks fast, has slow"
+	for range verdicts {
+		verdicts = append(verdicts[1:], verdicts[0])
+		var forwards, backwards summary
+		for i := range verdicts {
+			forwards.add(verdicts[i])
+			backwards.add(verdicts[len(verdicts)-1-i])
+		}
+		assert.Equal(t, want, forwards.String())
+		assert.Equal(t, want, backwards.String())
 	}
 }

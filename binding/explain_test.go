@@ -100,6 +100,14 @@ func TestExplainInOneLine(t *testing.T) {
 		{rule: "E2 the nearest miss where nothing can be mended",
 			volumes: concat(several(2, "b", inPhase(corev1.VolumeReleased)), several(1, "a", inPhase(corev1.VolumeReleased), beingDeleted)),
 			want:    "0/3 volumes fit: 2 NotAvailable, 1 Deleting; nearest b-0: NotAvailable: asks phase Available, has phase Released"},
+		{rule: "E2 M9 a phase is not mended by hand",
+			volumes: concat(several(1, "a", inPhase(corev1.VolumeReleased)), several(1, "b", ofClass("slow"), sized("5Gi"))),
+			want: "0/2 volumes fit: 1 TooSmall (largest 5Gi), 1 NotAvailable; " +
+				"nearest b-0: TooSmall: asks 10Gi, has 5Gi; StorageClass: asks fast, has slow"},
+		{rule: "E2 M11 a delay is not mended by hand", terms: waiting(),
+			volumes: concat(several(1, "a"), several(1, "b", reserved, offering(), sized("5Gi"))),
+			want: "0/2 volumes fit: 1 TooSmall (largest 5Gi), 1 Delayed; " +
+				"nearest b-0: TooSmall: asks 10Gi, has 5Gi; AccessModes: asks RWO, has none"},
 		{rule: "E2 malformed volumes are named", volumes: several(1, "odd", sized("-1Gi")),
 			want: "0/1 volumes fit: 1 Malformed; nearest odd-0: Malformed: asks a storage capacity, has -1Gi"},
 		{rule: "M11 E2 all wait for a node", terms: waiting(), volumes: several(2, "pv"),
