@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -39,12 +40,17 @@ func matched(claim *corev1.PersistentVolumeClaim, found Match, view View, rules 
 	switch {
 	case err != nil:
 		return Action{}, err
-	case delayed && claim.Annotations[storageclass.SelectedNodeAnnotation] == "":
+	case delayed && !nodeSelected(claim):
 		return awaitConsumer(claim, view), nil
 	case name != "":
 		return provision(claim, class, rules), nil
 	}
 	return noneFits(claim, view)
+}
+
+func nodeSelected(claim *corev1.PersistentVolumeClaim) bool {
+	_, selected := claim.Annotations[storageclass.SelectedNodeAnnotation]
+	return selected
 }
 
 // noneFits is the end of C5. The explanation is not part of what makes the event a new one: the binding of
@@ -74,8 +80,7 @@ func unscheduled(claim *corev1.PersistentVolumeClaim, view View) []string {
 	var names []string
 	pods, _ := view.PodsOf(claim.Namespace, claim.Name)
 	for _, pod := range pods {
-		finished := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-		if pod.Spec.NodeName == "" && !finished {
+		if pod.Spec.NodeName == "" && !reclaim.Finished(pod) {
 			names = append(names, pod.Name)
 		}
 	}

@@ -1,0 +1,24 @@
+package binding
+
+import "context"
+
+// State lets tests step a controller's state: no goroutine, no I/O but what a test performs itself.
+type State struct{ state }
+
+// Step is what a step asks for.
+type Step struct{ call }
+
+func NewState(rules Rules) *State { return &State{state{rules: rules.filled()}} }
+
+func (s *State) Clone() *State                 { return &State{*s.clone()} }
+func (s *State) Observe(object Object) []Key   { return s.observe(object) }
+func (s *State) Forget(object Object) []Key    { return s.observeDeleted(object) }
+func (s *State) Start(key Key) Step            { return Step{s.start(key)} }
+func (s *State) Proceed(key Key, got any) Step { return Step{s.proceed(key, got.(reply))} }
+func (s Step) Done() bool                      { return s.done }
+func (s Step) Action() Action                  { return s.action }
+func (s Step) Next() []Key                     { return s.result.Next }
+func (s Step) Err() error                      { return s.err }
+func Perform(client Client, action Action) any { return perform(context.Background(), client, action) }
+func (s *State) Holder(object Key) (Key, bool) { by, ok := s.holders[object]; return by, ok }
+func (s *State) Unsettled(object Key) (by Key) { return s.unsettled[object] }
