@@ -1,7 +1,6 @@
 package binding_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -273,101 +272,4 @@ func reasons(mismatches binding.Mismatches) []binding.Reason {
 		list = append(list, m.Reason)
 	}
 	return list
-}
-
-func TestCheckNamed(t *testing.T) {
-	cases := []struct {
-		rule string
-		edit volumeEdit
-		want []binding.Reason
-	}{
-		{"C7 fits", labelled("tier", "gold"), nil},
-		{"C7 not the selector (M8)", labelled("tier", "tin"), nil},
-		{"C7 not the phase (M9)", inPhase(corev1.VolumeFailed), nil},
-		{"C7 not the node (M10)", onlyIn("b"), nil},
-		{"C7 M1", beingDeleted, []binding.Reason{binding.Deleting}},
-		{"C7 M3 X7", sized("-1"), []binding.Reason{binding.Malformed}},
-		{"C7 M3", sized("1Gi"), []binding.Reason{binding.TooSmall}},
-		{"C7 M4", offering(corev1.ReadWriteMany), []binding.Reason{binding.AccessModes}},
-		{"C7 M5", func(v *corev1.PersistentVolume) { v.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) },
-			[]binding.Reason{binding.VolumeMode}},
-		{"C7 M6", ofClass("slow"), []binding.Reason{binding.StorageClass}},
-		{"C7 M7", func(v *corev1.PersistentVolume) { v.Spec.VolumeAttributesClassName = new("iops") },
-			[]binding.Reason{binding.AttributesClass}},
-	}
-	for _, c := range cases {
-		t.Run(c.rule, func(t *testing.T) {
-			got, err := binding.CheckNamed(fitClaim(askingLabel("tier", "gold")), fitVolume("pv-a", c.edit))
-			require.NoError(t, err)
-			assert.Equal(t, c.want, reasons(got))
-		})
-	}
-}
-
-func TestInvalidClaims(t *testing.T) {
-	badSelector := func(c *corev1.PersistentVolumeClaim) {
-		c.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-			{Key: "tier", Operator: "Near", Values: []string{"gold"}}}}
-	}
-	cases := []struct {
-		rule          string
-		claim         claimEdit
-		terms         binding.Terms
-		object, field string
-		says          string
-	}{
-		{"M8 X7 malformed selector", badSelector, binding.Terms{}, "pvc/default/data", "spec.selector", "Near"},
-		{"X7 unknown access mode", askingModes("WriteNever"), binding.Terms{}, "pvc/default/data", "spec.accessModes", "WriteNever"},
-		{"X7 negative request", asking("-1Gi"), binding.Terms{}, "pvc/default/data", "spec.resources.requests.storage", "-1Gi"},
-		{"M11 X7 class without a mode", func(*corev1.PersistentVolumeClaim) {}, binding.Terms{Class: classWith(nil)},
-			"storageclass/fast", "volumeBindingMode", "WaitForFirstConsumer"},
-		{"M11 X7 class with an unknown mode", func(*corev1.PersistentVolumeClaim) {},
-			binding.Terms{Class: classWith(new(storagev1.VolumeBindingMode("Later")))},
-			"storageclass/fast", "volumeBindingMode", "WaitForFirstConsumer"},
-	}
-	for _, c := range cases {
-		t.Run(c.rule, func(t *testing.T) {
-			claim, volume := fitClaim(c.claim), fitVolume("pv-a")
-			request := binding.Request{Claim: claim, Volumes: []*corev1.PersistentVolume{volume}, Terms: c.terms}
-			_, checkErr := binding.Check(claim, volume, c.terms)
-			_, findErr := binding.Find(request)
-			_, explainErr := binding.Explain(request)
-			for _, err := range []error{checkErr, findErr, explainErr} {
-				var invalid *binding.InvalidError
-				require.ErrorAs(t, err, &invalid)
-				assert.Equal(t, c.object, invalid.Object)
-				assert.Equal(t, c.field, invalid.Field)
-				assert.Contains(t, invalid.Error(), c.says)
-				assert.Contains(t, invalid.Error(), c.object+": "+c.field+": ")
-			}
-		})
-	}
-	t.Run("C7 X7 malformed selector", func(t *testing.T) {
-		_, err := binding.CheckNamed(fitClaim(badSelector), fitVolume("pv-a"))
-		assert.ErrorContains(t, err, "pvc/default/data: spec.selector")
-	})
-}
-
-func TestMismatchesInOneLine(t *testing.T) {
-	long := strings.Repeat("x", 4000)
-	mismatches := binding.Mismatches{
-		mismatch(binding.TooSmall, "10Gi", "5Gi"),
-		mismatch(binding.VolumeMode, "a\nb", long),
-	}
-	assert.Equal(t, "TooSmall: asks 10Gi, has 5Gi; VolumeMode: asks a b, has "+long[:97]+"…", mismatches.String())
-	assert.Equal(t, "TooSmall: asks 10Gi, has 5Gi", mismatches[0].String())
-	assert.Empty(t, binding.Mismatches(nil).String())
-
-	every := []binding.Reason{binding.Deleting, binding.Claimed, binding.Malformed, binding.TooSmall,
-		binding.AccessModes, binding.VolumeMode, binding.StorageClass, binding.AttributesClass,
-		binding.Selector, binding.NotAvailable, binding.NodeAffinity, binding.Delayed}
-	mismatches = nil
-	for _, reason := range every {
-		mismatches = append(mismatches, mismatch(reason, long, long))
-	}
-	line := mismatches.String()
-	assert.LessOrEqual(t, len(line), 850, "N: bounded")
-	for _, reason := range every {
-		assert.Contains(t, line, string(reason)+": asks xxx")
-	}
 }

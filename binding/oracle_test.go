@@ -17,7 +17,6 @@ import (
 
 	"github.com/pvbind/pvbind/accessmode"
 	"github.com/pvbind/pvbind/binding"
-	"github.com/pvbind/pvbind/phase"
 )
 
 // seedOf is the seed of a random test: PVBIND_SEED if that is set, to repeat a failure or try another.
@@ -272,77 +271,4 @@ func TestFindAgreesWithUpstream(t *testing.T) {
 		assert.Positive(t, seen[d.rule], d.rule)
 	}
 	t.Log(seen)
-}
-
-// What holds in every world, whatever upstream says.
-func TestFindAndExplainHoldTogether(t *testing.T) {
-	w := world{rand.New(rand.NewPCG(seedOf(t), 1))}
-	for n := range worlds(10_000) {
-		request := w.request()
-		before := copied(request)
-		match, err := binding.Find(request)
-		require.NoError(t, err)
-		report, err := binding.Explain(request)
-		require.NoError(t, err)
-
-		require.Equal(t, nameOf(match.Volume), report.Chosen, "world %d, M14", n)
-		require.Len(t, report.Verdicts, len(request.Volumes))
-		require.LessOrEqual(t, len(report.String()), 512, "E2")
-		var refused []binding.Refusal
-		for _, v := range report.Verdicts {
-			require.Equal(t, v.Chosen, v.Volume == match.Volume, "world %d, M14", n)
-			require.False(t, v.Chosen && !v.Fits(), "world %d, E3", n)
-			if (v.Link == phase.Reserved || v.Link == phase.Held) && !v.Fits() {
-				refused = append(refused, binding.Refusal{Volume: v.Volume, Mismatches: v.Mismatches})
-			}
-			requireChecksAgree(t, request, v)
-		}
-		require.Equal(t, refused, match.Refused, "world %d, M12", n)
-
-		w.shuffle(request.Volumes)
-		again, err := binding.Find(request)
-		require.NoError(t, err)
-		require.Equal(t, match, again, "world %d, M14: in another order", n)
-		requireUnmodified(t, before, request)
-	}
-}
-
-// requireChecksAgree compares a verdict of Explain with Check, and that with CheckNamed, which leaves
-// out five rules (C7).
-func requireChecksAgree(t *testing.T, request binding.Request, v binding.Verdict) {
-	t.Helper()
-	checked, err := binding.Check(request.Claim, v.Volume, request.Terms)
-	require.NoError(t, err)
-	require.Equal(t, checked, v.Mismatches, "E3")
-	if v.Link != phase.Unclaimed {
-		return
-	}
-	named, err := binding.CheckNamed(request.Claim, v.Volume)
-	require.NoError(t, err)
-	leftOut := []binding.Reason{binding.Claimed, binding.Selector, binding.NotAvailable, binding.NodeAffinity, binding.Delayed}
-	counted := slices.DeleteFunc(slices.Clone(checked), func(m binding.Mismatch) bool { return slices.Contains(leftOut, m.Reason) })
-	require.Equal(t, counted.String(), named.String(), "C7")
-}
-
-func copied(request binding.Request) binding.Request {
-	request.Claim = request.Claim.DeepCopy()
-	request.Class = request.Class.DeepCopy()
-	request.Node = request.Node.DeepCopy()
-	request.Volumes = slices.Clone(request.Volumes)
-	for i, volume := range request.Volumes {
-		request.Volumes[i] = volume.DeepCopy()
-	}
-	return request
-}
-
-// requireUnmodified compares a request, its volumes in any order, with a copy of it (X6).
-func requireUnmodified(t *testing.T, before, after binding.Request) {
-	t.Helper()
-	byName := func(a, b *corev1.PersistentVolume) int { return cmp.Compare(a.Name, b.Name) }
-	slices.SortFunc(before.Volumes, byName)
-	slices.SortFunc(after.Volumes, byName)
-	require.Equal(t, before.Volumes, after.Volumes, "X6")
-	require.Equal(t, before.Claim, after.Claim, "X6")
-	require.Equal(t, before.Class, after.Class, "X6")
-	require.Equal(t, before.Node, after.Node, "X6")
 }

@@ -1,0 +1,57 @@
+package binding_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+func TestInvalidClaims(t *testing.T) {
+	badSelector := func(c *corev1.PersistentVolumeClaim) {
+		c.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "tier", Operator: "Near", Values: []string{"gold"}}}}
+	}
+	cases := []struct {
+		rule          string
+		claim         claimEdit
+		terms         binding.Terms
+		object, field string
+		says          string
+	}{
+		{"M8 X7 malformed selector", badSelector, binding.Terms{}, "pvc/default/data", "spec.selector", "Near"},
+		{"X7 unknown access mode", askingModes("WriteNever"), binding.Terms{}, "pvc/default/data", "spec.accessModes", "WriteNever"},
+		{"X7 negative request", asking("-1Gi"), binding.Terms{}, "pvc/default/data", "spec.resources.requests.storage", "-1Gi"},
+		{"M11 X7 class without a mode", func(*corev1.PersistentVolumeClaim) {}, binding.Terms{Class: classWith(nil)},
+			"storageclass/fast", "volumeBindingMode", "WaitForFirstConsumer"},
+		{"M11 X7 class with an unknown mode", func(*corev1.PersistentVolumeClaim) {},
+			binding.Terms{Class: classWith(new(storagev1.VolumeBindingMode("Later")))},
+			"storageclass/fast", "volumeBindingMode", "WaitForFirstConsumer"},
+	}
+	for _, c := range cases {
+		t.Run(c.rule, func(t *testing.T) {
+			claim, volume := fitClaim(c.claim), fitVolume("pv-a")
+			request := binding.Request{Claim: claim, Volumes: []*corev1.PersistentVolume{volume}, Terms: c.terms}
+			_, checkErr := binding.Check(claim, volume, c.terms)
+			_, findErr := binding.Find(request)
+			_, explainErr := binding.Explain(request)
+			for _, err := range []error{checkErr, findErr, explainErr} {
+				var invalid *binding.InvalidError
+				require.ErrorAs(t, err, &invalid)
+				assert.Equal(t, c.object, invalid.Object)
+				assert.Equal(t, c.field, invalid.Field)
+				assert.Contains(t, invalid.Error(), c.says)
+				assert.Contains(t, invalid.Error(), c.object+": "+c.field+": ")
+			}
+		})
+	}
+	t.Run("C7 X7 malformed selector", func(t *testing.T) {
+		_, err := binding.CheckNamed(fitClaim(badSelector), fitVolume("pv-a"))
+		assert.ErrorContains(t, err, "pvc/default/data: spec.selector")
+	})
+}
