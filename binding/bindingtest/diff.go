@@ -44,7 +44,7 @@ func part(name, value string, had, has bool) string {
 		return name + "=" + value
 	case had:
 		return name + "=" + value
-	case value == "" || value == "yes":
+	case value == "" || value == `""` || value == "yes":
 		return "+" + name
 	}
 	return "+" + name + "=" + value
@@ -73,10 +73,10 @@ func leaves(object binding.Object) map[string]string {
 	flatten(found, "", content)
 	delete(found, "status.lastPhaseTransitionTime")
 	for name, value := range object.GetAnnotations() {
-		found["annotation "+name] = value
+		found["annotation "+name] = leaf(value)
 	}
 	for name, value := range object.GetLabels() {
-		found["label "+name] = value
+		found["label "+name] = leaf(value)
 	}
 	for _, name := range object.GetFinalizers() {
 		found["finalizer "+name] = ""

@@ -1,2 +1,46 @@
-// Package bindingtest is an API server in memory.
+// Package bindingtest lets a unit test have claims that bind.
+//
+// Fake clientsets, fake clients and envtest have no volume controller: a claim created there stays
+// Pending for ever, and a test has to write the binding itself. Here is a Server, an API server in
+// memory for volumes, claims, classes, pods and nodes, and a Driver that runs the real
+// binding.Controller on it. A Cluster is both:
+//
+//	cluster := bindingtest.NewCluster(bindingtest.Volume("a", "10Gi"), bindingtest.Claim("default", "data", "5Gi"))
+//	err := cluster.Settle(ctx)
+//	cluster.Claim("default", "data").Status.Phase // Bound
+//
+// No goroutine is started, no time passes and nothing is random, so a test neither sleeps nor flakes.
+//
+// # The server
+//
+// It does what kube-apiserver does with these kinds, as far as binding and reclaiming can tell (rules A1
+// to A6): resourceVersions and conflicts, status apart from spec, what may not change, deletion held by
+// finalizers, preconditions, defaults, the finalizers and the default class that admission adds.
+// Errors are those of k8s.io/apimachinery/pkg/api/errors. Create, Update, UpdateStatus, Delete, Get and
+// List work for every kind; with the typed calls beside them, it is a binding.Client.
+//
+// It is lenient where binding does not look: namespaces need not exist, pods need no containers and may
+// change their spec (setting nodeName is how a test schedules one), no owner's deletion deletes what it
+// owns. Pods without a grace period go at once; see Delete. Load takes the objects of a running cluster,
+// or a state that no API server would let in.
+//
+// # The log
+//
+// Calls lists every call with the object before and after it, and the events among them. As a string a
+// call is one line, made for comparing:
+//
+//	update pv/a: spec.claimRef={default/data uid-2} +annotation pv.kubernetes.io/bound-by-controller
+//
+// # Faults
+//
+// NewClient makes a client with a name in the log and faults of its own; that of a Driver's controller is
+// its Client field. A fault is a Hook around every call. Fail, Conflict, LoseAnswer and Before make the
+// usual ones, CrashAfter stops the client after so many writes, and Driver.Restart brings it back knowing
+// nothing. Driver.Hold keeps the changes of a kind from the controller: its cache lags.
+//
+// # The driver
+//
+// Settle syncs until nothing is left to do, and fails, showing the last writes, if there is no end to it.
+// Delays that the controller asks for are listed by Delayed and pass when FallDue says so. Several
+// Drivers on one Server are several controllers; the function Settle runs them in turn.
 package bindingtest

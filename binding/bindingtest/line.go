@@ -33,7 +33,8 @@ func (c Call) String() string {
 }
 
 func (c Call) listLine() string {
-	line := "list " + string(c.Key.Kind)
+	info, _ := infoOf(c.Key.Kind)
+	line := "list " + info.resource
 	if c.Key.Namespace != "" {
 		line += " in " + c.Key.Namespace
 	}

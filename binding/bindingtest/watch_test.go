@@ -1,0 +1,115 @@
+package bindingtest_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+// told reads everything that a watch has to tell: type, name and resourceVersion.
+func told(watch *bindingtest.Watch) []string {
+	var lines []string
+	for {
+		change, ok := watch.Next()
+		if !ok {
+			return lines
+		}
+		lines = append(lines, string(change.Type)+" "+change.Object.GetName()+" "+change.Object.GetResourceVersion())
+	}
+}
+
+func TestWatchTellsEveryChangeOnceInOrder(t *testing.T) {
+	server := bindingtest.NewServer()
+	create(t, server, bindingtest.Volume("b", "1Gi"))                                                // 1
+	volume := create(t, server, bindingtest.Volume("a", "1Gi"))                                      // 2
+	early := server.Watch(binding.KindVolume)                                                        //
+	create(t, server, bindingtest.Claim("default", "data", "1Gi"))                                   // 3
+	volume = updateStatus(t, server, volume, func(v pv) { v.Status.Phase = corev1.VolumeAvailable }) // 4
+	update(t, server, volume.DeepCopy())                                                             // no change
+	late := server.Watch(binding.KindVolume)
+	require.NoError(t, server.Delete(t.Context(), keyA, metav1.DeleteOptions{})) // 5
+	volume = get(t, server, volume)
+	assert.Equal(t, 3, late.Pending())
+	update(t, server, volume, func(v pv) { v.Finalizers = nil }) // 6
+
+	assert.Equal(t, []string{"ADDED b 1", "ADDED a 2", "MODIFIED a 4", "MODIFIED a 5", "DELETED a 6"}, told(early))
+	assert.Equal(t, []string{"ADDED b 1", "ADDED a 4", "MODIFIED a 5", "DELETED a 6"}, told(late))
+	assert.Empty(t, told(early))
+	assert.Zero(t, late.Pending())
+	assert.Equal(t, []string{"ADDED data 3"}, told(server.Watch(binding.KindClaim)))
+}
+
+func TestDeletedCarriesTheLastState(t *testing.T) {
+	server := bindingtest.NewServer()
+	volume := create(t, server, bindingtest.Volume("a", "1Gi", func(v pv) { v.Spec.StorageClassName = "fast" }))
+	update(t, server, volume, func(v pv) { v.Finalizers = nil })
+	watch := server.Watch(binding.KindVolume)
+	require.NoError(t, server.Delete(t.Context(), keyA, metav1.DeleteOptions{}))
+	watch.Next()
+	change, ok := watch.Next()
+	require.True(t, ok)
+	assert.Equal(t, bindingtest.Deleted, change.Type)
+	assert.Equal(t, "fast", change.Object.(pv).Spec.StorageClassName)
+	assert.Equal(t, "3", change.Object.GetResourceVersion())
+}
+
+func TestNothingHandedOutIsShared(t *testing.T) {
+	server := bindingtest.NewServer()
+	sent := bindingtest.Volume("a", "1Gi", func(v pv) { v.Labels = map[string]string{"l": "kept"} })
+	watch := server.Watch(binding.KindVolume)
+	created := create(t, server, sent)
+	pristine := server.Volume("a")
+	change, _ := watch.Next()
+	listed, err := server.List(t.Context(), binding.KindVolume, "")
+	require.NoError(t, err)
+	for _, object := range []binding.Object{sent, created, change.Object, listed[0], get(t, server, created), server.Calls()[0].After} {
+		object.GetLabels()["l"] = "spoilt"
+	}
+	assert.Equal(t, pristine, server.Volume("a"))
+	change, _ = server.Watch(binding.KindVolume).Next()
+	assert.Equal(t, "kept", change.Object.GetLabels()["l"])
+}
+
+func TestListIsSorted(t *testing.T) {
+	server := bindingtest.NewServer()
+	for _, name := range []string{"b", "a"} {
+		for _, namespace := range []string{"y", "x"} {
+			create(t, server, bindingtest.Pod(namespace, name, "n1"))
+		}
+	}
+	all, err := server.List(t.Context(), bindingtest.KindPod, "")
+	require.NoError(t, err)
+	var names []string
+	for _, pod := range all {
+		names = append(names, pod.GetNamespace()+"/"+pod.GetName())
+	}
+	assert.Equal(t, []string{"x/a", "x/b", "y/a", "y/b"}, names)
+	pods, err := server.ListPods(t.Context(), "x")
+	require.NoError(t, err)
+	assert.Len(t, pods, 2)
+	_, err = server.List(t.Context(), "Secret", "")
+	assert.Error(t, err)
+}
+
+func TestClonesGoTheirOwnWays(t *testing.T) {
+	first := bindingtest.NewServer()
+	create(t, first, bindingtest.Volume("a", "1Gi"))
+	watch := first.Watch(binding.KindVolume)
+	second := first.Clone()
+	create(t, first, bindingtest.Volume("b", "1Gi"))
+	create(t, second, bindingtest.Volume("c", "1Gi"))
+
+	assert.Nil(t, first.Volume("c"))
+	assert.Nil(t, second.Volume("b"))
+	assert.Equal(t, []string{"ADDED a 1", "ADDED c 2"}, told(watch.On(second)))
+	assert.Equal(t, []string{"ADDED a 1", "ADDED b 2"}, told(watch))
+	assert.Len(t, first.Calls(), 2)
+	assert.Equal(t, "create pv/c", second.Calls()[1].String())
+	assert.Equal(t, first.Now(), second.Now())
+}
