@@ -1,0 +1,57 @@
+package main
+
+import (
+	"cmp"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+// kind is one of the kinds of objects that a simulation is made of.
+type kind struct {
+	short      string // as kubectl names it
+	namespaced bool
+	empty      func() binding.Object
+}
+
+// kindOf looks a kind up; false: simulate knows nothing of it.
+func kindOf(apiVersion, name string) (kind, bool) {
+	switch apiVersion + " " + name {
+	case "storage.k8s.io/v1 StorageClass":
+		return kind{short: "sc", empty: func() binding.Object { return &storagev1.StorageClass{} }}, true
+	case "v1 Node":
+		return kind{short: "node", empty: func() binding.Object { return &corev1.Node{} }}, true
+	case "v1 PersistentVolume":
+		return kind{short: "pv", empty: func() binding.Object { return &corev1.PersistentVolume{} }}, true
+	case "v1 PersistentVolumeClaim":
+		return kind{short: "pvc", namespaced: true, empty: func() binding.Object { return &corev1.PersistentVolumeClaim{} }}, true
+	case "v1 Pod":
+		return kind{short: "pod", namespaced: true, empty: func() binding.Object { return &corev1.Pod{} }}, true
+	}
+	return kind{}, false
+}
+
+// object names what a document holds, as far as it says: "pvc/default/data".
+func (d document) object() string {
+	metadata, _ := d.content["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	if name == "" {
+		name = "(no name)"
+	}
+	known, ok := kindOf(d.apiVersion, d.kind)
+	if !ok {
+		return cmp.Or(d.kind, "(no kind)") + "/" + name
+	}
+	if !known.namespaced {
+		return known.short + "/" + name
+	}
+	namespace, _ := metadata["namespace"].(string)
+	if namespace == "" {
+		namespace = defaultNamespace
+	}
+	return known.short + "/" + namespace + "/" + name
+}
+
+const defaultNamespace = "default"

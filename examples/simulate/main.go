@@ -1,0 +1,120 @@
+// Simulate runs the binding controller on the PersistentVolumes and PersistentVolumeClaims in files, with
+// an API server in memory, and prints what becomes of them:
+//
+//	kubectl get sc,pv,pvc,pod,node -A -o yaml > dump.yaml
+//	go run ./examples/simulate dump.yaml
+//	go run ./examples/simulate -delete pvc/data -trace dump.yaml new-claim.yaml
+//
+// Without a file it runs a walkthrough of a volume's life.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+const (
+	exitOK       = 0
+	exitInternal = 1
+	exitInput    = 2 // the command line or the input is wrong; nothing is on standard output
+)
+
+// run is main with everything it touches handed in. It returns the exit code.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	var out, notes bytes.Buffer
+	err := simulate(args, stdin, &out, &notes)
+	if errors.Is(err, flag.ErrHelp) {
+		io.WriteString(stdout, usage)
+		return exitOK
+	}
+	io.Copy(stderr, &notes)
+	if err != nil {
+		return report(err, stderr)
+	}
+	if _, err := io.Copy(stdout, &out); err != nil {
+		return report(err, stderr)
+	}
+	return exitOK
+}
+
+// report prints an error and returns the exit code that tells its kind.
+func report(err error, stderr io.Writer) int {
+	for _, line := range lines(err) {
+		fmt.Fprintln(stderr, "simulate: "+line)
+	}
+	var wrongUse *usageError
+	var wrongInput *problem
+	switch {
+	case errors.As(err, &wrongUse):
+		usageLine, _, _ := strings.Cut(usage, "\n")
+		fmt.Fprintln(stderr, usageLine)
+	case !errors.As(err, &wrongInput):
+		return exitInternal
+	}
+	return exitInput
+}
+
+func simulate(args []string, stdin io.Reader, out, notes io.Writer) error {
+	o, err := parse(args)
+	if err != nil {
+		return &usageError{err}
+	}
+	ctx := context.Background()
+	if len(o.files) == 0 {
+		return walk(ctx, o, out, notes)
+	}
+	in, err := readAll(o.files, stdin)
+	printNotes(notes, in.notes)
+	if err != nil {
+		return err
+	}
+	s, err := play(ctx, in.entries, o.deletes)
+	if err != nil {
+		return err
+	}
+	if o.trace {
+		writeTrace(o, s, out, notes)
+	}
+	return s.write(ctx, o, out, notes)
+}
+
+// writeTrace prints the trace: before the tables, or where it does not mix with a List.
+func writeTrace(o options, s *simulation, out, notes io.Writer) {
+	if o.format != formatTable {
+		out = notes
+	}
+	for _, line := range s.trace(0) {
+		fmt.Fprintln(out, line)
+	}
+	if o.format == formatTable {
+		fmt.Fprintln(out)
+	}
+}
+
+// write prints what is left in the format asked for.
+func (s *simulation) write(ctx context.Context, o options, out, notes io.Writer) error {
+	printNotes(notes, s.notes)
+	r, err := s.result(ctx)
+	if err != nil {
+		return err
+	}
+	if o.format == formatTable {
+		r.writeTables(out)
+		return nil
+	}
+	return encode(out, r.list(), o.format)
+}
+
+func printNotes(w io.Writer, notes []string) {
+	for _, note := range notes {
+		fmt.Fprintln(w, "note: "+note)
+	}
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+// list is the volumes and claims as one v1 List, the way `kubectl get pv,pvc -A` gives them.
+func (r result) list() *corev1.List {
+	list := &corev1.List{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"},
+		Items:    []runtime.RawExtension{}, // never null
+	}
+	add := func(object binding.Object, kind string) {
+		object.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
+		object.SetManagedFields(nil)
+		list.Items = append(list.Items, runtime.RawExtension{Object: object})
+	}
+	for _, volume := range r.volumes {
+		add(volume.DeepCopy(), "PersistentVolume")
+	}
+	for _, claim := range r.claims {
+		add(claim.DeepCopy(), "PersistentVolumeClaim")
+	}
+	return list
+}
+
+// writeTables prints volumes and claims, why claims are not Bound, and the events.
+func (r result) writeTables(w io.Writer) {
+	var sections []string
+	if len(r.volumes) > 0 {
+		sections = append(sections, volumeTable(r.volumes))
+	}
+	if len(r.claims) > 0 {
+		sections = append(sections, claimTable(r.claims))
+	}
+	if len(sections) == 0 {
+		sections = append(sections, "No resources found\n")
+	}
+	if len(r.reasons) > 0 {
+		sections = append(sections, "Claims not Bound:\n"+reasonLines(r.reasons))
+	}
+	if len(r.events) > 0 {
+		sections = append(sections, "Events:\n"+eventTable(r.events))
+	}
+	for i, section := range sections {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		io.WriteString(w, section)
+	}
+}
+
+func reasonLines(reasons []reason) string {
+	var text bytes.Buffer
+	for _, r := range reasons {
+		fmt.Fprintf(&text, "%s is %s: %s\n", binding.KeyOf(r.claim), status(r.claim, string(r.claim.Status.Phase)), oneLine(r.text))
+	}
+	return text.String()
+}

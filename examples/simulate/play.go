@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+// simulation is a cluster in memory on which one thing after another is done.
+type simulation struct {
+	server *bindingtest.Server
+	driver *bindingtest.Driver
+	notes  []string // objects that no decision could be made on, a line each
+}
+
+// start begins with the objects of a running cluster, and settles.
+func start(ctx context.Context, running []binding.Object) (*simulation, error) {
+	server := bindingtest.NewServer()
+	if err := server.Load(running...); err != nil {
+		return nil, err
+	}
+	rules := binding.Rules{Protection: binding.ProtectionOn}
+	s := &simulation{server: server, driver: bindingtest.NewDriver(server, bindingtest.Options{Rules: rules})}
+	return s, s.settle(ctx)
+}
+
+// play does all that was asked for, in the order that the usage promises.
+func play(ctx context.Context, entries []entry, deletes []target) (*simulation, error) {
+	running, first, then := order(entries)
+	s, err := start(ctx, running)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range first {
+		if err := s.create(ctx, e); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.settle(ctx); err != nil {
+		return nil, err
+	}
+	for _, e := range then {
+		if err := errors.Join(s.create(ctx, e), s.settle(ctx)); err != nil {
+			return nil, err
+		}
+	}
+	for _, t := range deletes {
+		if err := s.delete(ctx, t); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// order divides the input into what is loaded as it stands (it has a uid), what is created first
+// (classes, nodes and volumes, in this order), and what is created after that has settled.
+func order(entries []entry) (running []binding.Object, first, then []entry) {
+	var classes, nodes, volumes []entry
+	for _, e := range entries {
+		if e.object.GetUID() != "" {
+			running = append(running, e.object)
+			continue
+		}
+		switch e.object.(type) {
+		case *storagev1.StorageClass:
+			classes = append(classes, e)
+		case *corev1.Node:
+			nodes = append(nodes, e)
+		case *corev1.PersistentVolume:
+			volumes = append(volumes, e)
+		default:
+			then = append(then, e)
+		}
+	}
+	return running, append(append(classes, nodes...), volumes...), then
+}
+
+// settle runs the controller until nothing changes. An object that it can make no decision on is noted;
+// it does not keep the others from being served.
+func (s *simulation) settle(ctx context.Context) error {
+	for _, err := range unjoin(s.driver.Settle(ctx)) {
+		var invalid *binding.InvalidError
+		if !errors.As(err, &invalid) {
+			return err
+		}
+		s.note(oneLine(strings.TrimPrefix(err.Error(), invalid.Object+": ")))
+	}
+	return nil
+}
+
+func (s *simulation) note(line string) {
+	if !slices.Contains(s.notes, line) {
+		s.notes = append(s.notes, line)
+	}
+}
+
+// create stores an object of the input. What the server refuses is a problem of the input.
+func (s *simulation) create(ctx context.Context, e entry) error {
+	_, err := s.server.Create(ctx, e.object)
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		return &problem{place: e.place, object: e.name, text: err.Error()}
+	}
+	return err
+}
+
+// delete deletes an object, and settles. A pod that is given time to end ends, once that has settled.
+func (s *simulation) delete(ctx context.Context, t target) error {
+	err := s.server.Delete(ctx, t.key(), metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return &usageError{fmt.Errorf("-delete %s: there is no such object then", t)}
+	}
+	if err := errors.Join(err, s.settle(ctx)); err != nil || t.kind != "pod" {
+		return err
+	}
+	if err := s.server.NewClient("kubelet").FinishPod(ctx, t.namespace, t.name); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil // it went at once
+		}
+		return err
+	}
+	return s.settle(ctx)
+}

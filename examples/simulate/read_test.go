@@ -1,0 +1,163 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+// reading reads text as standard input and returns it with the lines of the error.
+func reading(text string) (input, []string) {
+	in, err := readAll([]string{"-"}, strings.NewReader(text))
+	if err != nil {
+		return in, lines(err)
+	}
+	return in, nil
+}
+
+// names of the objects as kubectl would name them.
+func names(t *testing.T, in input) []string {
+	t.Helper()
+	var all []string
+	for _, e := range in.entries {
+		key, err := bindingtest.KeyOf(e.object)
+		require.NoError(t, err)
+		all = append(all, key.String())
+	}
+	return all
+}
+
+const goodVolume = `
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: a}
+spec:
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteOnce]
+  hostPath: {path: /a}
+`
+
+const goodClaim = `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec:
+  accessModes: [ReadWriteOnce]
+  resources: {requests: {storage: 1Gi}}
+`
+
+func TestReadTakesTheFiveKinds(t *testing.T) {
+	in, problems := reading(goodVolume + "---" + goodClaim + `---
+apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: shop}
+spec: {containers: [{name: main, image: x}]}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: one}
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: fast}
+provisioner: example.com/fast
+`)
+	require.Empty(t, problems)
+	assert.Empty(t, in.notes)
+	assert.Equal(t, []string{"pv/a", "pvc/default/data", "Pod/shop/web", "Node//one", "StorageClass//fast"}, names(t, in))
+}
+
+func TestReadPassesOverOtherKinds(t *testing.T) {
+	in, problems := reading(goodVolume + `---
+{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}
+{"apiVersion": "v1", "kind": "ConfigMap", "data": 7}
+{"apiVersion": "storage.k8s.io/v1beta1", "kind": "StorageClass"}
+`)
+	require.Empty(t, problems)
+	assert.Equal(t, []string{"-: passed over storage.k8s.io/v1beta1 StorageClass (1)", "-: passed over v1 ConfigMap (2)"}, in.notes)
+	assert.Equal(t, []string{"pv/a"}, names(t, in))
+}
+
+func TestReadNotesUnknownFields(t *testing.T) {
+	in, problems := reading(strings.Replace(goodClaim, "spec:", "spec:\n  storageclassName: fast\n  inventedInKubernetes2: {a: 1}", 1))
+	require.Empty(t, problems)
+	assert.Equal(t, []string{"pvc/default/data"}, names(t, in))
+	assert.ElementsMatch(t, []string{
+		`-: document 1: pvc/default/data: passed over unknown field "spec.storageclassName"`,
+		`-: document 1: pvc/default/data: passed over unknown field "spec.inventedInKubernetes2"`,
+	}, in.notes)
+}
+
+func TestReadNamesFileDocumentObjectAndField(t *testing.T) {
+	volume := func(old, new string) string { return strings.Replace(goodVolume, old, new, 1) }
+	claim := func(old, new string) string { return strings.Replace(goodClaim, old, new, 1) }
+	for name, c := range map[string]struct {
+		text string
+		want string // the beginning of the only line
+	}{
+		"negative capacity":     {volume("1Gi", `"-1Gi"`), "-: document 1: pv/a: spec.capacity[storage]: Invalid value"},
+		"no capacity":           {volume("storage: 1Gi", ""), "-: document 1: pv/a: spec.capacity: Required value"},
+		"no number":             {volume("1Gi", "1GiB"), "-: document 1: pv/a: spec.capacity.storage: quantities must match"},
+		"unknown access mode":   {volume("ReadWriteOnce", "ReadWriteTwice"), "-: document 1: pv/a: spec.accessModes: Unsupported value"},
+		"unknown mode in claim": {claim("ReadWriteOnce", "RWO"), "-: document 1: pvc/default/data: spec.accessModes: Unsupported value"},
+		"unknown volume mode":   {claim("spec:", "spec:\n  volumeMode: Tape"), "-: document 1: pvc/default/data: spec.volumeMode: Unsupported value"},
+		"unknown policy":        {volume("spec:", "spec:\n  persistentVolumeReclaimPolicy: Burn"), "-: document 1: pv/a: spec.persistentVolumeReclaimPolicy: Unsupported value"},
+		"bad selector":          {claim("spec:", "spec:\n  selector: {matchExpressions: [{key: a, operator: Near}]}"), "-: document 1: pvc/default/data: spec.selector.matchExpressions[0].operator: Invalid value"},
+		"no name":               {volume("name: a", ""), "-: document 1: pv/(no name): metadata.name: Required value"},
+		"no metadata":           {volume("metadata: {name: a}", ""), "-: document 1: pv/(no name): metadata.name: Required value"},
+		"generateName only":     {claim("name: data", "generateName: data-"), "-: document 1: pvc/default/(no name): metadata.name: Required value"},
+		"a name of wrong type":  {volume("name: a", "name: 7"), "-: document 1: pv/(no name): metadata.name: has the wrong type: number"},
+		"a bad name":            {volume("name: a", "name: A_b"), "-: document 1: pv/A_b: metadata.name: Invalid value"},
+		"a volume's namespace":  {volume("name: a", "name: a, namespace: x"), "-: document 1: pv/a: metadata.namespace: Forbidden"},
+		"modes of wrong type":   {volume("[ReadWriteOnce]", "ReadWriteOnce"), "-: document 1: pv/a: spec.accessModes: has the wrong type: string"},
+		"a mode of wrong type":  {volume("[ReadWriteOnce]", "[ReadWriteOnce, {a: b}]"), "-: document 1: pv/a: spec.accessModes[1]: has the wrong type: object"},
+		"a label of wrong type": {volume("name: a", "name: a, labels: {x: y, example.com/z: 7}"), "-: document 1: pv/a: metadata.labels[example.com/z]: has the wrong type: number"},
+		"a time that is none":   {volume("name: a", "name: a, creationTimestamp: yesterday"), "-: document 1: pv/a: metadata.creationTimestamp: parsing time"},
+		"spec of wrong type":    {"apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: a}\nspec: 7\n", "-: document 1: pv/a: spec: has the wrong type: number"},
+		"an empty object":       {"apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: a}\nspec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}}\n", "-: document 1: pv/a: spec: Required value"},
+		"a bad class mode":      {"apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: s}\nprovisioner: p\nvolumeBindingMode: Later\n", "-: document 1: sc/s: volumeBindingMode: Unsupported value"},
+		"the same name twice":   {goodClaim + "---" + claim("name: data", "name: data, namespace: default"), "-: document 2: pvc/default/data: metadata.name: is already in -: document 1"},
+		"an item":               {"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Node, metadata: {name: one}}\n- {apiVersion: v1, kind: Node, metadata: {name: Two}}", "-: document 1 items[1]: node/Two: metadata.name: Invalid value"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, problems := reading(c.text)
+			require.Len(t, problems, 1)
+			assert.True(t, strings.HasPrefix(problems[0], c.want), "%s\nwant %s", problems[0], c.want)
+		})
+	}
+}
+
+func TestReadTellsTwoNamespacesApart(t *testing.T) {
+	in, problems := reading(goodClaim + "---" + strings.Replace(goodClaim, "name: data", "name: data, namespace: other", 1))
+	require.Empty(t, problems)
+	assert.Equal(t, []string{"pvc/default/data", "pvc/other/data"}, names(t, in))
+}
+
+func TestReadReportsEveryProblemOfEveryFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "bad.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("a: [\n---\nkind: 7\n---"+goodVolume), 0o600))
+	missing := filepath.Join(dir, "missing.yaml")
+	_, err := readAll([]string{missing, file, dir, "-"}, strings.NewReader(goodVolume))
+	require.Error(t, err)
+	lines := lines(err)
+	require.Len(t, lines, 5)
+	assert.Contains(t, lines[0], missing)
+	assert.Contains(t, lines[1], file+": document 1: yaml: ")
+	assert.Contains(t, lines[2], file+": document 2: (no kind)/(no name): kind: ")
+	assert.Contains(t, lines[3], dir)
+	assert.Contains(t, lines[4], "-: document 1: pv/a: metadata.name: is already in "+file+": document 3")
+}
+
+func TestProblemsAreOneLine(t *testing.T) {
+	_, problems := reading(strings.Replace(goodClaim, "1Gi", `"x\ny\u001b[31m`+strings.Repeat("z", 5000)+`"`, 1))
+	require.Len(t, problems, 1)
+	assert.Less(t, len(problems[0]), 1000)
+	assert.NotContains(t, problems[0], "\x1b")
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"unicode/utf16"
+)
+
+// chunk is the text of one YAML document, or of several JSON values that follow one another.
+type chunk struct {
+	text []byte
+	line int // of the file that the text begins on, from 1
+}
+
+// split cuts a stream at its document markers. Every chunk comes without its marker and directives,
+// so it holds one YAML document at most. (The reader in apimachinery's util/yaml knows no "..." and
+// no content behind "---", and its decoder drops what follows the first document of a text.)
+func split(data []byte) []chunk {
+	var chunks []chunk
+	current := chunk{line: 1}
+	flush := func(next int) {
+		if len(bytes.TrimSpace(current.text)) > 0 {
+			chunks = append(chunks, current)
+		}
+		current = chunk{line: next}
+	}
+	number := 0
+	for line := range bytes.Lines(data) {
+		number++
+		rest, starts := cutMarker(line, "---")
+		_, ends := cutMarker(line, "...")
+		empty := len(bytes.TrimSpace(current.text)) == 0
+		switch {
+		case starts:
+			flush(number)
+			current.text = append(current.text, withoutComment(rest)...)
+		case ends:
+			flush(number + 1)
+		case empty && line[0] == '%': // a directive, such as %YAML 1.2
+			current.text = append(current.text, '\n')
+		default:
+			current.text = append(current.text, line...)
+		}
+	}
+	flush(number)
+	return chunks
+}
+
+// cutMarker reports whether the line is the marker, and what follows it there. "---x" is no marker.
+func cutMarker(line []byte, marker string) ([]byte, bool) {
+	rest, ok := bytes.CutPrefix(line, []byte(marker))
+	if ok && (len(rest) == 0 || bytes.IndexByte([]byte(" \t\r\n"), rest[0]) >= 0) {
+		return rest, true
+	}
+	return nil, false
+}
+
+// withoutComment drops a comment that is all there is behind a marker: the parser chokes on one behind a tab.
+func withoutComment(rest []byte) []byte {
+	if trimmed := bytes.TrimSpace(rest); len(trimmed) > 0 && trimmed[0] != '#' {
+		return rest
+	}
+	return []byte("\n")
+}
+
+// toUTF8 drops a byte order mark and decodes UTF-16, which PowerShell writes when output is redirected.
+func toUTF8(data []byte) []byte {
+	var order binary.ByteOrder
+	switch {
+	case bytes.HasPrefix(data, []byte{0xFF, 0xFE}):
+		order = binary.LittleEndian
+	case bytes.HasPrefix(data, []byte{0xFE, 0xFF}):
+		order = binary.BigEndian
+	default:
+		return bytes.TrimPrefix(data, []byte("\uFEFF"))
+	}
+	var units []uint16
+	for rest := data[2:]; len(rest) >= 2; rest = rest[2:] {
+		units = append(units, order.Uint16(rest))
+	}
+	return []byte(string(utf16.Decode(units)))
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"io"
+	"strings"
+)
+
+//go:embed walkthrough.yaml
+var walkthrough string
+
+// stage is one thing that people do in the walkthrough, and what must come of it.
+type stage struct {
+	done string
+	then string
+	do   func(ctx context.Context, s *simulation) error
+}
+
+// stages tell a volume's life with the objects of walkthrough.yaml.
+func stages(volume, claim, pod entry) []stage {
+	creating := func(e entry) func(context.Context, *simulation) error {
+		return func(ctx context.Context, s *simulation) error {
+			if err := s.create(ctx, e); err != nil {
+				return err
+			}
+			return s.settle(ctx)
+		}
+	}
+	deleting := func(t target) func(context.Context, *simulation) error {
+		return func(ctx context.Context, s *simulation) error { return s.delete(ctx, t) }
+	}
+	data := target{kind: "pvc", namespace: defaultNamespace, name: claim.object.GetName()}
+	web := target{kind: "pod", namespace: defaultNamespace, name: pod.object.GetName()}
+	return []stage{
+		{"An administrator creates a volume.", "It is Available: nobody has claimed it.", creating(volume)},
+		{"A user creates a claim.", "It is bound to the volume in four writes: two on the volume, two on the claim.", creating(claim)},
+		{"A pod that uses the claim runs on a node.", "Nothing needs to be written.", creating(pod)},
+		{"The user deletes the claim while the pod uses it.", "A finalizer keeps it: it is Terminating, and its volume stays Bound.", deleting(data)},
+		{"The user deletes the pod, which takes its time to end.", "Nobody uses the claim any more: it goes, and its volume is Released. " +
+			"The policy is Retain: the data stays, and so does the reference to the claim that is gone.", deleting(web)},
+		{"The user creates a claim of the same name.", "It is another claim, so it does not inherit the data: it waits.", creating(claim)},
+	}
+}
+
+// walk runs the walkthrough. As a table it tells every stage and ends with the tables.
+func walk(ctx context.Context, o options, out, notes io.Writer) error {
+	in, err := readAll([]string{"-"}, strings.NewReader(walkthrough))
+	if err != nil {
+		return fmt.Errorf("walkthrough: %w", err)
+	}
+	s, err := start(ctx, nil)
+	if err != nil {
+		return err
+	}
+	story := io.Discard
+	if o.format == formatTable {
+		story = out
+	}
+	for i, stage := range stages(in.entries[0], in.entries[1], in.entries[2]) {
+		before := len(s.server.Calls())
+		if err := stage.do(ctx, s); err != nil {
+			return err
+		}
+		fmt.Fprintf(story, "%d. %s\n", i+1, stage.done)
+		for _, line := range s.trace(before) {
+			fmt.Fprintln(story, "     "+line)
+		}
+		fmt.Fprintf(story, "   %s\n\n", stage.then)
+	}
+	if o.trace && o.format != formatTable {
+		writeTrace(o, s, out, notes)
+	}
+	return s.write(ctx, o, out, notes)
+}
