@@ -14,7 +14,7 @@ import (
 )
 
 func TestConcurrentUse(t *testing.T) {
-	const workers, rounds = 8, 50
+	const workers, rounds = 8, 20
 	server := bindingtest.NewServer()
 	create(t, server, bindingtest.Volume("shared", "1Gi"))
 	watch := server.Watch(binding.KindVolume)

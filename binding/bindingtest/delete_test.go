@@ -5,7 +5,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -101,38 +100,4 @@ func TestRecreatedObjectIsAnother(t *testing.T) {
 	update(t, server, first, func(v pv) { v.Finalizers = nil })
 	second := create(t, server, bindingtest.Volume("a", "1Gi"))
 	assert.NotEqual(t, first.UID, second.UID, "A1")
-}
-
-func TestDeletePod(t *testing.T) {
-	key := bindingtest.PodKey("default", "web")
-	grace := metav1.DeleteOptions{GracePeriodSeconds: ptr(int64(30))}
-	tests := map[string]struct {
-		node    string
-		phase   corev1.PodPhase
-		options metav1.DeleteOptions
-		stays   bool
-	}{
-		"no grace":     {"n1", corev1.PodRunning, metav1.DeleteOptions{}, false},
-		"grace":        {"n1", corev1.PodRunning, grace, true},
-		"runs nowhere": {"", corev1.PodPending, grace, false},
-		"finished":     {"n1", corev1.PodSucceeded, grace, false},
-	}
-	for name, test := range tests {
-		t.Run("A5 "+name, func(t *testing.T) {
-			server := bindingtest.NewServer()
-			pod := create(t, server, bindingtest.Pod("default", "web", test.node, "data"))
-			updateStatus(t, server, pod, func(p *corev1.Pod) { p.Status.Phase = test.phase })
-			require.NoError(t, server.Delete(t.Context(), key, test.options))
-			if !test.stays {
-				absent(t, server, key)
-				return
-			}
-			ending := get(t, server, pod)
-			assert.Equal(t, int64(30), *ending.DeletionGracePeriodSeconds)
-			require.NoError(t, server.Delete(t.Context(), key, metav1.DeleteOptions{GracePeriodSeconds: ptr(int64(60))}))
-			assert.Equal(t, ending, get(t, server, pod), "a grace period is not prolonged")
-			require.NoError(t, server.FinishPod(t.Context(), "default", "web"))
-			absent(t, server, key)
-		})
-	}
 }

@@ -89,6 +89,13 @@ func TestWhatChangesOfABoundClaim(t *testing.T) {
 			refused(t, test.field, err)
 		})
 	}
+	t.Run("A3 grows in the class of the beta annotation", func(t *testing.T) {
+		server := newAPI(t)
+		create(t, server, bindingtest.Class("expandable", expandable))
+		claim := create(t, server, bindingtest.Claim("default", "data", "5Gi", betaClassOf("expandable")))
+		claim = updateStatus(t, server, claim, func(c pvc) { c.Status.Phase = corev1.ClaimBound })
+		update(t, server, claim, requests("6Gi"))
+	})
 	for _, class := range []string{"rigid", "absent", ""} {
 		t.Run("A3 no expansion in class "+class, func(t *testing.T) {
 			server := newAPI(t)

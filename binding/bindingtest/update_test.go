@@ -7,7 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 )
 
@@ -106,4 +108,43 @@ func TestTransitionTime(t *testing.T) {
 	chosen := pending.CreationTimestamp
 	bound := updateStatus(t, server, same, func(v pv) { v.Status.Phase, v.Status.LastPhaseTransitionTime = corev1.VolumeBound, &chosen })
 	assert.Equal(t, chosen.Time, bound.Status.LastPhaseTransitionTime.Time, "A1 a time that the writer chose")
+}
+
+func TestMetadataThatMayBeLeftOut(t *testing.T) {
+	server := newAPI(t)
+	created := create(t, server, bindingtest.Volume("a", "1Gi"))
+	bare := bindingtest.Volume("a", "1Gi", func(v pv) { v.Labels = map[string]string{"l": "1"} })
+	updated := update(t, server, bare)
+	assert.Equal(t, created.UID, updated.UID, "A2")
+	assert.Equal(t, created.CreationTimestamp, updated.CreationTimestamp, "A2")
+	assert.Empty(t, updated.Finalizers, "A2 what an update does not send goes")
+}
+
+func TestNodesAndPods(t *testing.T) {
+	server := bindingtest.NewServer()
+	node := create(t, server, &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "n1"},
+		Status:     corev1.NodeStatus{Phase: corev1.NodeRunning},
+	})
+	assert.Equal(t, corev1.NodeRunning, node.Status.Phase, "A1 a node keeps its status")
+	node = updateStatus(t, server, node, func(n *corev1.Node) { n.Spec.Unschedulable, n.Status.Phase = true, corev1.NodeTerminated })
+	assert.False(t, node.Spec.Unschedulable, "A2")
+	assert.Equal(t, corev1.NodeTerminated, node.Status.Phase)
+
+	pod := create(t, server, bindingtest.Pod("default", "web", "", "data"))
+	assert.Equal(t, corev1.PodPending, pod.Status.Phase, "A1")
+	pod = update(t, server, pod, func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodRunning })
+	assert.Equal(t, "n1", pod.Spec.NodeName, "this is how a test schedules a pod")
+	assert.Equal(t, corev1.PodPending, pod.Status.Phase, "A2")
+}
+
+func TestKindsThatAreNotStored(t *testing.T) {
+	server := bindingtest.NewServer()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "s"}}
+	_, err := server.Create(t.Context(), secret)
+	assert.ErrorContains(t, err, "Secret")
+	key := binding.Key{Kind: "Secret", Namespace: "default", Name: "s"}
+	_, err = server.Get(t.Context(), key)
+	assert.ErrorContains(t, err, "Secret")
+	assert.ErrorContains(t, server.Delete(t.Context(), key, metav1.DeleteOptions{}), "Secret")
 }

@@ -1,0 +1,101 @@
+package bindingtest_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+func TestDeletePod(t *testing.T) {
+	key := bindingtest.PodKey("default", "web")
+	grace := metav1.DeleteOptions{GracePeriodSeconds: ptr(int64(30))}
+	tests := map[string]struct {
+		node    string
+		phase   corev1.PodPhase
+		options metav1.DeleteOptions
+		stays   bool
+	}{
+		"no grace":     {"n1", corev1.PodRunning, metav1.DeleteOptions{}, false},
+		"grace":        {"n1", corev1.PodRunning, grace, true},
+		"runs nowhere": {"", corev1.PodPending, grace, false},
+		"finished":     {"n1", corev1.PodSucceeded, grace, false},
+	}
+	for name, test := range tests {
+		t.Run("A5 "+name, func(t *testing.T) {
+			server := bindingtest.NewServer()
+			pod := create(t, server, bindingtest.Pod("default", "web", test.node, "data"))
+			updateStatus(t, server, pod, func(p *corev1.Pod) { p.Status.Phase = test.phase })
+			require.NoError(t, server.Delete(t.Context(), key, test.options))
+			if !test.stays {
+				absent(t, server, key)
+				return
+			}
+			ending := get(t, server, pod)
+			assert.Equal(t, int64(30), *ending.DeletionGracePeriodSeconds)
+			require.NoError(t, server.Delete(t.Context(), key, metav1.DeleteOptions{GracePeriodSeconds: ptr(int64(60))}))
+			assert.Equal(t, ending, get(t, server, pod), "a grace period is not prolonged")
+			require.NoError(t, server.FinishPod(t.Context(), "default", "web"))
+			absent(t, server, key)
+		})
+	}
+}
+
+func TestGracePeriods(t *testing.T) {
+	tests := map[string]struct {
+		own, asked, want *int64
+	}{
+		"the pod's own":  {ptr(int64(20)), nil, ptr(int64(20))},
+		"the caller's":   {ptr(int64(20)), ptr(int64(10)), ptr(int64(10))},
+		"negative is 1":  {nil, ptr(int64(-5)), ptr(int64(1))},
+		"none of either": {nil, nil, nil},
+		"at once":        {ptr(int64(20)), ptr(int64(0)), nil},
+	}
+	for name, test := range tests {
+		t.Run("A5 "+name, func(t *testing.T) {
+			server := bindingtest.NewServer()
+			pod := bindingtest.Pod("default", "web", "n1")
+			pod.Spec.TerminationGracePeriodSeconds = test.own
+			pod = create(t, server, pod)
+			key := bindingtest.PodKey("default", "web")
+			require.NoError(t, server.Delete(t.Context(), key, metav1.DeleteOptions{GracePeriodSeconds: test.asked}))
+			if test.want == nil {
+				absent(t, server, key)
+				return
+			}
+			assert.Equal(t, test.want, get(t, server, pod).DeletionGracePeriodSeconds)
+		})
+	}
+}
+
+func TestAPodIsMarkedBeforeItGoes(t *testing.T) {
+	server := bindingtest.NewServer()
+	create(t, server, bindingtest.Pod("default", "web", "n1"))
+	watch := server.Watch(bindingtest.KindPod)
+	require.NoError(t, server.FinishPod(t.Context(), "default", "web"))
+	watch.Next()
+	change, _ := watch.Next()
+	assert.Equal(t, bindingtest.Modified, change.Type, "F2 a pod that is shut down can be seen")
+	assert.Zero(t, *change.Object.GetDeletionGracePeriodSeconds())
+	change, _ = watch.Next()
+	assert.Equal(t, bindingtest.Deleted, change.Type)
+	assert.NotNil(t, change.Object.GetDeletionTimestamp())
+}
+
+func TestAPodWithAFinalizerStays(t *testing.T) {
+	server := bindingtest.NewServer()
+	pod := bindingtest.Pod("default", "web", "n1")
+	pod.Finalizers = []string{"example.com/mine"}
+	pod = create(t, server, pod)
+	require.NoError(t, server.FinishPod(t.Context(), "default", "web"))
+	pod = get(t, server, pod)
+	assert.Zero(t, *pod.DeletionGracePeriodSeconds, "A5")
+	require.NoError(t, server.FinishPod(t.Context(), "default", "web"))
+	assert.Equal(t, pod, get(t, server, pod), "A5 a second delete changes nothing")
+	update(t, server, pod, func(p *corev1.Pod) { p.Finalizers = nil })
+	absent(t, server, bindingtest.PodKey("default", "web"))
+}
