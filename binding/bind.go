@@ -19,6 +19,10 @@ const preResizeCapacity = "volume.alpha.kubernetes.io/pre-resize-capacity"
 // calls it has decided that the two belong together. A crash after any of the writes leaves a pair
 // that the next decision recognises and continues: the volume's claimRef is the record.
 func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) (Action, error) {
+	if claim.UID == "" {
+		// A claimRef without a UID is a reservation: written for such a claim it would never be done.
+		return Action{}, &InvalidError{KeyOf(claim).String(), "metadata.uid", "is missing"}
+	}
 	if _, err := storageOf(volume); err != nil && claim.Status.Phase != corev1.ClaimBound {
 		return Action{}, err
 	}

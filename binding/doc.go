@@ -1,0 +1,48 @@
+// Package binding decides which PersistentVolume a PersistentVolumeClaim gets, and what becomes of the
+// volume afterwards. It is the knowledge of kube-controller-manager's volume binder as a library: pure
+// functions that say what to do and why, and a small Controller that does it on any client.
+//
+// # Matching
+//
+// Check compares a claim with a volume and returns every reason why the volume does not fit. Find
+// chooses among many volumes, and Explain says of each why it was chosen or not. All three make the
+// same checks, so an explanation cannot contradict a decision.
+//
+// # One write at a time
+//
+// To bind a claim takes four writes to two objects, and any of them may fail, or be the last before a
+// crash. NextForClaim and NextForVolume therefore do not plan four writes; they answer what the next
+// one is. Whoever asks
+//
+//  1. does what the Action says: a write, or a live read of what a cache may not know;
+//  2. puts the server's reply in place of the old object;
+//  3. publishes the Action's events, if they are news;
+//  4. asks again, until the answer is Nothing or Wait.
+//
+// The decision has no memory. What a crash leaves is a state like any other, and the next answer goes
+// on from there.
+//
+// # What a decision may know
+//
+// A View answers look-ups, each with its Evidence. What a cache lacks is Unknown, not gone: before a
+// volume is released or a claim is declared lost, the Action is Read, and the decision is made on what
+// the server itself says. Snapshot is a View on plain lists, for tests and tools.
+//
+// # The Controller
+//
+// Controller does the four duties above for any number of goroutines. Its driver has these:
+//
+//  1. Tell it of every claim, volume and class with Observe and ObserveDeleted; of pods too, if claims are
+//     to be protected while in use or are to say which pods they wait for.
+//  2. Call Sync with every key that these return, and with every key in Result.Next.
+//  3. If Result.After is not zero, call Sync with the same key again after that time. The error beside it
+//     is for the log.
+//  4. As a safety net, call Sync with every key from time to time.
+//
+// Equal keys may be folded, and the order of keys does not matter. Package bindingtest has a driver for
+// tests, and an API server in memory to go with it.
+//
+// The rules that the code cites, such as M4 or V3, are those of the behaviour contract: M matching, C
+// claims, B the four writes, V volumes, G migration, R reclaim, F in-use protection, P provisioning, E
+// explaining, W waking, N events, X what must never be.
+package binding
