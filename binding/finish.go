@@ -11,21 +11,27 @@ const (
 	lastDelay  = 2 * time.Minute
 )
 
-// finish ends a sync. Whoever found one of its objects in its hands goes next, itself perhaps.
+// finish ends a sync with its last decision, or with an error.
 func (s *state) finish(t *task, action Action, err error) call {
-	switch action.Kind {
-	case HandOver:
+	if action.Kind == HandOver {
 		s.handOver(t, action.Key)
-	case Nothing, Wait:
+	} else if err == nil || len(action.Events) > 0 {
 		t.publish = append(t.publish, s.news(t.key, action.Events)...)
 	}
+	ended := s.end(t)
+	ended.result.After, ended.err = s.delay(t.key, action, err), err
+	return ended
+}
+
+// end lets go of everything that the sync had. Whoever found one of its objects in its hands goes next,
+// itself perhaps, and so do the volumes that were handed to its claim.
+func (s *state) end(t *task) call {
 	s.letGo(t)
 	delete(s.tasks, t.key)
 	delete(s.holders, t.key)
 	t.next = append(t.next, s.waiters.take(t.key)...)
-	// The volumes that were handed to this claim go on, to the next claim if they must.
 	t.next = append(t.next, s.offers.pending.take(t.key)...)
-	return call{publish: t.publish, done: true, result: Result{Next: unique(t.next), After: s.delay(t.key, action, err)}, err: err}
+	return call{publish: t.publish, done: true, result: Result{Next: unique(t.next)}}
 }
 
 // delay is after how long the key is to be synced again: longer after each failure in a row, and not at all

@@ -43,20 +43,31 @@ func (s *state) observeDeleted(object Object) []Key {
 	case *corev1.PersistentVolume:
 		s.offers.forget(object.Name)
 		if old := s.dropVolume(object); old != nil {
+			s.forget(VolumeKey(old.Name))
 			return s.wokenByVolume(old)
 		}
 	case *corev1.PersistentVolumeClaim:
 		if old := s.dropClaim(object); old != nil {
+			s.forget(KeyOf(old))
 			return append(s.wokenByClaim(old), s.unsettledBy(KeyOf(old))...)
 		}
 	case *storagev1.StorageClass:
-		delete(s.classes, object.Name)
+		if old := s.classes[object.Name]; old != nil {
+			delete(s.classes, object.Name)
+			return s.wokenByClass(old)
+		}
 	case *corev1.Pod:
 		if old := s.dropPod(object); old != nil {
 			return s.wokenByPods(old)
 		}
 	}
 	return nil
+}
+
+// forget drops what is remembered of an object that is gone.
+func (s *state) forget(key Key) {
+	delete(s.said, key)
+	delete(s.failures, key)
 }
 
 // wokenByVolume are the volume, the claim that it names, and those that name it (W1, W2). The versions are the

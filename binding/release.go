@@ -17,7 +17,8 @@ import (
 // write, none is asked for.
 func release(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, evidence Evidence, view View, rules Rules, why string) Action {
 	action := released(volume, claim, view, rules, why)
-	if action.Writes() && phase.LinkOf(volume, claim) != phase.Held && !evidence.Proven() {
+	held := claim != nil && phase.LinkOf(volume, claim) == phase.Held
+	if action.Writes() && !held && !evidence.Proven() {
 		ref := volume.Spec.ClaimRef
 		return readLive(ClaimKey(ref.Namespace, ref.Name), "V3", "before the volume is released")
 	}

@@ -45,8 +45,7 @@ func (s *state) advance(t *task) call {
 	case err != nil || !action.Writes():
 		return s.finish(t, action, err)
 	case !s.hold(t, pairOf(action)):
-		// Not a decision: the events of the last one stay as they were.
-		return s.finish(t, Action{Kind: HandOver}, nil)
+		return s.end(t)
 	}
 	if key, ok := s.unread(t); ok {
 		return s.ask(t, readLive(key, "B6", "its last write was lost, or its outcome is unknown"))
