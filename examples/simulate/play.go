@@ -68,7 +68,7 @@ func order(entries []entry) (running []binding.Object, first, then []entry) {
 	var classes, nodes, volumes []entry
 	for _, e := range entries {
 		if e.object.GetUID() != "" {
-			running = append(running, e.object)
+			running = append(running, served(e.object))
 			continue
 		}
 		switch e.object.(type) {

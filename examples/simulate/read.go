@@ -41,7 +41,7 @@ func readAll(files []string, stdin io.Reader) (input, error) {
 type reader struct {
 	input
 	codec    runtime.Decoder
-	seen     map[string]place // the objects so far, by their names
+	seen     map[string]place // the names and uids so far
 	problems []error
 }
 
@@ -93,16 +93,23 @@ func (r *reader) object(d document, known kind) binding.Object {
 		r.problems = append(r.problems, invalid(d.place, d.object(), err))
 		bad = true
 	}
-	if first, twice := r.seen[d.object()]; twice && !bad {
-		r.problems = append(r.problems, &problem{place: d.place, object: d.object(), field: "metadata.name",
-			text: "is already in " + first.String()})
-		bad = true
+	if bad || !r.unique(d, "metadata.name", d.object()) {
+		return nil
 	}
-	r.seen[d.object()] = d.place
-	if bad {
+	if uid := string(object.GetUID()); uid != "" && !r.unique(d, "metadata.uid", "uid "+uid) {
 		return nil
 	}
 	return object
+}
+
+// unique reports whether nothing in the input was called that before.
+func (r *reader) unique(d document, field, name string) bool {
+	first, twice := r.seen[name]
+	if twice {
+		r.problems = append(r.problems, &problem{place: d.place, object: d.object(), field: field, text: "is already in " + first.String()})
+	}
+	r.seen[name] = d.place
+	return !twice
 }
 
 // validate is what the API server would say of the object.

@@ -123,6 +123,7 @@ func TestReadNamesFileDocumentObjectAndField(t *testing.T) {
 		"an empty object":       {"apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: a}\nspec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}}\n", "-: document 1: pv/a: spec: Required value"},
 		"a bad class mode":      {"apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: s}\nprovisioner: p\nvolumeBindingMode: Later\n", "-: document 1: sc/s: volumeBindingMode: Unsupported value"},
 		"the same name twice":   {goodClaim + "---" + claim("name: data", "name: data, namespace: default"), "-: document 2: pvc/default/data: metadata.name: is already in -: document 1"},
+		"the same uid twice":    {claim("name: data", "name: data, uid: x") + "---" + volume("name: a", "name: a, uid: x"), "-: document 2: pv/a: metadata.uid: is already in -: document 1"},
 		"an item":               {"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Node, metadata: {name: one}}\n- {apiVersion: v1, kind: Node, metadata: {name: Two}}", "-: document 1 items[1]: node/Two: metadata.name: Invalid value"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -164,6 +164,19 @@ func TestRunKeepsWhatIsInUse(t *testing.T) {
 	assert.Equal(t, map[string]string{"data-db-0": "Bound", "local-a": "Bound"}, marked)
 }
 
+// Objects with a uid, written by hand with nothing that an API server would add, are bound like others.
+func TestRunFillsInWhatServersFillIn(t *testing.T) {
+	volume := strings.Replace(goodVolume, "name: a", "name: a, uid: u1", 1)
+	claim := strings.Replace(goodClaim, "name: data", "name: data, uid: u2", 1)
+	class := "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: s, uid: u3}\nprovisioner: example.com/p\n"
+	got := runWith(volume+"---"+strings.Replace(claim, "spec:", "spec:\n  storageClassName: s", 1)+"---\n"+class, "-o", "json", "-")
+	require.Equal(t, exitOK, got.code, got.stderr)
+	got = runWith(volume+"---"+claim+"---\n"+class, "-o", "json", "-")
+	require.Equal(t, exitOK, got.code, got.stderr)
+	assert.Equal(t, 2, strings.Count(got.stdout, `"phase": "Bound"`))
+	assert.Equal(t, 2, strings.Count(got.stdout, `"volumeMode": "Filesystem"`))
+}
+
 type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space left") }
