@@ -1,0 +1,164 @@
+package binding_test
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/storageclass"
+)
+
+// do carries a command out and returns what it prints. What people do prints nothing unless the server
+// refuses it.
+func (s *stage) do(text string) ([]string, error) {
+	if done, err := s.person(text); done || err != nil {
+		return s.refusal(err)
+	}
+	if rest, ok := strings.CutPrefix(text, "rules "); ok {
+		return nil, s.setRules(strings.Fields(rest))
+	}
+	if text == "show" {
+		return s.show()
+	}
+	name, rest, found := strings.Cut(text, ": ")
+	if found && !strings.Contains(name, " ") {
+		a := s.actor(name)
+		return s.direct(a, rest, []*actor{a})
+	}
+	all := s.drivers
+	if len(all) == 0 {
+		all = []*actor{s.actor(defaultActor)}
+	}
+	return s.direct(all[0], text, all)
+}
+
+// direct is a command to a controller; those that drive are to all of them if none was named.
+func (s *stage) direct(a *actor, text string, all []*actor) ([]string, error) {
+	words := strings.Fields(text)
+	switch {
+	case text == "settle":
+		return s.settle(all...), nil
+	case text == "fall due":
+		err := a.FallDue(s.ctx)
+		return s.report(err, all), nil
+	case text == "restart":
+		a.Restart()
+		clear(a.written)
+		a.delays = nil
+		return nil, nil
+	case words[0] == "hold" || words[0] == "release" || words[0] == "deliver":
+		return nil, s.lag(a, words)
+	case strings.Contains(text, " write ") || strings.Contains(text, " read "):
+		return nil, s.fault(a, text)
+	}
+	return nil, fmt.Errorf("unknown command %q", text)
+}
+
+// lag is about how much of the cluster a controller has been told.
+func (s *stage) lag(a *actor, words []string) error {
+	for _, word := range words[1:] {
+		kind, ok := kindNamed(word)
+		if !ok {
+			return fmt.Errorf("unknown kind %q", word)
+		}
+		switch words[0] {
+		case "hold":
+			a.Hold(kind.kind)
+		case "release":
+			a.Release(kind.kind)
+		case "deliver":
+			if a.Deliver(kind.kind, 1) == 0 {
+				return fmt.Errorf("no change of a %s is left to deliver", word)
+			}
+		}
+	}
+	return nil
+}
+
+// fault plans what goes wrong with the n-th write or read from now on.
+func (s *stage) fault(a *actor, text string) error {
+	before, after, found := strings.Cut(text, ": ")
+	words := strings.Fields(before)
+	n, err := strconv.Atoi(words[len(words)-1])
+	if err != nil || n < 1 {
+		return fmt.Errorf("%q is not the number of a write", words[len(words)-1])
+	}
+	kind := words[len(words)-2]
+	match := a.nth(kind, n)
+	switch what := strings.Join(words[:len(words)-2], " "); {
+	case what == "before" && found:
+		a.Client.Use(bindingtest.Before(1, match, func() { s.meanwhile(after) }))
+	case what == "crash after" && kind == "write":
+		a.Client.CrashAfter(n)
+	case what == "conflict on":
+		a.Client.Use(bindingtest.Conflict(1, match))
+	case what == "lose answer of":
+		a.Client.Use(bindingtest.LoseAnswer(1, match))
+	case what == "time out":
+		a.Client.Use(bindingtest.Fail(1, match, errors.New("timed out")))
+	case what == "forbid":
+		a.Client.Use(bindingtest.Fail(1, match, apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("not allowed"))))
+	default:
+		return fmt.Errorf("unknown fault %q", what)
+	}
+	return nil
+}
+
+// meanwhile is what somebody else does while a controller works: a person, or another controller that
+// settles. It is printed with what the controller does.
+func (s *stage) meanwhile(text string) {
+	done, err := s.person(text)
+	if name, ok := strings.CutSuffix(text, ": settle"); !done && ok {
+		done, err = true, s.actor(name).Settle(s.ctx)
+	}
+	if !done || err != nil {
+		s.violate("%q cannot be done meanwhile: %v", text, err)
+	}
+}
+
+// setRules sets the rules of the controllers that start after it.
+func (s *stage) setRules(words []string) error {
+	if len(s.drivers) > 0 {
+		return errors.New("a controller has started; set the rules before")
+	}
+	for _, word := range words {
+		switch word {
+		case "protection=On":
+			s.rules.Protection = binding.ProtectionOn
+		case "migrations=none":
+			s.rules.Migrations = storageclass.Migrations{}
+		default:
+			return fmt.Errorf("unknown rule %q", word)
+		}
+	}
+	return nil
+}
+
+// refusal prints what the server said to a person. Any other error is about the script.
+func (s *stage) refusal(err error) ([]string, error) {
+	s.printed = len(s.server.Calls())
+	if reason := apierrors.ReasonForError(err); err != nil && reason != "" {
+		return []string{"refused " + string(reason)}, nil
+	}
+	return nil, err
+}
+
+// show prints volumes and claims as kubectl get does.
+func (s *stage) show() ([]string, error) {
+	var lines []string
+	for _, kind := range []binding.Kind{binding.KindVolume, binding.KindClaim} {
+		list, err := s.server.List(s.ctx, kind, "")
+		if err != nil {
+			return nil, err
+		}
+		s.printed = len(s.server.Calls())
+		lines = append(lines, tableOf(kind, list)...)
+	}
+	return lines, nil
+}

@@ -1,0 +1,20 @@
+package binding
+
+// Known are the objects that the controller has stored: the very ones that it was handed.
+func (c *Controller) Known() []Object {
+	defer c.lock().Unlock()
+	var known []Object
+	for _, volume := range c.state.volumes {
+		known = append(known, volume)
+	}
+	for _, claim := range c.state.claims {
+		known = append(known, claim)
+	}
+	for _, class := range c.state.classes {
+		known = append(known, class)
+	}
+	for _, pod := range c.state.pods {
+		known = append(known, pod)
+	}
+	return known
+}
