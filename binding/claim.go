@@ -36,7 +36,7 @@ func NextForClaim(claim *corev1.PersistentVolumeClaim, view View, rules Rules) (
 	case phase.Finishing:
 		return bind(volume, claim)
 	case phase.Refused:
-		return refuse(claim, volume.Spec.ClaimRef.Namespace+"/"+volume.Spec.ClaimRef.Name)
+		return refuse(claim, holder(volume.Spec.ClaimRef))
 	case phase.Bound:
 		return bind(volume, claim)
 	}
@@ -88,6 +88,14 @@ func refuse(claim *corev1.PersistentVolumeClaim, holder string) (Action, error) 
 		return waiting, &InvalidError{KeyOf(claim).String(), "spec.volumeName", message}
 	}
 	return pend(claim, waiting), nil
+}
+
+// holder is the claim that a claimRef names. The UID tells an earlier claim of the same name apart.
+func holder(ref *corev1.ObjectReference) string {
+	if ref.UID == "" {
+		return ref.Namespace + "/" + ref.Name
+	}
+	return fmt.Sprintf("%s/%s with UID %s", ref.Namespace, ref.Name, ref.UID)
 }
 
 // lose is for a claim that was bound and has no volume any more (C10). Before that is said of a volume
