@@ -1,16 +1,13 @@
 package binding_test
 
 import (
-	"context"
 	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 )
 
@@ -38,89 +35,6 @@ func TestB6ABindIsFourWritesAndNoRead(t *testing.T) {
 	assert.Empty(t, reads)
 	assert.Equal(t, corev1.ClaimBound, cluster.Claim("default", "data").Status.Phase)
 	assert.Equal(t, corev1.VolumeBound, cluster.Volume("pv").Status.Phase)
-}
-
-// crew drives a controller from many goroutines, as an adapter does: one queue that holds a key once, and
-// watches that are delivered as they come.
-type crew struct {
-	controller *binding.Controller
-	mu         sync.Mutex
-	idle       *sync.Cond
-	queue      []binding.Key
-	queued     map[binding.Key]bool
-	busy       int
-	watches    []*bindingtest.Watch
-	errs       []error
-}
-
-func newCrew(server *bindingtest.Server) *crew {
-	client := server.NewClient("controller")
-	c := &crew{controller: &binding.Controller{Client: client, Recorder: client}, queued: map[binding.Key]bool{}}
-	c.idle = sync.NewCond(&c.mu)
-	for _, kind := range bindingtest.Kinds() {
-		c.watches = append(c.watches, server.Watch(kind))
-	}
-	return c
-}
-
-func (c *crew) add(keys []binding.Key) {
-	for _, key := range keys {
-		if !c.queued[key] {
-			c.queued[key] = true
-			c.queue = append(c.queue, key)
-		}
-	}
-	c.idle.Broadcast()
-}
-
-func (c *crew) deliver() {
-	for _, watch := range c.watches {
-		for change, ok := watch.Next(); ok; change, ok = watch.Next() {
-			c.add(c.controller.Observe(change.Object))
-		}
-	}
-}
-
-// next is a key to sync; false when nobody has work left.
-func (c *crew) next() (binding.Key, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.deliver()
-	for len(c.queue) == 0 {
-		if c.busy == 0 {
-			return binding.Key{}, false
-		}
-		c.idle.Wait()
-	}
-	key := c.queue[0]
-	c.queue = c.queue[1:]
-	delete(c.queued, key)
-	c.busy++
-	return key, true
-}
-
-func (c *crew) done(result binding.Result, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.busy--
-	if err != nil {
-		c.errs = append(c.errs, err)
-	}
-	c.deliver()
-	c.add(result.Next)
-}
-
-func (c *crew) run(ctx context.Context, workers int) []error {
-	var wait sync.WaitGroup
-	for range workers {
-		wait.Go(func() {
-			for key, ok := c.next(); ok; key, ok = c.next() {
-				c.done(c.controller.Sync(ctx, key))
-			}
-		})
-	}
-	wait.Wait()
-	return c.errs
 }
 
 // TestB6WorkersNeverGetInEachOthersWay binds pairs of all sizes, more volumes than claims and fewer, with
@@ -152,7 +66,7 @@ func TestB6WorkersNeverGetInEachOthersWay(t *testing.T) {
 }
 
 // countBound counts the claims that are Bound, each to a volume of its own (X1).
-func countBound(t *testing.T, server *bindingtest.Server, claims int) int {
+func countBound(t testing.TB, server *bindingtest.Server, claims int) int {
 	owners := map[string]string{}
 	for i := range claims {
 		claim := server.Claim("default", fmt.Sprintf("c-%03d", i))

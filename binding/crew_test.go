@@ -1,0 +1,94 @@
+package binding_test
+
+import (
+	"context"
+	"sync"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+// crew drives a controller from many goroutines, as an adapter does: one queue that holds a key once, and
+// watches that are delivered as they come.
+type crew struct {
+	server     *bindingtest.Server
+	client     *bindingtest.Client
+	controller *binding.Controller
+	mu         sync.Mutex
+	idle       *sync.Cond
+	queue      []binding.Key
+	queued     map[binding.Key]bool
+	busy       int
+	watches    []*bindingtest.Watch
+	errs       []error
+}
+
+func newCrew(server *bindingtest.Server) *crew {
+	client := server.NewClient("controller")
+	c := &crew{server: server, client: client, controller: &binding.Controller{Client: client, Recorder: client}, queued: map[binding.Key]bool{}}
+	c.idle = sync.NewCond(&c.mu)
+	for _, kind := range bindingtest.Kinds() {
+		c.watches = append(c.watches, server.Watch(kind))
+	}
+	return c
+}
+
+func (c *crew) add(keys []binding.Key) {
+	for _, key := range keys {
+		if !c.queued[key] {
+			c.queued[key] = true
+			c.queue = append(c.queue, key)
+		}
+	}
+	c.idle.Broadcast()
+}
+
+func (c *crew) deliver() {
+	for _, watch := range c.watches {
+		for change, ok := watch.Next(); ok; change, ok = watch.Next() {
+			c.add(c.controller.Observe(change.Object))
+		}
+	}
+}
+
+// next is a key to sync; false when nobody has work left.
+func (c *crew) next() (binding.Key, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deliver()
+	for len(c.queue) == 0 {
+		if c.busy == 0 {
+			return binding.Key{}, false
+		}
+		c.idle.Wait()
+	}
+	key := c.queue[0]
+	c.queue = c.queue[1:]
+	delete(c.queued, key)
+	c.busy++
+	return key, true
+}
+
+func (c *crew) done(result binding.Result, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy--
+	if err != nil {
+		c.errs = append(c.errs, err)
+	}
+	c.deliver()
+	c.add(result.Next)
+}
+
+func (c *crew) run(ctx context.Context, workers int) []error {
+	var wait sync.WaitGroup
+	for range workers {
+		wait.Go(func() {
+			for key, ok := c.next(); ok; key, ok = c.next() {
+				c.done(c.controller.Sync(ctx, key))
+			}
+		})
+	}
+	wait.Wait()
+	return c.errs
+}
