@@ -47,6 +47,9 @@ func (s *stage) direct(a *actor, text string, all []*actor) ([]string, error) {
 	case text == "fall due":
 		err := a.FallDue(s.ctx)
 		return s.report(err, all), nil
+	case text == "down" || text == "up":
+		a.down = text == "down"
+		return nil, nil
 	case text == "restart":
 		a.Restart()
 		clear(a.written)
@@ -101,7 +104,7 @@ func (s *stage) fault(a *actor, text string) error {
 	case what == "lose answer of":
 		a.Client.Use(bindingtest.LoseAnswer(1, match))
 	case what == "time out":
-		a.Client.Use(bindingtest.Fail(1, match, errors.New("timed out")))
+		a.Client.Use(bindingtest.Fail(1, match, errTimedOut))
 	case what == "forbid":
 		a.Client.Use(bindingtest.Fail(1, match, apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("not allowed"))))
 	default:

@@ -19,10 +19,15 @@ func (s *stage) violate(format string, args ...any) {
 	s.violations = append(s.violations, fmt.Sprintf(format, args...))
 }
 
+var errTimedOut = errors.New("timed out")
+
 // guard watches every call of a controller.
 func (s *stage) guard(a *actor) bindingtest.Hook {
 	return func(call *bindingtest.Call, do func() error) error {
 		a.made[kindOf(call)]++
+		if a.down && kindOf(call) != "event" {
+			return errTimedOut
+		}
 		s.checkInputs(a)
 		if call.Writes() {
 			s.checkWrite(a, call)

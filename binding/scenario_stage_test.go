@@ -31,6 +31,7 @@ type actor struct {
 	delays  []bindingtest.Delay // printed last
 	written map[binding.Key]uint64
 	made    map[string]int // writes and reads so far
+	down    bool           // the server answers it nothing
 }
 
 const defaultActor = "controller"
