@@ -3,14 +3,11 @@ package binding_test
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pvbind/pvbind/binding"
-	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -57,10 +54,8 @@ func (s *stage) direct(a *actor, text string, all []*actor) ([]string, error) {
 		return nil, nil
 	case words[0] == "hold" || words[0] == "release" || words[0] == "deliver":
 		return nil, s.lag(a, words)
-	case strings.Contains(text, " write ") || strings.Contains(text, " read "):
-		return nil, s.fault(a, text)
 	}
-	return nil, fmt.Errorf("unknown command %q", text)
+	return nil, s.fault(a, text)
 }
 
 // lag is about how much of the cluster a controller has been told.
@@ -82,47 +77,6 @@ func (s *stage) lag(a *actor, words []string) error {
 		}
 	}
 	return nil
-}
-
-// fault plans what goes wrong with the n-th write or read from now on.
-func (s *stage) fault(a *actor, text string) error {
-	before, after, found := strings.Cut(text, ": ")
-	words := strings.Fields(before)
-	n, err := strconv.Atoi(words[len(words)-1])
-	if err != nil || n < 1 {
-		return fmt.Errorf("%q is not the number of a write", words[len(words)-1])
-	}
-	kind := words[len(words)-2]
-	match := a.nth(kind, n)
-	switch what := strings.Join(words[:len(words)-2], " "); {
-	case what == "before" && found:
-		a.Client.Use(bindingtest.Before(1, match, func() { s.meanwhile(after) }))
-	case what == "crash after" && kind == "write":
-		a.Client.CrashAfter(n)
-	case what == "conflict on":
-		a.Client.Use(bindingtest.Conflict(1, match))
-	case what == "lose answer of":
-		a.Client.Use(bindingtest.LoseAnswer(1, match))
-	case what == "time out":
-		a.Client.Use(bindingtest.Fail(1, match, errTimedOut))
-	case what == "forbid":
-		a.Client.Use(bindingtest.Fail(1, match, apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("not allowed"))))
-	default:
-		return fmt.Errorf("unknown fault %q", what)
-	}
-	return nil
-}
-
-// meanwhile is what somebody else does while a controller works: a person, or another controller that
-// settles. It is printed with what the controller does.
-func (s *stage) meanwhile(text string) {
-	done, err := s.person(text)
-	if name, ok := strings.CutSuffix(text, ": settle"); !done && ok {
-		done, err = true, s.actor(name).Settle(s.ctx)
-	}
-	if !done || err != nil {
-		s.violate("%q cannot be done meanwhile: %v", text, err)
-	}
 }
 
 // setRules sets the rules of the controllers that start after it.

@@ -19,8 +19,6 @@ func (s *stage) violate(format string, args ...any) {
 	s.violations = append(s.violations, fmt.Sprintf(format, args...))
 }
 
-var errTimedOut = errors.New("timed out")
-
 // guard watches every call of a controller.
 func (s *stage) guard(a *actor) bindingtest.Hook {
 	return func(call *bindingtest.Call, do func() error) error {
