@@ -41,7 +41,7 @@ func boundCapacity(claim *corev1.PersistentVolumeClaim, volume *corev1.Persisten
 		return capacity
 	}
 	if has, ok := claim.Status.Capacity[corev1.ResourceStorage]; ok && has.Cmp(size) == 0 {
-		return claim.Status.Capacity
+		return claim.Status.Capacity.DeepCopy()
 	}
 	return volume.Spec.Capacity.DeepCopy()
 }
