@@ -63,7 +63,7 @@ func TestCheckWhetherTheVolumeCanBeHad(t *testing.T) {
 		{rule: "M2 L5 reserved for another claim", volume: refersTo("default", "logs", ""),
 			want: one(binding.Claimed, "an unclaimed volume", "claimRef to pvc/default/logs")},
 		{rule: "M2 unclaimed, but another claim names it", terms: ownedBy(binding.ClaimKey("default", "logs")),
-			want: one(binding.Claimed, "an unclaimed volume", "belongs to pvc/default/logs")},
+			want: one(binding.Claimed, "an unclaimed volume", "the owner pvc/default/logs")},
 		{rule: "M2 unclaimed, and this claim names it", terms: ownedBy(binding.ClaimKey("default", "data"))},
 		{rule: "M2 unclaimed, and nobody names it", terms: ownedBy(binding.Key{})},
 		{rule: "M2 the owner of a Reserved volume is not asked for", volume: reserved,

@@ -1,6 +1,9 @@
 package binding
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Reason is why a volume does not fit a claim. The values are in the order of the M rules.
 type Reason string
@@ -75,3 +78,8 @@ func (m Mismatches) String() string {
 
 // only reports whether reason is the one and only mismatch.
 func (m Mismatches) only(reason Reason) bool { return len(m) == 1 && m[0].Reason == reason }
+
+// has reports whether the reason is among them.
+func (m Mismatches) has(reason Reason) bool {
+	return slices.ContainsFunc(m, func(mismatch Mismatch) bool { return mismatch.Reason == reason })
+}

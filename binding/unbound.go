@@ -87,13 +87,17 @@ func unscheduled(claim *corev1.PersistentVolumeClaim, view View) []string {
 	return names
 }
 
-// refusals tell claim and volume alike that a volume set aside for the claim does not fit it (M12).
+// refusals tell claim and volume alike that a volume set aside for the claim does not fit it (M12). Of a
+// Held volume of another volume mode its own sync tells (V2).
 func refusals(claim *corev1.PersistentVolumeClaim, refused []Refusal) []Event {
 	var events []Event
 	for _, refusal := range refused {
 		set := "set aside for"
 		if phase.LinkOf(refusal.Volume, claim) == phase.Held {
 			set = "bound to"
+			if refusal.Mismatches.has(VolumeMode) {
+				continue
+			}
 		}
 		message := fmt.Sprintf("volume %q is %s claim %s/%s but does not fit it: %s",
 			refusal.Volume.Name, set, claim.Namespace, claim.Name, refusal.Mismatches)

@@ -21,7 +21,7 @@ func deletingValues(_ criteria, v candidate) (asks, has string) {
 func claimedValues(c criteria, v candidate) (asks, has string) {
 	asks = "an unclaimed volume"
 	if v.link == phase.Unclaimed {
-		return asks, "belongs to " + c.ownerOf(v.Name).String()
+		return asks, "the owner " + c.ownerOf(v.Name).String()
 	}
 	ref := v.Spec.ClaimRef
 	has = "claimRef to " + ClaimKey(ref.Namespace, ref.Name).String()

@@ -105,7 +105,15 @@ func (r *run) result() error {
 	})
 	var errs []error
 	for _, task := range tasks {
-		errs = append(errs, fmt.Errorf("%s: %w", task.key, r.problems[task]))
+		errs = append(errs, describe(task.key, r.problems[task]))
 	}
 	return errors.Join(errs...)
+}
+
+// describe adds the key to an error that does not name it itself.
+func describe(key binding.Key, err error) error {
+	if invalid := (*binding.InvalidError)(nil); errors.As(err, &invalid) && invalid.Object == key.String() {
+		return err
+	}
+	return fmt.Errorf("%s: %w", key, err)
 }
