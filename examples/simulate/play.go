@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -93,7 +92,7 @@ func (s *simulation) settle(ctx context.Context) error {
 		if !errors.As(err, &invalid) {
 			return err
 		}
-		s.note(oneLine(strings.TrimPrefix(err.Error(), invalid.Object+": ")))
+		s.note(oneLine(err.Error()))
 	}
 	return nil
 }
