@@ -30,7 +30,7 @@ func handOver(claim Key, rule, why string) Action {
 
 // wait does nothing until something changes.
 func wait(rule, why string, events ...Event) Action {
-	return Action{Kind: Wait, Rule: rule, Why: why, Events: events}
+	return Action{Kind: Wait, Rule: rule, Why: oneLine(why, eventLimit), Events: events}
 }
 
 // nothing is to be done.
