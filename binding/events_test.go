@@ -1,0 +1,56 @@
+package binding_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+// TestMessagesAreBounded gives every event something long, and of several lines, to talk about.
+func TestMessagesAreBounded(t *testing.T) {
+	long := strings.Repeat("x\n", 2000)
+	var pods []binding.Object
+	for i := range 200 {
+		pods = append(pods, podUsing(fmt.Sprintf("web-with-a-rather-long-name-%03d", i)))
+	}
+	waits := []string{"Normal WaitForPodScheduled pvc/default/data"}
+	runDecisions(t, []decision{
+		{name: "N C3 many pods", claim: knownClaim(askingClass(new("local"))), known: knowing(append(pods, classOf("local", "csi.example.com", delayedClass))...), want: "C3 Wait", events: waits},
+		{name: "N R4 many pods", volume: orphan(corev1.PersistentVolumeReclaimRecycle), known: knowing(pods...),
+			want: "R4 Wait", events: []string{"Normal VolumeFailedRecycle pv/a"}, retry: binding.RetryBackoff},
+		{name: "N P1 a long class", claim: knownClaim(askingClass(&long)), want: "P1 Wait", events: []string{"Warning ProvisioningFailed pvc/default/data"}},
+		{name: "N P3 a long provisioner", claim: knownClaim(askingClass(new("fast")), claimNote(provisioner, long), claimNote(betaProvisioner, long)), known: knowing(classOf("fast", long)),
+			want: "P3 Wait", events: []string{"Normal ExternalProvisioning pvc/default/data"}},
+		{name: "N R5 a long policy", volume: orphan(corev1.PersistentVolumeReclaimPolicy(long), inPhase(corev1.VolumeFailed)), want: "R5 Wait", events: []string{"Warning VolumeUnknownReclaimPolicy pv/a"}},
+		{name: "N C7 a long class", claim: knownClaim(naming("a"), askingClass(&long)), known: knowing(knownVolume("a", ofClass(long+"y"))), want: "C7 Wait", events: []string{"Warning VolumeMismatch pvc/default/data"}},
+		{name: "N C5 a long class", claim: knownClaim(), known: knowing(knownVolume("a", ofClass(long))), want: "C5 Wait", events: []string{"Normal FailedBinding pvc/default/data"}},
+		{name: "N V2 long modes", volume: knownVolume("a", held, func(v *corev1.PersistentVolume) { v.Spec.VolumeMode = new(corev1.PersistentVolumeMode(long)) }), known: knowing(knownClaim()),
+			want: "V2 Wait", events: []string{"Warning VolumeMismatch pv/a", "Warning VolumeMismatch pvc/default/data"}},
+	})
+}
+
+func TestTheFailureInAStatusIsOneLine(t *testing.T) {
+	long := corev1.PersistentVolumeReclaimPolicy(strings.Repeat("x\n", 2000))
+	action, err := binding.NextForVolume(orphan(long), proving(binding.Snapshot{}, dataKey), binding.Rules{})
+
+	require.NoError(t, err)
+	assert.NotContains(t, action.Volume.Status.Message, "\n", "R5")
+}
+
+func TestEventsOfAVolumeAndAClaimOfOneName(t *testing.T) {
+	assert.Equal(t, "persistentvolume-controller", binding.EventSource, "N")
+	action, _ := binding.NextForClaim(knownClaim(named("r")), knowing(knownVolume("r", refersTo("default", "r", ""), sized("1Gi"))), binding.Rules{})
+
+	require.Len(t, action.Events, 3)
+	assert.Equal(t, binding.ClaimKey("default", "r"), action.Events[0].On, "M12")
+	assert.Equal(t, binding.VolumeKey("r"), action.Events[1].On, "M12")
+	assert.Equal(t, "uid-of-volume", string(action.Events[1].UID), "N")
+	assert.Equal(t, "uid-2", string(action.Events[0].UID), "N")
+	assert.True(t, strings.HasPrefix(action.Events[1].String(), `Warning VolumeMismatch pv/r: volume "r" is set aside for claim default/r but does not fit it: TooSmall`), "%s", action.Events[1])
+}
