@@ -4,8 +4,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/pvbind/pvbind/accessmode"
 	"github.com/pvbind/pvbind/storageclass"
@@ -20,7 +18,7 @@ type criteria struct {
 	volumeMode      corev1.PersistentVolumeMode
 	class           string
 	attributesClass string
-	selector        labels.Selector // nil selects everything
+	selector        selector // nil selects everything
 	delayed         bool
 	byName          bool // the claim names the volume it is compared with (C7)
 	node            *corev1.Node
@@ -56,13 +54,6 @@ func newCriteria(claim *corev1.PersistentVolumeClaim, terms Terms) (criteria, er
 
 func invalidClaim(claim *corev1.PersistentVolumeClaim, field, problem string) error {
 	return &InvalidError{Object: KeyOf(claim).String(), Field: field, Problem: problem}
-}
-
-func selectorOf(claim *corev1.PersistentVolumeClaim) (labels.Selector, error) {
-	if claim.Spec.Selector == nil {
-		return nil, nil
-	}
-	return metav1.LabelSelectorAsSelector(claim.Spec.Selector)
 }
 
 func delayed(class *storagev1.StorageClass) (bool, error) {

@@ -1,0 +1,119 @@
+package binding
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Index is a set of volumes that are chosen from in O(log n). It gives the same answers as Find and
+// Explain on a list of the same volumes, but keeps those that a claim can still choose in order of size,
+// by class, modes, labels and node affinity, so that the others cost it nothing.
+//
+// Who fills it tells it of every volume with Set and Delete, or with Load at first, and sees to it that
+// an old version does not follow a newer one. The volumes are the caller's; they must not be modified
+// once they are in an Index. A volume is given away once, however many goroutines ask: Reserve, and
+// write only if it returns true.
+//
+//	match, err := index.Find(claim, binding.Terms{Class: class})
+//	…
+//	if match.Volume != nil && index.Reserve(match.Volume.Name, match.Volume.ResourceVersion, binding.KeyOf(claim)) {
+//		// write the claimRef, pass what the server returns to Set, and call Release
+//	}
+//
+// The zero value is empty and ready to use. Any number of goroutines may use an Index at once. It must
+// not be copied.
+type Index struct {
+	mutex sync.RWMutex
+
+	volumes map[string]*corev1.PersistentVolume
+	// free are the volumes to choose from. idle are like them but for their phase (M9).
+	free, idle catalog
+	// related are the volumes that have to do with the claims of one name: by their claimRef, or because
+	// they belong to it. A claim looks at its own one by one.
+	related map[claimName][]*corev1.PersistentVolume
+	// malformed are unclaimed.
+	malformed map[string]*corev1.PersistentVolume
+	// deleting and claimed count volumes for the summary; one that is both counts as deleting.
+	deleting, claimed int
+
+	owners, reserved map[string]Key
+}
+
+// claimName is the name that claims have in turn: a claimRef may mean any of them.
+type claimName struct{ namespace, name string }
+
+func (k Key) claimName() claimName { return claimName{k.Namespace, k.Name} }
+
+// Len is the number of volumes.
+func (x *Index) Len() int {
+	x.mutex.RLock()
+	defer x.mutex.RUnlock()
+	return len(x.volumes)
+}
+
+// Set adds a volume, or puts it in the place of the version that was known. It takes O(log n). A
+// reservation stays until it is released, unless the new version has a claimRef: then that counts.
+func (x *Index) Set(volume *corev1.PersistentVolume) {
+	x.mutex.Lock()
+	defer x.mutex.Unlock()
+	x.set(volume)
+}
+
+// Load is Set for many volumes, none twice. It is faster, and leaves an empty Index more compact.
+func (x *Index) Load(volumes ...*corev1.PersistentVolume) {
+	sorted := sortedBySize(volumes)
+	x.mutex.Lock()
+	defer x.mutex.Unlock()
+	if x.volumes == nil {
+		x.volumes = make(map[string]*corev1.PersistentVolume, len(volumes))
+	}
+	for _, volume := range sorted {
+		x.set(volume)
+	}
+}
+
+// Delete removes a volume and its reservation. One that is not known is no error.
+func (x *Index) Delete(name string) {
+	x.mutex.Lock()
+	defer x.mutex.Unlock()
+	if volume := x.volumes[name]; volume != nil {
+		x.take(volume)
+		delete(x.volumes, name)
+	}
+	delete(x.reserved, name)
+}
+
+func (x *Index) set(volume *corev1.PersistentVolume) {
+	if old := x.volumes[volume.Name]; old != nil {
+		x.take(old)
+	}
+	if volume.Spec.ClaimRef != nil {
+		delete(x.reserved, volume.Name)
+	}
+	put(&x.volumes, volume.Name, volume)
+	x.put(volume)
+}
+
+// sortedBySize is about the order in which the volumes will be kept, whatever their group.
+func sortedBySize(volumes []*corev1.PersistentVolume) []*corev1.PersistentVolume {
+	type sized struct {
+		volume *corev1.PersistentVolume
+		size   int64
+	}
+	order := make([]sized, len(volumes))
+	for i, volume := range volumes {
+		capacity, _ := candidate{PersistentVolume: volume}.capacity()
+		order[i] = sized{volume, sizeOf(capacity)}
+	}
+	slices.SortFunc(order, func(a, b sized) int {
+		return cmp.Or(cmp.Compare(a.size, b.size), cmp.Compare(a.volume.Name, b.volume.Name))
+	})
+	sorted := make([]*corev1.PersistentVolume, len(volumes))
+	for i := range order {
+		sorted[i] = order[i].volume
+	}
+	return sorted
+}

@@ -1,0 +1,92 @@
+package binding
+
+import corev1 "k8s.io/api/core/v1"
+
+// catalog keeps volumes on shelves, one for each group.
+type catalog map[group]*shelf
+
+func (c *catalog) put(volume *corev1.PersistentVolume) {
+	group := groupOf(volume)
+	if (*c)[group] == nil {
+		put(c, group, &shelf{})
+	}
+	(*c)[group].put(fileOf(volume))
+}
+
+func (c catalog) take(volume *corev1.PersistentVolume) {
+	group := groupOf(volume)
+	if c[group].take(fileOf(volume)); c[group].len() == 0 {
+		delete(c, group)
+	}
+}
+
+// shelf keeps the volumes of a group. Each is either usable anywhere or placed; beside that, it can be
+// found by its labels, and by its places or among the odd ones that have none.
+type shelf struct {
+	anywhere rack[stock]
+	placed   rack[stock]
+	odd      rack[stock]
+	places   racks
+	labelled racks
+	// placeKeys counts the placed volumes by the key of their places.
+	placeKeys map[string]int
+}
+
+func (s *shelf) len() int { return s.anywhere.len() + s.placed.len() }
+
+func (s *shelf) put(f filing) {
+	for key, value := range f.Labels {
+		s.labelled.insert(label{key, value}, f)
+	}
+	if requiredOf(f.PersistentVolume) == nil {
+		s.anywhere.insert(f.modes, f.rank, f.stock)
+		return
+	}
+	s.placed.insert(f.modes, f.rank, f.stock)
+	if len(f.places) == 0 {
+		s.odd.insert(f.modes, f.rank, f.stock)
+		return
+	}
+	put(&s.placeKeys, f.places[0].key, s.placeKeys[f.places[0].key]+1)
+	for _, place := range f.places {
+		s.places.insert(place, f)
+	}
+}
+
+func (s *shelf) take(f filing) {
+	for key, value := range f.Labels {
+		s.labelled.remove(label{key, value}, f)
+	}
+	if requiredOf(f.PersistentVolume) == nil {
+		s.anywhere.remove(f.modes, f.rank)
+		return
+	}
+	s.placed.remove(f.modes, f.rank)
+	if len(f.places) == 0 {
+		s.odd.remove(f.modes, f.rank)
+		return
+	}
+	key := f.places[0].key
+	if s.placeKeys[key]--; s.placeKeys[key] == 0 {
+		delete(s.placeKeys, key)
+	}
+	for _, place := range f.places {
+		s.places.remove(place, f)
+	}
+}
+
+// racks keep volumes by a label.
+type racks map[label]*rack[stock]
+
+func (r *racks) insert(by label, f filing) {
+	if (*r)[by] == nil {
+		put(r, by, &rack[stock]{})
+	}
+	(*r)[by].insert(f.modes, f.rank, f.stock)
+}
+
+func (r racks) remove(by label, f filing) {
+	if r[by].remove(f.modes, f.rank); r[by].used == 0 {
+		delete(r, by)
+	}
+}

@@ -1,0 +1,100 @@
+package binding
+
+import (
+	"math"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// onShelf looks in as few of the shelf's racks as have every volume that could do.
+func (s *search) onShelf(f *shelf) {
+	if s.c.selector == nil {
+		s.onNode(f)
+		return
+	}
+	sought, count := f.narrowest(s.c.claim.Spec.Selector)
+	if sought.key == "" || s.c.node != nil && f.countOn(s.c.node) < count {
+		s.recheck = true
+		s.onNode(f)
+		return
+	}
+	s.recheck = s.recheck || s.c.node != nil || !sought.alone
+	f.having(sought, s.in)
+}
+
+// onNode looks in the racks that have what is usable on the node; without a node, in all.
+func (s *search) onNode(f *shelf) {
+	s.in(&f.anywhere)
+	if s.c.node == nil {
+		s.in(&f.placed)
+		return
+	}
+	f.placedOn(s.c.node, s.in)
+	s.recheck = true
+	s.in(&f.odd)
+}
+
+// placedOn visits the racks of the node's labels; nil for a label that has none.
+func (f *shelf) placedOn(node *corev1.Node, visit func(*rack[stock])) {
+	if len(f.placeKeys) > len(node.Labels) {
+		for key, value := range node.Labels {
+			visit(f.places[label{key, value}])
+		}
+		return
+	}
+	for key := range f.placeKeys {
+		if value, ok := node.Labels[key]; ok {
+			visit(f.places[label{key, value}])
+		}
+	}
+}
+
+// countOn is how many volumes there are to look at for a node.
+func (f *shelf) countOn(node *corev1.Node) int {
+	count := f.anywhere.len() + f.odd.len()
+	f.placedOn(node, func(k *rack[stock]) { count += k.len() })
+	return count
+}
+
+// sought is the part of a selector by which volumes are looked up: a label with one value, or with one
+// of several. Without a key, the selector has no such part.
+type sought struct {
+	key    string
+	value  string
+	values []string // in place of value, if not nil
+	alone  bool     // the selector has no other part
+}
+
+// narrowest is the part of the selector that the fewest volumes have, and how many those are.
+func (f *shelf) narrowest(selector *metav1.LabelSelector) (best sought, fewest int) {
+	fewest = math.MaxInt
+	consider := func(part sought) {
+		count := 0
+		f.having(part, func(k *rack[stock]) { count += k.len() })
+		if count < fewest {
+			best, fewest = part, count
+		}
+	}
+	for key, value := range selector.MatchLabels {
+		consider(sought{key: key, value: value})
+	}
+	for i := range selector.MatchExpressions {
+		if part := &selector.MatchExpressions[i]; part.Operator == metav1.LabelSelectorOpIn {
+			consider(sought{key: part.Key, values: part.Values})
+		}
+	}
+	best.alone = len(selector.MatchLabels)+len(selector.MatchExpressions) == 1
+	return best, fewest
+}
+
+// having visits the racks of volumes that have what is sought; nil for a label that no volume has.
+func (f *shelf) having(sought sought, visit func(*rack[stock])) {
+	if sought.values == nil {
+		visit(f.labelled[label{sought.key, sought.value}])
+		return
+	}
+	for _, value := range sought.values {
+		visit(f.labelled[label{sought.key, value}])
+	}
+}

@@ -1,0 +1,64 @@
+package binding
+
+import (
+	"cmp"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/accessmode"
+	"github.com/pvbind/pvbind/storageclass"
+)
+
+// stock is a volume in an order: by capacity, then by name.
+type stock struct{ *corev1.PersistentVolume }
+
+func (s stock) tie(r rank) int {
+	if !exact(r.size) {
+		capacity, _ := candidate{PersistentVolume: s.PersistentVolume}.capacity()
+		if order := capacity.Cmp(r.quantity); order != 0 {
+			return order
+		}
+	}
+	return cmp.Compare(s.Name, r.name)
+}
+
+// group is what volumes have in common, and with a claim, to be chosen from by size alone (M5 to M7).
+type group struct {
+	volumeMode      corev1.PersistentVolumeMode
+	class           string
+	attributesClass string
+}
+
+func (c *criteria) group() group {
+	return group{volumeMode: c.volumeMode, class: c.class, attributesClass: c.attributesClass}
+}
+
+func groupOf(volume *corev1.PersistentVolume) group {
+	return group{
+		volumeMode:      volumeModeOf(volume.Spec.VolumeMode),
+		class:           storageclass.OfVolume(volume),
+		attributesClass: textOf(volume.Spec.VolumeAttributesClassName),
+	}
+}
+
+// filing is where on a shelf a volume is kept. It is worked out from the volume whenever that is put in
+// or taken out.
+type filing struct {
+	stock
+	rank
+	modes  accessmode.Set
+	places []label // see placesOf
+}
+
+// fileOf is the filing of a well-formed volume.
+func fileOf(volume *corev1.PersistentVolume) filing {
+	v := candidate{PersistentVolume: volume}
+	capacity, _ := v.capacity()
+	modes, _ := v.modes()
+	return filing{
+		stock:  stock{volume},
+		rank:   rank{size: sizeOf(capacity), quantity: capacity, name: volume.Name},
+		modes:  modes,
+		places: placesOf(requiredOf(volume)),
+	}
+}

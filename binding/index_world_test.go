@@ -1,0 +1,188 @@
+package binding_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+// indexed is an Index, and beside it plain maps that say what should be in it.
+type indexed struct {
+	world
+	names    int
+	index    *binding.Index
+	volumes  map[string]*corev1.PersistentVolume
+	owners   map[string]binding.Key
+	reserved map[string]binding.Key
+	version  int
+}
+
+func newIndexed(seed, n uint64, names int) *indexed {
+	return &indexed{
+		world: world{rand.New(rand.NewPCG(seed, n))}, names: names, index: &binding.Index{},
+		volumes: map[string]*corev1.PersistentVolume{}, owners: map[string]binding.Key{}, reserved: map[string]binding.Key{},
+	}
+}
+
+func (x *indexed) name() string { return fmt.Sprintf("pv-%d", x.IntN(x.names)) }
+
+// newVolume is like a volume of the oracle's world, with more labels.
+func (x *indexed) newVolume(name string) *corev1.PersistentVolume {
+	volume := x.volume(name)
+	x.version++
+	volume.ResourceVersion = strconv.Itoa(x.version)
+	if volume.Labels != nil && x.rarely(2) {
+		volume.Labels = map[string]string{"tier": volume.Labels["tier"], "disk": pick(x.world, "ssd", "hdd", "")}
+	}
+	return volume
+}
+
+func (x *indexed) load(count int) {
+	for i := range count {
+		volume := x.newVolume(fmt.Sprintf("pv-%d", i))
+		x.volumes[volume.Name] = volume
+	}
+	x.index.Load(slices.Collect(maps.Values(x.volumes))...)
+}
+
+// someClaim is one that the volumes of the world know, or another.
+func (x *indexed) someClaim() binding.Key {
+	return pick(x.world, binding.ClaimKey("default", "data"), binding.ClaimKey("default", "logs"), binding.ClaimKey("other", "data"))
+}
+
+func (x *indexed) owner(volume string) binding.Key {
+	if owner := x.owners[volume]; owner != (binding.Key{}) {
+		return owner
+	}
+	return x.reserved[volume]
+}
+
+// change makes one random change to both.
+func (x *indexed) change(t *testing.T) {
+	name, claim := x.name(), x.someClaim()
+	switch x.IntN(8) {
+	case 0, 1, 2:
+		volume := x.newVolume(name)
+		x.index.Set(volume)
+		x.volumes[name] = volume
+		if volume.Spec.ClaimRef != nil {
+			delete(x.reserved, name)
+		}
+	case 3:
+		x.index.Delete(name)
+		delete(x.volumes, name)
+		delete(x.reserved, name)
+	case 4, 5:
+		x.reserve(t, name, claim)
+	case 6:
+		x.index.Release(name, claim)
+		if x.reserved[name] == claim {
+			delete(x.reserved, name)
+		}
+	case 7:
+		if x.rarely(2) {
+			claim = binding.Key{}
+		}
+		x.index.SetOwner(name, claim)
+		x.owners[name] = claim
+	}
+}
+
+func (x *indexed) reserve(t *testing.T, name string, claim binding.Key) {
+	version, known := "0", x.volumes[name]
+	if known != nil && !x.rarely(4) {
+		version = known.ResourceVersion
+	}
+	want := known != nil && version == known.ResourceVersion
+	switch {
+	case !want:
+	case known.Spec.ClaimRef != nil:
+		want = binding.ClaimKey(known.Spec.ClaimRef.Namespace, known.Spec.ClaimRef.Name) == claim
+	case x.owner(name) == binding.Key{}:
+		x.reserved[name] = claim
+	default:
+		want = x.owner(name) == claim
+	}
+	require.Equal(t, want, x.index.Reserve(name, version, claim), "reserve %s for %s", name, claim)
+}
+
+// request is a random one for the volumes. The list needs the owners that the index knows itself.
+func (x *indexed) request() (request binding.Request, forIndex binding.Terms) {
+	request.Claim = x.claim()
+	if x.rarely(4) {
+		request.Claim.Spec.Selector = x.selectorOfSome()
+	}
+	if x.rarely(2) {
+		request.Node = x.node()
+	}
+	if !x.rarely(3) {
+		immediate := storagev1.VolumeBindingImmediate
+		request.Class = classWith(new(pick(x.world, immediate, immediate, storagev1.VolumeBindingWaitForFirstConsumer)))
+	}
+	forIndex = request.Terms
+	if x.rarely(8) {
+		foreign, by := x.name(), x.someClaim()
+		forIndex.Owner = func(volume string) binding.Key {
+			if volume == foreign {
+				return by
+			}
+			return binding.Key{}
+		}
+	}
+	request.Owner = func(volume string) binding.Key {
+		if owner := x.owner(volume); owner != (binding.Key{}) || forIndex.Owner == nil {
+			return owner
+		}
+		return forIndex.Owner(volume)
+	}
+	request.Volumes = slices.Collect(maps.Values(x.volumes))
+	return request, forIndex
+}
+
+func (x *indexed) selectorOfSome() *metav1.LabelSelector {
+	in := func(key string, values ...string) metav1.LabelSelectorRequirement {
+		return metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpIn, Values: values}
+	}
+	return pick(x.world,
+		&metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold", "disk": "ssd"}},
+		&metav1.LabelSelector{MatchLabels: map[string]string{"disk": ""}},
+		&metav1.LabelSelector{MatchLabels: map[string]string{"no": "such"}},
+		&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{in("tier", "gold", "tin", "gold")}},
+		&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{in("tier", "tin"), in("disk", "ssd", "hdd")}},
+		&metav1.LabelSelector{MatchLabels: map[string]string{"no key!": "such"}},
+	)
+}
+
+// requireAgreement asks both the same, and for as much else as an Index says of itself.
+func (x *indexed) requireAgreement(t *testing.T) {
+	request, forIndex := x.request()
+	want, wantErr := binding.Find(request)
+	got, err := x.index.Find(request.Claim, forIndex)
+	require.Equal(t, wantErr, err)
+	if want.Volume != got.Volume {
+		require.Equal(t, nameOf(want.Volume), nameOf(got.Volume), "M13, M14: %v", describe(request))
+	}
+	require.Equal(t, want.Refused, got.Refused, "M12")
+	require.Equal(t, len(x.volumes), x.index.Len())
+	name := x.name()
+	require.Equal(t, x.owner(name), x.index.Owner(name))
+}
+
+func describe(request binding.Request) string {
+	report, err := binding.Explain(request)
+	text := fmt.Sprintf("%v %v\n%v", report, err, request.Claim.Spec)
+	for _, v := range report.Verdicts {
+		text += fmt.Sprintf("\n%s %v %v", v.Volume.Name, v.Volume.Spec, v.Mismatches)
+	}
+	return text
+}
