@@ -41,9 +41,13 @@ func Explain(request Request) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	chosen := c.find(request.Volumes).Volume
-	report := Report{Claim: KeyOf(request.Claim), Verdicts: make([]Verdict, len(request.Volumes))}
-	for i, volume := range request.Volumes {
+	return c.report(request.Volumes), nil
+}
+
+func (c *criteria) report(volumes []*corev1.PersistentVolume) Report {
+	chosen := c.find(volumes).Volume
+	report := Report{Claim: KeyOf(c.claim), Verdicts: make([]Verdict, len(volumes))}
+	for i, volume := range volumes {
 		report.Verdicts[i] = c.verdict(volume)
 		if volume == chosen {
 			report.Verdicts[i].Chosen = true
@@ -51,7 +55,7 @@ func Explain(request Request) (Report, error) {
 		}
 	}
 	slices.SortFunc(report.Verdicts, func(a, b Verdict) int { return cmp.Compare(a.Volume.Name, b.Volume.Name) })
-	return report, nil
+	return report
 }
 
 func (c *criteria) verdict(volume *corev1.PersistentVolume) Verdict {

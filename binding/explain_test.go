@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/phase"
@@ -82,7 +83,26 @@ func TestExplainInOneLine(t *testing.T) {
 			volumes: concat(several(7, "slow", ofClass("slow")), several(2, "bound", other), several(2, "going", beingDeleted),
 				several(2, "small", sized("3Gi")), several(1, "bigger", sized("5Gi"))),
 			want: "0/14 volumes fit: 7 StorageClass, 3 TooSmall (largest 5Gi), 2 Deleting, 2 Claimed; " +
-				"nearest bigger-0: TooSmall: asks 10Gi, has 5Gi"},
+				"nearest slow-0: StorageClass: asks fast, has slow"},
+		{rule: "E2 of too small ones the largest is nearest, then the first by name",
+			volumes: concat(several(2, "b", sized("5Gi")), several(2, "a", sized("3Gi"))),
+			want:    "0/4 volumes fit: 4 TooSmall (largest 5Gi); nearest b-0: TooSmall: asks 10Gi, has 5Gi"},
+		{rule: "E2 of others the smallest is nearest, then the first by name",
+			volumes: concat(several(2, "b", ofClass("slow")), several(1, "a", ofClass("slow"), sized("11Gi"))),
+			want:    "0/3 volumes fit: 3 StorageClass; nearest b-0: StorageClass: asks fast, has slow"},
+		{rule: "E2 what is claimed by others or goes is no near miss",
+			volumes: concat(several(1, "bound", other), several(2, "going", beingDeleted)),
+			want:    "0/3 volumes fit: 2 Deleting, 1 Claimed"},
+		{rule: "E2 M2 what belongs to another claim is no near miss", terms: ownedBy(binding.ClaimKey("other", "x")),
+			volumes: several(1, "a"), want: "0/1 volumes fit: 1 Claimed"},
+		{rule: "E2 L4 a volume of an earlier claim of that name is",
+			volumes: concat(several(1, "a", other), several(1, "b", refersTo("default", "data", "uid-0"))),
+			want: "0/2 volumes fit: 2 Claimed; nearest b-0: Claimed: asks an unclaimed volume, " +
+				"has claimRef to pvc/default/data with uid uid-0, an earlier claim of that name"},
+		{rule: "E2 M12 so is one that is set aside, even if it goes",
+			volumes: several(1, "mine", reserved, beingDeleted),
+			want: "0/1 volumes fit: 1 Deleting; nearest mine-0: Deleting: asks a volume that stays, " +
+				"has deletionTimestamp 2023-11-14T22:13:20Z"},
 		{rule: "E2 each volume once, under its first reason",
 			volumes: several(2, "pv", sized("5Gi"), ofClass("slow")),
 			want: "0/2 volumes fit: 2 TooSmall (largest 5Gi); " +
@@ -129,7 +149,7 @@ func TestExplainInOneLine(t *testing.T) {
 
 func TestExplainIsBounded(t *testing.T) {
 	long := strings.Repeat("n", 253)
-	everyReason := []volumeEdit{beingDeleted, refersTo("other", long, ""), sized("5Gi"), offering("Mode\n" + corev1.PersistentVolumeAccessMode(long)),
+	everyReason := []volumeEdit{beingDeleted, refersTo("default", "data", types.UID(long)), sized("5Gi"), offering("Mode\n" + corev1.PersistentVolumeAccessMode(long)),
 		ofClass(long), labelled(long, long), onlyIn(long), func(v *corev1.PersistentVolume) {
 			v.Spec.VolumeAttributesClassName = &long
 			v.Spec.VolumeMode = new(corev1.PersistentVolumeMode(long))

@@ -30,7 +30,7 @@ func (x *Index) find(c *criteria) Match {
 	if c.delayed && c.node == nil || match.Volume != nil && c.candidate(match.Volume).setAside() || match.elsewhere() {
 		return match
 	}
-	s := search{c: c, ask: rank{size: sizeOf(c.request), quantity: c.request}, serving: serving(c.modes), recheck: c.owner != nil}
+	s := search{c: *c, ask: rank{size: sizeOf(c.request), quantity: c.request}, serving: serving(c.modes), recheck: c.owner != nil}
 	if match.Volume != nil {
 		s.best = fileOf(match.Volume)
 	}
@@ -57,7 +57,7 @@ func (x *Index) findRelated(c *criteria) Match {
 
 // search is for the best of the free volumes of one group.
 type search struct {
-	c       *criteria
+	c       criteria // not a pointer, which would move it to the heap
 	ask     rank
 	serving slots
 	recheck bool // what is found must be compared with the claim once more

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
+	corev1 "k8s.io/api/core/v1"
 )
 
 const (
@@ -18,8 +18,8 @@ const (
 type summary struct {
 	total, fit int
 	chosen     string
-	counts     [len(fitRules)]int // by first reason, in the order of the rules
-	largest    resource.Quantity
+	counts     [len(fitRules)]int       // by first reason, in the order of the rules
+	largest    *corev1.PersistentVolume // of those counted as TooSmall
 	nearest    Verdict
 	elsewhere  Verdict // set aside for the claim and good but for the node (M13)
 }
@@ -33,49 +33,31 @@ func (s *summary) add(v Verdict) {
 		s.fit++
 		return
 	}
-	s.count(v)
-	if s.nearest.Volume == nil || compareMisses(v, s.nearest) < 0 {
+	first := v.Mismatches[0].Reason
+	s.count(first, 1)
+	if first == TooSmall {
+		s.addTooSmall(v.Volume)
+	}
+	if v.nearby() && (s.nearest.Volume == nil || compareMisses(missOf(v), missOf(s.nearest)) < 0) {
 		s.nearest = v
 	}
-	if v.setAside() && v.Mismatches.only(NodeAffinity) {
+	if v.setAside() && v.Mismatches.only(NodeAffinity) && (s.elsewhere.Volume == nil || v.Volume.Name < s.elsewhere.Volume.Name) {
 		s.elsewhere = v
 	}
 }
 
-func (s *summary) count(v Verdict) {
-	first := v.Mismatches[0].Reason
-	s.counts[position(first)]++
-	capacity, _ := candidate{PersistentVolume: v.Volume}.capacity()
-	if first == TooSmall && capacity.Cmp(s.largest) > 0 {
-		s.largest = capacity
+func (s *summary) count(first Reason, volumes int) { s.counts[position(first)] += volumes }
+
+// addTooSmall keeps the largest; of equals the first by name, for they may be written differently.
+func (s *summary) addTooSmall(volume *corev1.PersistentVolume) {
+	if s.largest == nil || cmp.Or(-compareCapacities(volume, s.largest), cmp.Compare(volume.Name, s.largest.Name)) < 0 {
+		s.largest = volume
 	}
 }
 
 // position is a reason's place in the order of the rules.
 func position(reason Reason) int {
 	return slices.IndexFunc(fitRules[:], func(r fitRule) bool { return r.reason == reason })
-}
-
-// compareMisses puts first the volume that is nearest to fitting: the one that the fewest reasons
-// stand against that no field could mend, then the fewest reasons, then by name.
-func compareMisses(a, b Verdict) int {
-	return cmp.Or(
-		cmp.Compare(beyondMending(a.Mismatches), beyondMending(b.Mismatches)),
-		cmp.Compare(len(a.Mismatches), len(b.Mismatches)),
-		cmp.Compare(a.Volume.Name, b.Volume.Name),
-	)
-}
-
-// beyondMending counts the reasons that no change of a field of claim or volume would mend.
-func beyondMending(mismatches Mismatches) int {
-	count := 0
-	for _, mismatch := range mismatches {
-		switch mismatch.Reason {
-		case Deleting, Claimed, NotAvailable, Delayed:
-			count++
-		}
-	}
-	return count
 }
 
 func (s *summary) String() string {
@@ -122,7 +104,8 @@ func (s *summary) countsText() string {
 	for n, i := range order {
 		texts[n] = strconv.Itoa(s.counts[i]) + " " + string(fitRules[i].reason)
 		if fitRules[i].reason == TooSmall {
-			texts[n] += " (largest " + s.largest.String() + ")"
+			capacity, _ := candidate{PersistentVolume: s.largest}.capacity()
+			texts[n] += " (largest " + capacity.String() + ")"
 		}
 	}
 	return strings.Join(texts, ", ")
