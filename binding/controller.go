@@ -70,8 +70,8 @@ func (c *Controller) proceed(key Key, got reply) call {
 // lock locks the state and readies it on first use.
 func (c *Controller) lock() *sync.Mutex {
 	c.mu.Lock()
-	if c.state.rules.Migrations == nil {
-		c.state.rules = c.Rules.filled()
+	if c.state.index == nil {
+		c.state = newState(c.Rules)
 	}
 	return &c.mu
 }

@@ -1,6 +1,9 @@
 package binding
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // State lets tests step a controller's state: no goroutine, no I/O but what a test performs itself.
 type State struct{ state }
@@ -8,7 +11,7 @@ type State struct{ state }
 // Step is what a step asks for.
 type Step struct{ call }
 
-func NewState(rules Rules) *State { return &State{state{rules: rules.filled()}} }
+func NewState(rules Rules) *State { return &State{newState(rules)} }
 
 func (s *State) Clone() *State                 { return &State{*s.clone()} }
 func (s *State) Observe(object Object) []Key   { return s.observe(object) }
@@ -22,3 +25,11 @@ func (s Step) Err() error                      { return s.err }
 func Perform(client Client, action Action) any { return perform(context.Background(), client, action) }
 func (s *State) Holder(object Key) (Key, bool) { by, ok := s.holders[object]; return by, ok }
 func (s *State) Unsettled(object Key) (by Key) { return s.unsettled[object] }
+func (s Step) Published() []Event              { return s.publish }
+func (s Step) After() time.Duration            { return s.result.After }
+
+// Replied is the object in a reply; nil if there is none.
+func Replied(got any) Object { return got.(reply).object }
+
+// Failed is the error in a reply; nil if there is none.
+func Failed(got any) error { return got.(reply).err }

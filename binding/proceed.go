@@ -40,9 +40,19 @@ func (s *state) haveRead(t *task, got reply) error {
 		t.wake(s.observe(got.object))
 	}
 	put(&t.live, key, struct{}{})
-	delete(s.unsettled, key)
+	s.settle(key)
 	t.mustRead = slices.DeleteFunc(t.mustRead, func(read Key) bool { return read == key })
 	return nil
+}
+
+// settle notes that the object's last write is not in doubt any more. The volume that was reserved for it
+// is free, unless its claim is at work on it.
+func (s *state) settle(key Key) {
+	by, unknown := s.unsettled[key]
+	delete(s.unsettled, key)
+	if unknown && key.Kind == KindVolume && s.holders[key] != by {
+		s.index.Release(key.Name, by)
+	}
 }
 
 // haveWritten takes the outcome of a write. Proofs and answers hold until a write.

@@ -25,6 +25,11 @@ type state struct {
 	failures map[Key]int
 }
 
+// newState knows nothing yet.
+func newState(rules Rules) state {
+	return state{store: store{index: &Index{}}, rules: rules.filled()}
+}
+
 // call is what a step asks for: an action whose outcome goes to proceed, or the end of the sync.
 type call struct {
 	publish []Event // first
@@ -59,5 +64,8 @@ func (s *state) clone() *state {
 	copied.offers = s.offers.clone()
 	copied.said = maps.Clone(s.said) // the slices in it are replaced, never changed
 	copied.failures = maps.Clone(s.failures)
+	for object, by := range s.reservations() {
+		copied.index.Reserve(object.Name, copied.volumes[object.Name].ResourceVersion, by)
+	}
 	return &copied
 }

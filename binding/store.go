@@ -2,11 +2,13 @@ package binding
 
 import (
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
@@ -22,7 +24,8 @@ type store struct {
 	holding links // claim: the volumes whose claimRef has its name
 	using   links // claim: the pods that name it
 
-	gone tombstones
+	index *Index // the volumes once more, to choose from
+	gone  tombstones
 }
 
 // putVolume stores a volume unless it is known to be gone or a version at least as new is stored. It
@@ -34,6 +37,7 @@ func (s *store) putVolume(volume *corev1.PersistentVolume) (old *corev1.Persiste
 	}
 	s.holding.move(referenced(old), referenced(volume), VolumeKey(volume.Name))
 	put(&s.volumes, volume.Name, volume)
+	s.index.Set(volume)
 	return old, true
 }
 
@@ -47,6 +51,7 @@ func (s *store) dropVolume(volume *corev1.PersistentVolume) *corev1.PersistentVo
 	}
 	s.holding.move(referenced(old), Key{}, VolumeKey(volume.Name))
 	delete(s.volumes, volume.Name)
+	s.index.Delete(volume.Name)
 	return old
 }
 
@@ -58,6 +63,7 @@ func (s *store) putClaim(claim *corev1.PersistentVolumeClaim) (old *corev1.Persi
 	}
 	s.naming.move(named(old), named(claim), key)
 	put(&s.claims, key, claim)
+	s.own(named(old), named(claim))
 	return old, true
 }
 
@@ -70,7 +76,24 @@ func (s *store) dropClaim(claim *corev1.PersistentVolumeClaim) *corev1.Persisten
 	}
 	s.naming.move(named(old), Key{}, key)
 	delete(s.claims, key)
+	s.own(named(old))
 	return old
+}
+
+// own lets the index know whose the volumes are now though no claimRef may say so (M2): the first, by name,
+// of the claims with bind-completed that name one.
+func (s *store) own(volumes ...Key) {
+	for _, volume := range volumes {
+		var owner Key
+		for claim := range s.naming[volume] {
+			if phase.BindCompleted(s.claims[claim]) && (owner == Key{} || compareKeys(claim, owner) < 0) {
+				owner = claim
+			}
+		}
+		if volume != (Key{}) {
+			s.index.SetOwner(volume.Name, owner)
+		}
+	}
 }
 
 func (s *store) putPod(pod *corev1.Pod) (old *corev1.Pod, stored bool) {
@@ -137,7 +160,7 @@ func claimsOf(pod *corev1.Pod) []Key {
 }
 
 func (s *store) clone() store {
-	return store{
+	copied := store{
 		volumes: maps.Clone(s.volumes),
 		claims:  maps.Clone(s.claims),
 		classes: maps.Clone(s.classes),
@@ -145,6 +168,10 @@ func (s *store) clone() store {
 		naming:  s.naming.clone(),
 		holding: s.holding.clone(),
 		using:   s.using.clone(),
+		index:   &Index{},
 		gone:    s.gone.clone(),
 	}
+	copied.index.Load(slices.Collect(maps.Values(s.volumes))...)
+	copied.own(slices.Collect(maps.Keys(s.naming))...)
+	return copied
 }

@@ -44,7 +44,7 @@ func (s *state) advance(t *task) call {
 		return s.ask(t, action)
 	case err != nil || !action.Writes():
 		return s.finish(t, action, err)
-	case !s.hold(t, pairOf(action)):
+	case !s.hold(t, s.pairOf(action)):
 		return s.end(t)
 	}
 	if key, ok := s.unread(t); ok {
@@ -95,15 +95,17 @@ func (s *state) unread(t *task) (Key, bool) {
 	return own[0], true
 }
 
-// pairOf is the volume that a claim's sync must hold for the action; zero if none.
-func pairOf(action Action) Key {
-	switch {
-	case action.Volume != nil:
+// pairOf is the volume that a claim's sync must hold for the action: the one that it writes, or that the
+// claim it writes is bound to; zero if none.
+func (s *state) pairOf(action Action) Key {
+	if action.Volume != nil {
 		return VolumeKey(action.Volume.Name)
-	case action.Claim.Spec.VolumeName != "":
-		return VolumeKey(action.Claim.Spec.VolumeName)
 	}
-	return Key{}
+	volume := s.volumes[action.Claim.Spec.VolumeName]
+	if volume == nil || phase.LinkOf(volume, action.Claim) != phase.Held {
+		return Key{}
+	}
+	return VolumeKey(volume.Name)
 }
 
 // hold takes the volume of a pair for a claim's sync, in place of the one it had. If another sync has it,
@@ -120,6 +122,9 @@ func (s *state) hold(t *task, volume Key) bool {
 		s.waiters.move(Key{}, volume, t.key)
 		return false
 	}
+	if known := s.volumes[volume.Name]; known != nil && !s.index.Reserve(volume.Name, known.ResourceVersion, t.key) {
+		return false // it is another claim's; what becomes of it wakes this one
+	}
 	s.holders[volume] = t.key
 	t.volume = volume
 	return true
@@ -133,6 +138,9 @@ func (s *state) letGo(t *task) {
 	delete(s.holders, t.volume)
 	volume := s.volumes[t.volume.Name]
 	_, unknown := s.unsettled[t.volume]
+	if !unknown {
+		s.index.Release(t.volume.Name, t.key)
+	}
 	if claim := s.claims[t.key]; unknown || volume != nil && (claim == nil || phase.LinkOf(volume, claim) != phase.Held) {
 		t.next = append(t.next, t.volume)
 	}
@@ -148,4 +156,18 @@ func (t *task) clone() *task {
 	copied.publish = slices.Clone(t.publish)
 	copied.next = slices.Clone(t.next)
 	return &copied
+}
+
+// reservations are the volumes in the hands of claims' syncs, those that run and those that do not know
+// whether their write succeeded.
+func (s *state) reservations() map[Key]Key {
+	reserved := map[Key]Key{}
+	for _, objects := range []map[Key]Key{s.holders, s.unsettled} {
+		for object, by := range objects {
+			if object.Kind == KindVolume && by.Kind == KindClaim && s.volumes[object.Name] != nil {
+				reserved[object] = by
+			}
+		}
+	}
+	return reserved
 }

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
@@ -70,7 +69,7 @@ func (v *taskView) PodsOf(namespace, claim string) ([]*corev1.Pod, Evidence) {
 }
 
 func (v *taskView) Find(claim *corev1.PersistentVolumeClaim) (Match, error) {
-	return Find(v.request(claim))
+	return v.index.Find(claim, Terms{Class: v.classOf(claim)})
 }
 
 func (v *taskView) Explain(claim *corev1.PersistentVolumeClaim) (string, error) {
@@ -83,25 +82,16 @@ func (v *taskView) request(claim *corev1.PersistentVolumeClaim) Request {
 }
 
 func (v *taskView) terms(claim *corev1.PersistentVolumeClaim) Terms {
-	return Terms{Class: v.Class(storageclass.OfClaim(claim)), Owner: v.Owner}
+	return Terms{Class: v.classOf(claim), Owner: v.Owner}
+}
+
+func (v *taskView) classOf(claim *corev1.PersistentVolumeClaim) *storagev1.StorageClass {
+	return v.classes[storageclass.OfClaim(claim)]
 }
 
 // Owner is the claim that names the volume and was bound to it, or one that it is being bound to: by a
 // sync that runs, or by one that does not know whether its write succeeded.
-func (v *taskView) Owner(volume string) Key {
-	key := VolumeKey(volume)
-	for _, claim := range v.naming.of(key) {
-		if phase.BindCompleted(v.claims[claim]) {
-			return claim
-		}
-	}
-	for _, claim := range []Key{v.holders[key], v.unsettled[key]} {
-		if claim.Kind == KindClaim {
-			return claim
-		}
-	}
-	return Key{}
-}
+func (v *taskView) Owner(volume string) Key { return v.index.Owner(volume) }
 
 // Waiting is the claim to offer a volume to (W1), of those that have not had their turn.
 func (v *taskView) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
