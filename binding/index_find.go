@@ -30,7 +30,7 @@ func (x *Index) find(c *criteria) Match {
 	if c.delayed && c.node == nil || match.Volume != nil && c.candidate(match.Volume).setAside() || match.elsewhere() {
 		return match
 	}
-	s := search{c: *c, ask: rank{size: sizeOf(c.request), quantity: c.request}, serving: serving(c.modes), recheck: c.owner != nil}
+	s := search{c: *c, ask: askOf(c), serving: serving(c.modes), recheck: c.owner != nil}
 	if match.Volume != nil {
 		s.best = fileOf(match.Volume)
 	}
@@ -40,6 +40,9 @@ func (x *Index) find(c *criteria) Match {
 	match.Volume = s.best.PersistentVolume
 	return match
 }
+
+// askOf is before the first volume that is large enough.
+func askOf(c *criteria) rank { return rank{size: sizeOf(c.request), quantity: c.request} }
 
 // findRelated chooses among the volumes that are set aside for the claim or belong to it.
 func (x *Index) findRelated(c *criteria) Match {

@@ -2,6 +2,7 @@ package binding
 
 import (
 	"math"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,13 +89,16 @@ func (f *shelf) narrowest(selector *metav1.LabelSelector) (best sought, fewest i
 	return best, fewest
 }
 
-// having visits the racks of volumes that have what is sought; nil for a label that no volume has.
+// having visits the racks of volumes that have what is sought, each once; nil for a label that no volume
+// has.
 func (f *shelf) having(sought sought, visit func(*rack[stock])) {
 	if sought.values == nil {
 		visit(f.labelled[label{sought.key, sought.value}])
 		return
 	}
-	for _, value := range sought.values {
-		visit(f.labelled[label{sought.key, value}])
+	for i, value := range sought.values {
+		if !slices.Contains(sought.values[:i], value) {
+			visit(f.labelled[label{sought.key, value}])
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/pvbind/pvbind/accessmode"
 	"github.com/pvbind/pvbind/storageclass"
@@ -12,9 +13,14 @@ import (
 // stock is a volume in an order: by capacity, then by name.
 type stock struct{ *corev1.PersistentVolume }
 
+func (s stock) amount() resource.Quantity {
+	capacity, _ := candidate{PersistentVolume: s.PersistentVolume}.capacity()
+	return capacity
+}
+
 func (s stock) tie(r rank) int {
 	if !exact(r.size) {
-		capacity, _ := candidate{PersistentVolume: s.PersistentVolume}.capacity()
+		capacity := s.amount()
 		if order := capacity.Cmp(r.quantity); order != 0 {
 			return order
 		}

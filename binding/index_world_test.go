@@ -173,6 +173,12 @@ func (x *indexed) requireAgreement(t *testing.T) {
 		require.Equal(t, nameOf(want.Volume), nameOf(got.Volume), "M13, M14: %v", describe(request))
 	}
 	require.Equal(t, want.Refused, got.Refused, "M12")
+	report, wantErr := binding.Explain(request)
+	line, err := x.index.Summary(request.Claim, forIndex)
+	require.Equal(t, wantErr, err)
+	if err == nil && line != report.String() {
+		require.Equal(t, report.String(), line, "E2, M14: %v", describe(request))
+	}
 	require.Equal(t, len(x.volumes), x.index.Len())
 	name := x.name()
 	require.Equal(t, x.owner(name), x.index.Owner(name))
@@ -181,6 +187,9 @@ func (x *indexed) requireAgreement(t *testing.T) {
 func describe(request binding.Request) string {
 	report, err := binding.Explain(request)
 	text := fmt.Sprintf("%v %v\n%v", report, err, request.Claim.Spec)
+	if len(report.Verdicts) > 50 {
+		return text
+	}
 	for _, v := range report.Verdicts {
 		text += fmt.Sprintf("\n%s %v %v", v.Volume.Name, v.Volume.Spec, v.Mismatches)
 	}

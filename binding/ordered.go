@@ -17,6 +17,8 @@ func (r *rank) settled() bool { return r.name == "" && exact(r.size) }
 type ranked interface {
 	// tie compares the item with a rank of the same size; negative: the item comes first.
 	tie(rank) int
+	// amount is the quantity by which it is ranked.
+	amount() resource.Quantity
 }
 
 // ordered is a set of items in the order of their ranks, a B+ tree: sizes lie side by side, so that a
@@ -104,6 +106,11 @@ func (o *ordered[T]) seek(r *rank) cursor[T] {
 		n = n.children[n.child(r)]
 	}
 	return cursor[T]{leaf: n, at: n.before(r, 0)}.normal()
+}
+
+// start is at the first item of the quantity of the one that the cursor is at.
+func (o *ordered[T]) start(c cursor[T]) cursor[T] {
+	return o.seek(&rank{size: c.size(), quantity: c.item().amount()})
 }
 
 // last is at the last item that comes before the rank.

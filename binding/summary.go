@@ -38,11 +38,15 @@ func (s *summary) add(v Verdict) {
 	if first == TooSmall {
 		s.addTooSmall(v.Volume)
 	}
-	if v.nearby() && (s.nearest.Volume == nil || compareMisses(missOf(v), missOf(s.nearest)) < 0) {
-		s.nearest = v
-	}
+	s.addMiss(v)
 	if v.setAside() && v.Mismatches.only(NodeAffinity) && (s.elsewhere.Volume == nil || v.Volume.Name < s.elsewhere.Volume.Name) {
 		s.elsewhere = v
+	}
+}
+
+func (s *summary) addMiss(v Verdict) {
+	if v.nearby() && (s.nearest.Volume == nil || compareMisses(missOf(v), missOf(s.nearest)) < 0) {
+		s.nearest = v
 	}
 }
 
