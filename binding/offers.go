@@ -35,7 +35,7 @@ func (o *offers) note(volume *corev1.PersistentVolume, claim *corev1.PersistentV
 	if volume == nil || claim == nil {
 		return
 	}
-	if o.made[volume.Name].version != volume.ResourceVersion {
+	if made := o.made[volume.Name]; made.claims == nil || made.version != volume.ResourceVersion {
 		put(&o.made, volume.Name, offer{volume.ResourceVersion, map[Key]string{}})
 	}
 	o.made[volume.Name].claims[KeyOf(claim)] = claim.ResourceVersion
