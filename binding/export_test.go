@@ -33,3 +33,6 @@ func Replied(got any) Object { return got.(reply).object }
 
 // Failed is the error in a reply; nil if there is none.
 func Failed(got any) error { return got.(reply).err }
+
+// Reply is what comes of an action: an object, or an error.
+func Reply(object Object, err error) any { return reply{object: object, err: err} }

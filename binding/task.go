@@ -38,6 +38,9 @@ func (s *state) advance(t *task) call {
 	if key, ok := s.unread(t); ok {
 		return s.ask(t, readLive(key, "B6", "its last write was lost, or its outcome is unknown"))
 	}
+	if s.partnerBusy(t) {
+		return s.end(t)
+	}
 	action, err := s.decide(t)
 	switch {
 	case err == nil && action.Kind == Read:
@@ -127,6 +130,18 @@ func (s *state) hold(t *task, volume Key) bool {
 	}
 	s.holders[volume] = t.key
 	t.volume = volume
+	return true
+}
+
+// partnerBusy reports whether another sync has the volume that the task's claim names. What is decided about the
+// pair before that one is done would be about its middle; it lets this one know.
+func (s *state) partnerBusy(t *task) bool {
+	volume := named(s.claims[t.key])
+	by, held := s.holders[volume]
+	if volume == (Key{}) || !held || by == t.key {
+		return false
+	}
+	s.waiters.move(Key{}, volume, t.key)
 	return true
 }
 
