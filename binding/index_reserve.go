@@ -40,6 +40,9 @@ func (x *Index) Release(volume string, claim Key) {
 func (x *Index) SetOwner(volume string, claim Key) {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
+	if x.owners[volume] == claim {
+		return
+	}
 	x.refile(volume, func() {
 		if claim == (Key{}) {
 			delete(x.owners, volume)

@@ -26,8 +26,8 @@ type shelf struct {
 	anywhere rack[stock]
 	placed   rack[stock]
 	odd      rack[stock]
-	places   racks
-	labelled racks
+	places   racks[stock]
+	labelled racks[stock]
 	// placeKeys counts the placed volumes by the key of their places.
 	placeKeys map[string]int
 }
@@ -36,7 +36,7 @@ func (s *shelf) len() int { return s.anywhere.len() + s.placed.len() }
 
 func (s *shelf) put(f filing) {
 	for key, value := range f.Labels {
-		s.labelled.insert(label{key, value}, f)
+		s.labelled.insert(label{key, value}, f.modes, f.rank, f.stock)
 	}
 	if requiredOf(f.PersistentVolume) == nil {
 		s.anywhere.insert(f.modes, f.rank, f.stock)
@@ -49,13 +49,13 @@ func (s *shelf) put(f filing) {
 	}
 	put(&s.placeKeys, f.places[0].key, s.placeKeys[f.places[0].key]+1)
 	for _, place := range f.places {
-		s.places.insert(place, f)
+		s.places.insert(place, f.modes, f.rank, f.stock)
 	}
 }
 
 func (s *shelf) take(f filing) {
 	for key, value := range f.Labels {
-		s.labelled.remove(label{key, value}, f)
+		s.labelled.remove(label{key, value}, f.modes, f.rank)
 	}
 	if requiredOf(f.PersistentVolume) == nil {
 		s.anywhere.remove(f.modes, f.rank)
@@ -71,22 +71,6 @@ func (s *shelf) take(f filing) {
 		delete(s.placeKeys, key)
 	}
 	for _, place := range f.places {
-		s.places.remove(place, f)
-	}
-}
-
-// racks keep volumes by a label.
-type racks map[label]*rack[stock]
-
-func (r *racks) insert(by label, f filing) {
-	if (*r)[by] == nil {
-		put(r, by, &rack[stock]{})
-	}
-	(*r)[by].insert(f.modes, f.rank, f.stock)
-}
-
-func (r racks) remove(by label, f filing) {
-	if r[by].remove(f.modes, f.rank); r[by].used == 0 {
-		delete(r, by)
+		s.places.remove(place, f.modes, f.rank)
 	}
 }

@@ -99,3 +99,24 @@ func (k *rack[T]) remove(modes accessmode.Set, r rank) {
 		k.used &^= 1 << slot
 	}
 }
+
+// racks are racks by a label.
+type racks[T ranked] map[label]*rack[T]
+
+// label is a label, of a volume or a node, with its value.
+type label struct{ key, value string }
+
+func (r *racks[T]) insert(by label, modes accessmode.Set, place rank, item T) {
+	if (*r)[by] == nil {
+		put(r, by, &rack[T]{})
+	}
+	(*r)[by].insert(modes, place, item)
+}
+
+func (r racks[T]) remove(by label, modes accessmode.Set, place rank) {
+	if rack := r[by]; rack != nil {
+		if rack.remove(modes, place); rack.used == 0 {
+			delete(r, by)
+		}
+	}
+}
