@@ -2,7 +2,6 @@ package binding
 
 import (
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,7 +40,6 @@ func (s *state) haveRead(t *task, got reply) error {
 	}
 	put(&t.live, key, struct{}{})
 	s.settle(key)
-	t.mustRead = slices.DeleteFunc(t.mustRead, func(read Key) bool { return read == key })
 	return nil
 }
 
@@ -65,7 +63,7 @@ func (s *state) haveWritten(t *task, got reply) error {
 		t.publish = append(t.publish, s.news(t.key, t.pending.Events)...)
 		return nil
 	case lost:
-		t.mustRead = append(t.mustRead, target)
+		put(&s.unsettled, target, t.key)
 		return nil
 	case refused:
 		if t.volume != (Key{}) {

@@ -14,8 +14,8 @@ type state struct {
 	holders map[Key]Key
 	// waiters are the syncs to run once the holder of an object is done.
 	waiters links
-	// unsettled are the objects whose last write had an unknown outcome, with the sync that made it. A
-	// volume in it stays reserved for that claim until a live read tells (B6).
+	// unsettled are the objects whose last write was lost or had an unknown outcome, with the sync that made it.
+	// A volume in it stays reserved for that claim until a live read tells (B6).
 	unsettled map[Key]Key
 	// offers remember which claims a volume was handed over to (W1).
 	offers offers

@@ -18,9 +18,8 @@ type task struct {
 	pending Action    // what is being done
 	asked   types.UID // of a read: the UID known when it was asked for
 
-	mustRead []Key                    // to be read before the next decision
-	live     map[Key]struct{}         // read since the last write
-	pods     map[string][]*corev1.Pod // the pods of a namespace, listed since the last write
+	live map[Key]struct{}         // read since the last write
+	pods map[string][]*corev1.Pod // the pods of a namespace, listed since the last write
 
 	publish []Event
 	next    []Key
@@ -80,12 +79,9 @@ func (s *state) ask(t *task, action Action) call {
 	return call{action: action, publish: publish}
 }
 
-// unread is an object to read before anything else is decided: one that a write just failed on, or one
-// whose last write, by this or an earlier sync of the same claim, has an unknown outcome.
+// unread is an object to read before anything else is decided: its last write, by this or an earlier sync of the
+// same key, was lost or has an unknown outcome.
 func (s *state) unread(t *task) (Key, bool) {
-	if len(t.mustRead) > 0 {
-		return t.mustRead[0], true
-	}
 	for _, key := range []Key{t.key, t.volume} {
 		if _, ok := s.unsettled[key]; ok {
 			return key, true
@@ -165,7 +161,6 @@ func (s *state) letGo(t *task) {
 
 func (t *task) clone() *task {
 	copied := *t
-	copied.mustRead = slices.Clone(t.mustRead)
 	copied.live = maps.Clone(t.live)
 	copied.pods = maps.Clone(t.pods)
 	copied.publish = slices.Clone(t.publish)

@@ -1,0 +1,287 @@
+package binding_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+// binds is a cluster with a volume and a claim that fit, and the four writes that bind them as faults match them.
+func binds() (*bindingtest.Cluster, []bindingtest.Match) {
+	cluster := bindingtest.NewCluster(bindingtest.Volume("pv", "1Gi"), bindingtest.Claim("default", "data", "1Gi"))
+	return cluster, []bindingtest.Match{
+		bindingtest.On(bindingtest.VerbUpdate, binding.KindVolume), bindingtest.OnStatus(binding.KindVolume),
+		bindingtest.On(bindingtest.VerbUpdate, binding.KindClaim), bindingtest.OnStatus(binding.KindClaim),
+	}
+}
+
+func assertBound(t *testing.T, cluster *bindingtest.Cluster) {
+	t.Helper()
+	claim := cluster.Claim("default", "data")
+	require.Equal(t, corev1.ClaimBound, claim.Status.Phase)
+	assert.Equal(t, claim.UID, cluster.Volume(claim.Spec.VolumeName).Spec.ClaimRef.UID)
+}
+
+func TestB6AConflictCostsOneLiveRead(t *testing.T) {
+	for i := range 4 {
+		t.Run(fmt.Sprintf("B6 of B%d", i+1), func(t *testing.T) {
+			cluster, writes := binds()
+			cluster.Client.Use(bindingtest.Conflict(1, writes[i]))
+
+			require.NoError(t, cluster.Settle(t.Context()))
+
+			made, reads := controllerCalls(cluster.Server)
+			assert.Len(t, made, 5, "%s", made)
+			assert.Len(t, reads, 1)
+			assertBound(t, cluster)
+		})
+		t.Run(fmt.Sprintf("B6 of B%d, for somebody else was there first", i+1), func(t *testing.T) {
+			cluster, writes := binds()
+			cluster.Client.Use(bindingtest.Before(1, writes[i], func() {
+				volume, claim := cluster.Volume("pv"), cluster.Claim("default", "data")
+				volume.Labels, claim.Labels = map[string]string{"a": "b"}, map[string]string{"a": "b"}
+				_, err := cluster.Update(context.Background(), volume)
+				assert.NoError(t, err)
+				_, err = cluster.Update(context.Background(), claim)
+				assert.NoError(t, err)
+			}))
+
+			require.NoError(t, cluster.Settle(t.Context()))
+
+			_, reads := controllerCalls(cluster.Server)
+			assert.LessOrEqual(t, len(reads), 2, "one for each of the two: %s", reads)
+			assertBound(t, cluster)
+		})
+	}
+}
+
+func TestB6AConflictWhoseReadFailsIsReadLater(t *testing.T) {
+	cluster, writes := binds()
+	cluster.Client.Use(
+		bindingtest.Conflict(1, writes[0]),
+		bindingtest.Fail(1, bindingtest.On(bindingtest.VerbGet, binding.KindVolume), errors.New("connection lost")),
+	)
+
+	require.NoError(t, cluster.Settle(t.Context()))
+
+	var verbs []bindingtest.Verb
+	for _, call := range cluster.Calls() {
+		if call.Actor != "" && call.Key.Kind == binding.KindVolume {
+			verbs = append(verbs, call.Verb)
+		}
+	}
+	assert.Equal(t, []bindingtest.Verb{"update", "get", "get", "update", "update"}, verbs, "never again on the version that lost")
+	assertBound(t, cluster)
+}
+
+func TestB6AnUnknownOutcomeIsReadFirst(t *testing.T) {
+	lost := errors.New("connection lost")
+	for i := range 4 {
+		for name, fault := range map[string]func(bindingtest.Match) bindingtest.Hook{
+			"it arrived": func(m bindingtest.Match) bindingtest.Hook { return bindingtest.LoseAnswer(1, m) },
+			"it did not": func(m bindingtest.Match) bindingtest.Hook { return bindingtest.Fail(1, m, lost) },
+			"a timeout":  func(m bindingtest.Match) bindingtest.Hook { return bindingtest.Fail(1, m, context.DeadlineExceeded) },
+			"an error of it": func(m bindingtest.Match) bindingtest.Hook {
+				return bindingtest.Fail(1, m, apierrors.NewInternalError(lost))
+			},
+		} {
+			t.Run(fmt.Sprintf("B6 B%d, %s", i+1, name), func(t *testing.T) {
+				cluster, writes := binds()
+				rival := bindingtest.Claim("default", "rival", "1Gi")
+				cluster.Client.Use(fault(writes[i]), func(call *bindingtest.Call, do func() error) error {
+					if rival != nil && call.Verb == bindingtest.VerbUpdate {
+						_, err := cluster.Create(context.Background(), rival)
+						assert.NoError(t, err)
+						rival = nil
+					}
+					return do()
+				})
+
+				require.NoError(t, cluster.Settle(t.Context()))
+
+				assertBound(t, cluster)
+				assert.Equal(t, corev1.ClaimPending, cluster.Claim("default", "rival").Status.Phase, "the volume stayed reserved")
+				made, reads := controllerCalls(cluster.Server)
+				assert.LessOrEqual(t, len(made), 5, "%s", made)
+				assert.Len(t, reads, 1, "%s", reads)
+			})
+		}
+	}
+}
+
+// TestB6AnUnknownOutcomeKeepsTheVolume asks, before a live read could settle it, for a claim that the volume
+// fits as well.
+func TestB6AnUnknownOutcomeKeepsTheVolume(t *testing.T) {
+	state := stateOf(knownVolume("a"), knownClaim())
+	require.Equal(t, "B1", state.Start(dataKey).Action().Rule)
+	ended := state.Proceed(dataKey, binding.Reply(nil, errors.New("connection lost")))
+	require.Error(t, ended.Err())
+	assert.Positive(t, ended.After(), "W6")
+	assert.Contains(t, ended.Next(), binding.VolumeKey("a"), "whose sync reads it")
+
+	state.Observe(knownClaim(named("other")))
+	assert.Equal(t, "nothing", decides(t, state, binding.ClaimKey("default", "other")), "it is not given to another")
+	assert.Equal(t, "B6 Read", decides(t, state, dataKey))
+	assert.Equal(t, "B6 Read", decides(t, state, binding.VolumeKey("a")))
+	state.Observe(at("20", knownVolume("a")))
+	assert.Equal(t, "B6 Read", decides(t, state, dataKey), "what a cache says does not settle it")
+
+	state.Start(binding.VolumeKey("a"))
+	after := state.Proceed(binding.VolumeKey("a"), binding.Reply(at("21", knownVolume("a")), nil))
+	require.True(t, after.Done())
+	assert.Contains(t, after.Next(), dataKey, "it was not written: the claim is offered it again")
+	assert.Equal(t, "B1 UpdateVolume", decides(t, state, dataKey))
+}
+
+func TestB6TheClaimGoesWhileTheOutcomeIsUnknown(t *testing.T) {
+	for name, fault := range map[string]func(int, bindingtest.Match) bindingtest.Hook{
+		"B6 V3 it arrived": bindingtest.LoseAnswer,
+		"B6 V1 it did not": func(n int, m bindingtest.Match) bindingtest.Hook { return bindingtest.Fail(n, m, errors.New("lost")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster, writes := binds()
+			gone := cluster.Claim("default", "data")
+			gone.Finalizers = nil
+			_, err := cluster.Update(t.Context(), gone)
+			require.NoError(t, err)
+			hook := fault(1, writes[0])
+			cluster.Client.Use(func(call *bindingtest.Call, do func() error) error {
+				outcome := hook(call, do)
+				if outcome != nil && cluster.Claim("default", "data") != nil {
+					assert.NoError(t, cluster.Delete(context.Background(), dataKey, metav1.DeleteOptions{}))
+				}
+				return outcome
+			})
+
+			require.NoError(t, cluster.Settle(t.Context()))
+
+			if name == "B6 V3 it arrived" {
+				assert.Equal(t, corev1.VolumeReleased, cluster.Volume("pv").Status.Phase)
+				return
+			}
+			assert.Equal(t, corev1.VolumeAvailable, cluster.Volume("pv").Status.Phase)
+			assert.Nil(t, cluster.Volume("pv").Spec.ClaimRef)
+		})
+	}
+}
+
+func TestAWriteOnWhatIsGone(t *testing.T) {
+	t.Run("B1 the volume is gone: the next", func(t *testing.T) {
+		cluster, writes := binds()
+		_, err := cluster.Create(t.Context(), bindingtest.Volume("second", "2Gi"))
+		require.NoError(t, err)
+		cluster.Client.Use(bindingtest.Before(1, writes[0], func() { vanish(t, cluster, binding.VolumeKey("pv")) }))
+
+		require.NoError(t, cluster.Settle(t.Context()))
+
+		assertBound(t, cluster)
+		assert.Equal(t, "second", cluster.Claim("default", "data").Spec.VolumeName)
+		_, reads := controllerCalls(cluster.Server)
+		assert.Len(t, reads, 1)
+	})
+	t.Run("B3 the claim is gone: V3", func(t *testing.T) {
+		cluster, writes := binds()
+		cluster.Client.Use(bindingtest.Before(1, writes[2], func() { vanish(t, cluster, dataKey) }))
+
+		require.NoError(t, cluster.Settle(t.Context()))
+
+		assert.Equal(t, corev1.VolumeReleased, cluster.Volume("pv").Status.Phase)
+	})
+	t.Run("B3 X3 another of its name is there: V3", func(t *testing.T) {
+		cluster, writes := binds()
+		cluster.Client.Use(bindingtest.Before(1, writes[2], func() {
+			vanish(t, cluster, dataKey)
+			_, err := cluster.Create(context.Background(), bindingtest.Claim("default", "data", "1Gi"))
+			assert.NoError(t, err)
+		}))
+
+		require.NoError(t, cluster.Settle(t.Context()))
+
+		assert.Equal(t, corev1.VolumeReleased, cluster.Volume("pv").Status.Phase)
+		assert.Equal(t, corev1.ClaimPending, cluster.Claim("default", "data").Status.Phase)
+	})
+}
+
+// vanish deletes an object whatever its finalizers say.
+func vanish(t *testing.T, cluster *bindingtest.Cluster, key binding.Key) {
+	object, err := cluster.Get(context.Background(), key)
+	assert.NoError(t, err)
+	object.SetFinalizers(nil)
+	_, err = cluster.Update(context.Background(), object)
+	assert.NoError(t, err)
+	assert.NoError(t, cluster.Delete(context.Background(), key, metav1.DeleteOptions{}))
+}
+
+func TestARefusedWriteGivesTheVolumeBack(t *testing.T) {
+	kind := schema.GroupKind{Kind: "PersistentVolume"}
+	for name, refusal := range map[string]error{
+		"Forbidden":       apierrors.NewForbidden(schema.GroupResource{}, "pv", errors.New("no")),
+		"Invalid":         apierrors.NewInvalid(kind, "pv", field.ErrorList{field.Invalid(field.NewPath("spec"), 1, "no")}),
+		"TooManyRequests": apierrors.NewTooManyRequests("later", 1),
+	} {
+		t.Run("W1 "+name, func(t *testing.T) {
+			cluster := bindingtest.NewCluster(bindingtest.Volume("pv", "5Gi"), bindingtest.Claim("default", "data", "2Gi"), bindingtest.Claim("default", "small", "1Gi"))
+			refused := 0
+			cluster.Client.Use(func(call *bindingtest.Call, do func() error) error {
+				if volume, ok := call.Sent.(*corev1.PersistentVolume); ok && volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.Name == "data" {
+					refused++
+					return refusal
+				}
+				return do()
+			})
+
+			_ = cluster.Settle(t.Context())
+
+			assert.Positive(t, refused)
+			assert.Equal(t, corev1.ClaimBound, cluster.Claim("default", "small").Status.Phase, "the next one has it")
+			assert.Equal(t, corev1.ClaimPending, cluster.Claim("default", "data").Status.Phase)
+			_, reads := controllerCalls(cluster.Server)
+			assert.Empty(t, reads, "what was refused did not happen")
+		})
+	}
+}
+
+func TestW6DelaysGrow(t *testing.T) {
+	state := stateOf(knownVolume("a"), knownClaim())
+	fail := func(err error) time.Duration {
+		for step := state.Start(dataKey); ; step = state.Proceed(dataKey, binding.Reply(nil, err)) {
+			if step.Done() {
+				return step.After()
+			}
+		}
+	}
+	forbidden := apierrors.NewForbidden(schema.GroupResource{}, "a", errors.New("no"))
+	var delays []time.Duration
+	for range 40 {
+		delays = append(delays, fail(forbidden))
+	}
+	assert.Equal(t, []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second}, delays[:4], "W6")
+	assert.IsNonDecreasing(t, delays, "W6")
+	assert.Equal(t, 2*time.Minute, delays[39], "W6: bounded")
+
+	state.Forget(knownVolume("a"))
+	assert.Zero(t, state.Start(dataKey).After(), "C5 is no failure")
+	state.Observe(at("20", knownVolume("b", func(v *corev1.PersistentVolume) { v.UID = "uid-of-b" })))
+	assert.Equal(t, 500*time.Millisecond, fail(forbidden), "W6: from the start again")
+}
+
+func TestX7AnInvalidObjectIsNotTriedAgain(t *testing.T) {
+	step := stateOf(knownClaim(malformedSelector)).Start(dataKey)
+
+	var invalid *binding.InvalidError
+	require.ErrorAs(t, step.Err(), &invalid)
+	assert.Zero(t, step.After(), "W6: only a change of it helps")
+}
