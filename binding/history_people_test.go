@@ -1,0 +1,196 @@
+package binding_test
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+// people do one thing, on one of a few volumes, claims, classes and pods. What the server refuses does not happen.
+func (h *history) people() {
+	volume, claim := h.anyVolume(), h.anyClaim()
+	switch h.IntN(24) {
+	case 0, 1, 2, 3:
+		h.create(h.newVolume())
+	case 4, 5, 6, 7:
+		h.create(h.newClaim())
+	case 8, 9:
+		h.remove(claim)
+	case 10:
+		h.remove(volume)
+	case 11:
+		h.editVolume("reserves", volume, h.reserve)
+	case 12:
+		h.editVolume("frees", volume, func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil })
+	case 13:
+		h.editVolume("clears the UID of", volume, clearUID)
+	case 14:
+		h.editVolume("takes bound-by-controller off", volume, func(v *corev1.PersistentVolume) { delete(v.Annotations, boundBy) })
+	case 15:
+		h.editVolume("changes the policy of", volume, func(v *corev1.PersistentVolume) { v.Spec.PersistentVolumeReclaimPolicy = h.policy() })
+	case 16:
+		h.editVolume("resizes", volume, func(v *corev1.PersistentVolume) { v.Spec.Capacity = storage(h.size()) })
+	case 17:
+		h.editClaim("takes an annotation off", claim, func(c *corev1.PersistentVolumeClaim) { delete(c.Annotations, h.oneOf(boundBy, completed)) })
+	case 18:
+		h.editClaim("selects a node for", claim, func(c *corev1.PersistentVolumeClaim) {
+			metav1.SetMetaDataAnnotation(&c.ObjectMeta, selectedNode, "node")
+		})
+	case 19:
+		h.create(h.newClass())
+	case 20:
+		h.remove(binding.Key{Kind: bindingtest.KindClass, Name: h.className()})
+	case 21:
+		h.pods(claim)
+	case 22:
+		h.provision(claim)
+	case 23:
+		h.letGo(volume, claim)
+	}
+	h.judgeCalls("people")
+}
+
+func (h *history) oneOf(texts ...string) string { return texts[h.IntN(len(texts))] }
+
+func (h *history) anyVolume() binding.Key { return binding.VolumeKey(fmt.Sprintf("v%d", h.IntN(4))) }
+
+func (h *history) anyClaim() binding.Key {
+	return binding.ClaimKey("default", fmt.Sprintf("c%d", h.IntN(4)))
+}
+
+func (h *history) size() string      { return h.oneOf("1Gi", "1Gi", "2Gi") }
+func (h *history) className() string { return h.oneOf("fast", "local", "standard") }
+
+func (h *history) policy() corev1.PersistentVolumeReclaimPolicy {
+	return corev1.PersistentVolumeReclaimPolicy(h.oneOf("Retain", "Retain", "Delete", "Recycle"))
+}
+
+func (h *history) create(object binding.Object) {
+	_, err := h.server.Create(context.Background(), object)
+	h.note("people create %T %s: %v", object, object.GetName(), err)
+}
+
+func (h *history) remove(key binding.Key) {
+	err := h.server.Delete(context.Background(), key, metav1.DeleteOptions{})
+	h.note("people delete %s: %v", key, err)
+}
+
+func (h *history) newVolume() *corev1.PersistentVolume {
+	volume := bindingtest.Volume(h.anyVolume().Name, h.size())
+	if h.one(4) {
+		volume.Spec.AccessModes = append(volume.Spec.AccessModes, corev1.ReadWriteMany)
+	}
+	if h.one(3) {
+		volume.Spec.StorageClassName = h.className()
+	}
+	if h.one(5) {
+		metav1.SetMetaDataAnnotation(&volume.ObjectMeta, provisionedBy, h.oneOf("csi.example.com", "kubernetes.io/glusterfs", "kubernetes.io/cinder"))
+	}
+	if h.one(12) {
+		volume.Spec.VolumeMode = new(corev1.PersistentVolumeBlock)
+	}
+	volume.Spec.PersistentVolumeReclaimPolicy = h.policy()
+	if h.one(4) {
+		h.reserve(volume)
+	}
+	return volume
+}
+
+func (h *history) reserve(volume *corev1.PersistentVolume) {
+	claim := h.anyClaim()
+	volume.Spec.ClaimRef = &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: claim.Namespace, Name: claim.Name}
+}
+
+func clearUID(volume *corev1.PersistentVolume) {
+	if volume.Spec.ClaimRef != nil {
+		volume.Spec.ClaimRef.UID = ""
+	}
+}
+
+func (h *history) newClaim() *corev1.PersistentVolumeClaim {
+	claim := bindingtest.Claim("default", h.anyClaim().Name, h.size())
+	if h.one(5) {
+		claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
+	}
+	switch h.IntN(6) {
+	case 0, 1, 2:
+		claim.Spec.StorageClassName = new("")
+	case 3, 4:
+		claim.Spec.StorageClassName = new(h.className())
+	}
+	if h.one(5) {
+		claim.Spec.VolumeName = h.anyVolume().Name
+	}
+	return claim
+}
+
+func (h *history) newClass() *storagev1.StorageClass {
+	class := bindingtest.Class(h.className())
+	class.Provisioner = h.oneOf("kubernetes.io/no-provisioner", "csi.example.com", "kubernetes.io/cinder")
+	if class.Name == "local" {
+		class.VolumeBindingMode = new(storagev1.VolumeBindingWaitForFirstConsumer)
+	}
+	if class.Name == "standard" {
+		defaultClass(class)
+	}
+	return class
+}
+
+func (h *history) editVolume(verb string, key binding.Key, edit volumeEdit) {
+	if volume := h.server.Volume(key.Name); volume != nil {
+		edit(volume)
+		_, err := h.server.Update(context.Background(), volume)
+		h.note("somebody %s %s: %v", verb, key, err)
+	}
+}
+
+func (h *history) editClaim(verb string, key binding.Key, edit claimEdit) {
+	if claim := h.server.Claim(key.Namespace, key.Name); claim != nil {
+		edit(claim)
+		_, err := h.server.Update(context.Background(), claim)
+		h.note("somebody %s %s: %v", verb, key, err)
+	}
+}
+
+// pods starts a pod that uses the claim, or ends it.
+func (h *history) pods(claim binding.Key) {
+	name := "pod-" + claim.Name
+	if h.one(2) {
+		h.create(bindingtest.Pod("default", name, h.oneOf("", "node"), claim.Name))
+		return
+	}
+	h.remove(bindingtest.PodKey("default", name))
+}
+
+// provision does what an external provisioner does once it was asked.
+func (h *history) provision(key binding.Key) {
+	claim := h.server.Claim(key.Namespace, key.Name)
+	if claim == nil || claim.Annotations[provisioner] == "" || claim.Spec.VolumeName != "" {
+		return
+	}
+	made := bindingtest.Volume("pvc-"+string(claim.UID), "2Gi", volumeNote(provisionedBy, claim.Annotations[provisioner]))
+	made.Spec.AccessModes = claim.Spec.AccessModes
+	made.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
+	if claim.Spec.StorageClassName != nil {
+		made.Spec.StorageClassName = *claim.Spec.StorageClassName
+	}
+	refersTo(claim.Namespace, claim.Name, claim.UID)(made)
+	made.Spec.ClaimRef.Kind, made.Spec.ClaimRef.APIVersion = "PersistentVolumeClaim", "v1"
+	h.create(made)
+}
+
+// letGo takes the finalizers off what is being deleted.
+func (h *history) letGo(volume, claim binding.Key) {
+	if v := h.server.Volume(volume.Name); v != nil && v.DeletionTimestamp != nil {
+		h.editVolume("lets go of", volume, func(v *corev1.PersistentVolume) { v.Finalizers = nil })
+	}
+	if c := h.server.Claim(claim.Namespace, claim.Name); c != nil && c.DeletionTimestamp != nil {
+		h.editClaim("lets go of", claim, func(c *corev1.PersistentVolumeClaim) { c.Finalizers = nil })
+	}
+}

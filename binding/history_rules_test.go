@@ -1,0 +1,269 @@
+package binding_test
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/storageclass"
+)
+
+func (h *history) broke(format string, args ...any) {
+	h.broken = append(h.broken, fmt.Sprintf(format, args...))
+	h.note("BROKEN: "+format, args...)
+}
+
+// judgeDecision holds a decision to what its controller knows, from what it has written (X5), from what it has read
+// in this sync since its last write (C10, V3, F2), and from what it does at the same time (B6).
+func (h *history) judgeDecision(m *member, action binding.Action, reads []binding.Key) {
+	if !action.Writes() {
+		return
+	}
+	h.judgeVersion(m, action)
+	if m.doubts[action.Target()] {
+		h.broke("B6: %s writes %s without having read it after the write before", m.name, action.Target())
+	}
+	for _, other := range m.running {
+		if other.action.Writes() && pairIn(other.action) == pairIn(action) {
+			h.broke("B6: %s is at work on %s twice: %s, and %s", m.name, pairIn(action), action, other.action)
+		}
+	}
+	if proof := h.proofFor(action); proof != (binding.Key{}) && !slices.Contains(reads, proof) {
+		h.broke("%s: %s without having read %s", action.Rule, action, proof)
+	}
+}
+
+// pairIn is the pair that a write is about, by its volume if it has one.
+func pairIn(action binding.Action) binding.Key {
+	if action.Rule == "B3" || action.Rule == "B4" {
+		return binding.VolumeKey(action.Claim.Spec.VolumeName)
+	}
+	return action.Target()
+}
+
+// proofFor is what must have been read live for the action; zero if nothing.
+func (h *history) proofFor(action binding.Action) binding.Key {
+	switch action.Rule {
+	case "C10":
+		if action.Claim.Spec.VolumeName != "" {
+			return binding.VolumeKey(action.Claim.Spec.VolumeName)
+		}
+	case "F2":
+		return binding.PodsKey(action.Claim.Namespace)
+	case "V3", "R3", "R4", "R5":
+		ref := action.Volume.Spec.ClaimRef
+		claim := h.server.Claim(ref.Namespace, ref.Name)
+		if claim == nil || phase.LinkOf(action.Volume, claim) != phase.Held {
+			return binding.ClaimKey(ref.Namespace, ref.Name)
+		}
+	}
+	return binding.Key{}
+}
+
+func (h *history) judgeVersion(m *member, action binding.Action) {
+	var writes binding.Object = action.Claim
+	if action.Volume != nil {
+		writes = action.Volume
+	}
+	if writes.GetResourceVersion() == "" {
+		h.broke("B5: %s carries no resourceVersion", action)
+	}
+	wrote := m.wrote[action.Target()]
+	if wrote == nil || wrote.GetUID() != writes.GetUID() {
+		return
+	}
+	if order, err := resourceversion.CompareResourceVersion(writes.GetResourceVersion(), wrote.GetResourceVersion()); err != nil || order < 0 {
+		h.broke("X5: %s decides on %s after it wrote %s", m.name, writes.GetResourceVersion(), wrote.GetResourceVersion())
+	}
+}
+
+// judgeCalls looks at every write of a controller in the moment in which it takes effect.
+func (h *history) judgeCalls(actor string) {
+	calls := h.server.CallsSince(h.calls)
+	h.calls += len(calls)
+	if actor == "people" {
+		return
+	}
+	for _, call := range calls {
+		if !call.Writes() || !call.Changed() || call.After == nil {
+			continue
+		}
+		h.note("    %s", call)
+		switch after := call.After.(type) {
+		case *corev1.PersistentVolume:
+			h.judgeVolumeWrite(actor, call.Before.(*corev1.PersistentVolume), after)
+		case *corev1.PersistentVolumeClaim:
+			h.judgeClaimWrite(actor, after)
+		}
+	}
+}
+
+func (h *history) judgeVolumeWrite(actor string, before, after *corev1.PersistentVolume) {
+	if before.Spec.ClaimRef == nil || before.Spec.ClaimRef.UID == "" {
+		return
+	}
+	ref := before.Spec.ClaimRef
+	claim := h.server.Claim(ref.Namespace, ref.Name)
+	serves := claim != nil && claim.UID == ref.UID && (claim.Spec.VolumeName == "" || claim.Spec.VolumeName == before.Name)
+	let := after.Status.Phase != before.Status.Phase && (after.Status.Phase == corev1.VolumeReleased || after.Status.Phase == corev1.VolumeFailed)
+	unbinds := after.Spec.ClaimRef == nil || after.Spec.ClaimRef.UID != ref.UID
+	switch {
+	case serves && (let || unbinds):
+		h.broke("X2: %s takes %s from %s, which exists", actor, before.Name, ref.Name)
+	case after.Spec.ClaimRef != nil && after.Spec.ClaimRef.UID != "" && unbinds:
+		h.broke("X3: %s hands %s on from one claim to another", actor, before.Name)
+	}
+}
+
+func (h *history) judgeClaimWrite(actor string, claim *corev1.PersistentVolumeClaim) {
+	if claim.Spec.VolumeName == "" || claim.Status.Phase != corev1.ClaimBound && !phase.BindCompleted(claim) {
+		return
+	}
+	if volume := h.server.Volume(claim.Spec.VolumeName); claim.Status.Phase == corev1.ClaimBound && volume != nil && phase.LinkOf(volume, claim) == phase.Gone {
+		h.broke("X3: %s binds %s to %s, which served an earlier claim", actor, claim.Name, volume.Name)
+	}
+}
+
+// judgeEnd looks at a settled state.
+func (h *history) judgeEnd() {
+	for _, seen := range h.seen {
+		if !reflect.DeepEqual(seen.object, seen.copy) {
+			h.broke("X6: %s was modified: %s", seen.copy.GetName(), bindingtest.Diff(seen.copy, seen.object))
+		}
+	}
+	world := h.snapshot()
+	for _, volume := range world.Volumes {
+		h.judgeVolume(world, volume)
+	}
+	for _, claim := range world.Claims {
+		h.judgeClaim(world, claim)
+	}
+}
+
+// snapshot is all that the server has, read live.
+func (h *history) snapshot() binding.Snapshot {
+	var objects []binding.Object
+	for _, kind := range bindingtest.Kinds() {
+		list, _ := h.server.List(context.Background(), kind, "")
+		objects = append(objects, list...)
+	}
+	h.calls = len(h.server.CallsSince(0))
+	return knowing(objects...)
+}
+
+func (h *history) judgeVolume(world binding.Snapshot, volume *corev1.PersistentVolume) {
+	var claim *corev1.PersistentVolumeClaim
+	if ref := volume.Spec.ClaimRef; ref != nil {
+		claim, _ = world.Claim(ref.Namespace, ref.Name)
+	}
+	standing := phase.VolumeStandingOf(volume, claim)
+	switch standing {
+	case phase.Misplaced:
+		h.broke("X1, V4: %s is still held by %s, which has %s", volume.Name, claim.Name, claim.Spec.VolumeName)
+	case phase.Binding:
+		h.judgeHalfBound(world, volume, claim)
+	case phase.Surplus, phase.Orphaned:
+		if volume.Status.Phase != corev1.VolumeReleased && volume.Status.Phase != corev1.VolumeFailed {
+			h.broke("V3: %s is %s", volume.Name, volume.Status.Phase)
+		}
+	default:
+		if want := phase.OfVolume(volume, standing); volume.Status.Phase != want {
+			h.broke("V1, V2: %s is %s, not %s", volume.Name, volume.Status.Phase, want)
+		}
+	}
+}
+
+// judgeHalfBound is about a volume that is held by a claim that names none: only something that does not fit, or a
+// deletion, keeps the two from coming together.
+func (h *history) judgeHalfBound(world binding.Snapshot, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) {
+	mismatches, err := binding.Check(claim, volume, binding.Terms{Class: world.Class(storageclass.OfClaim(claim))})
+	if len(mismatches) == 0 && err == nil && claim.DeletionTimestamp == nil {
+		h.broke("B5: %s is held by %s and the bind does not go on", volume.Name, claim.Name)
+	}
+}
+
+func (h *history) judgeClaim(world binding.Snapshot, claim *corev1.PersistentVolumeClaim) {
+	volume, _ := world.Volume(claim.Spec.VolumeName)
+	standing := phase.ClaimStandingOf(claim, volume)
+	if standing == phase.Bound && claim.Status.Phase == corev1.ClaimLost && phase.LinkOf(volume, claim) == phase.Held {
+		h.broke("X4: %s is Lost and holds %s", claim.Name, volume.Name)
+	}
+	if claim.Status.Phase == corev1.ClaimBound {
+		h.judgeBound(world, claim, volume)
+	}
+	if claim.DeletionTimestamp != nil && !phase.BindCompleted(claim) {
+		return // C12
+	}
+	switch standing {
+	case phase.Unbound:
+		if found, err := world.Find(claim); err == nil && found.Volume != nil {
+			h.broke("C1: %s fits %s, and nobody binds them", found.Volume.Name, claim.Name)
+		}
+		if h.provisions(world, claim) {
+			return // C4 leaves the phase
+		}
+	case phase.Asking:
+		mismatches, _ := binding.CheckNamed(claim, volume)
+		if owner := world.Owner(volume.Name); len(mismatches) == 0 && owner == (binding.Key{}) {
+			h.broke("C7: %s fits %s, which names it, and nobody binds them", volume.Name, claim.Name)
+		}
+	case phase.Finishing:
+		h.broke("C8: %s is set aside for %s, which names it, and nobody binds them", volume.Name, claim.Name)
+	}
+	if want := phase.OfClaim(claim, standing); claim.Status.Phase != want {
+		h.broke("C: %s is %s, not %s", claim.Name, claim.Status.Phase, want)
+	}
+}
+
+func (h *history) provisions(world binding.Snapshot, claim *corev1.PersistentVolumeClaim) bool {
+	class := world.Class(storageclass.OfClaim(claim))
+	return storageclass.OfClaim(claim) != "" && (class == nil || *class.VolumeBindingMode == storagev1.VolumeBindingImmediate || claim.Annotations[selectedNode] != "")
+}
+
+// judgeBound is X1: to each Bound claim a volume of its own, and one only.
+func (h *history) judgeBound(world binding.Snapshot, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) {
+	if phase.BindCompleted(claim) && (volume == nil || phase.LinkOf(volume, claim) != phase.Held || volume.Status.Phase != corev1.VolumeBound) {
+		h.broke("X1: %s is Bound without a volume that is bound to it", claim.Name)
+	}
+	for _, other := range world.Claims {
+		if other.Name != claim.Name && other.Status.Phase == corev1.ClaimBound && other.Spec.VolumeName == claim.Spec.VolumeName && phase.BindCompleted(other) && phase.BindCompleted(claim) {
+			h.broke("X1: %s and %s are both Bound to %s", claim.Name, other.Name, volume.Name)
+		}
+	}
+}
+
+// passAgain syncs everything once more: nothing is written and nobody is told anything (X8).
+func (h *history) passAgain() {
+	h.note("second pass")
+	calls := h.calls
+	for _, m := range h.members {
+		m.events = 0
+		for _, volume := range h.snapshot().Volumes {
+			m.enqueue([]binding.Key{binding.VolumeKey(volume.Name)})
+		}
+		for _, claim := range h.snapshot().Claims {
+			m.enqueue([]binding.Key{binding.KeyOf(claim)})
+		}
+	}
+	if !h.settle() {
+		h.broke("X8: the second pass does not settle")
+	}
+	for _, call := range h.server.CallsSince(calls) {
+		if call.Writes() {
+			h.broke("X8: the second pass makes %s", call)
+		}
+	}
+	for _, m := range h.members {
+		if m.events > 0 {
+			h.broke("X8: the second pass sends %d events", m.events)
+		}
+	}
+}

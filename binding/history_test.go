@@ -1,0 +1,327 @@
+package binding_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+// history is a random one: people and one or two controllers at work on a server, step by step. Between any two
+// steps of a controller anything else may happen. It is decided by its seed.
+type history struct {
+	*rand.Rand
+	server  *bindingtest.Server
+	members []*member
+	late    []*bindingtest.Call // writes whose sender has given up, and which may still arrive
+	seen    []witnessed
+	calls   int // looked at
+	path    []string
+	broken  []string // rules, and how
+}
+
+// member is one of the controllers.
+type member struct {
+	name    string
+	rules   binding.Rules
+	client  *bindingtest.Client
+	fault   fault // of the next call
+	state   *binding.State
+	watches []*bindingtest.Watch
+	queue   []binding.Key
+	failed  []binding.Key // to be tried again
+	running map[binding.Key]*work
+	wrote   map[binding.Key]binding.Object // the newest reply to a write of its own
+	doubts  map[binding.Key]bool           // writes that were lost, or whose outcome is unknown
+	events  int
+}
+
+// work is a sync under way: what it asked for, and what came of it once that is known.
+type work struct {
+	action binding.Action
+	reply  any
+	reads  []binding.Key // since its last write
+}
+
+// witnessed is an object that was handed to a controller, and what it looked like then (X6).
+type witnessed struct{ object, copy binding.Object }
+
+// fault is what happens to a call.
+type fault string
+
+const (
+	noFault   fault = ""
+	conflicts fault = "conflicts"
+	refuses   fault = "refuses"
+	fails     fault = "fails"        // it never arrived
+	loses     fault = "loses answer" // it arrived
+	lags      fault = "arrives late" // it arrives some time, or never
+	throttles fault = "is throttled"
+)
+
+var faults = []fault{conflicts, refuses, fails, loses, lags, throttles}
+
+func newHistory(seed uint64) *history {
+	h := &history{Rand: rand.New(rand.NewPCG(seed, 0)), server: bindingtest.NewServer()}
+	rules := binding.Rules{}
+	if h.one(2) {
+		rules.Protection = binding.ProtectionOn
+	}
+	for i := range 1 + h.IntN(2) {
+		m := &member{name: fmt.Sprintf("controller-%d", i), rules: rules}
+		m.client = h.server.NewClient(m.name)
+		m.client.Use(func(call *bindingtest.Call, do func() error) error { return h.suffer(m, call, do) })
+		h.members = append(h.members, m)
+		h.restart(m)
+	}
+	return h
+}
+
+// one is true once in n times.
+func (h *history) one(n int) bool { return h.IntN(n) == 0 }
+
+func (h *history) note(format string, args ...any) {
+	h.path = append(h.path, fmt.Sprintf(format, args...))
+}
+
+func (h *history) restart(m *member) {
+	m.state, m.queue, m.failed, m.watches = binding.NewState(m.rules), nil, nil, nil
+	m.running, m.wrote, m.doubts = map[binding.Key]*work{}, map[binding.Key]binding.Object{}, map[binding.Key]bool{}
+	for _, kind := range bindingtest.Kinds() {
+		m.watches = append(m.watches, h.server.Watch(kind))
+	}
+}
+
+var errConnection = errors.New("connection lost")
+
+func (h *history) suffer(m *member, call *bindingtest.Call, do func() error) error {
+	suffered := m.fault
+	m.fault = noFault
+	resource := schema.GroupResource{Resource: "things"}
+	switch suffered {
+	case conflicts:
+		if call.Writes() {
+			return apierrors.NewConflict(resource, call.Key.Name, errConnection)
+		}
+	case refuses:
+		return apierrors.NewForbidden(resource, call.Key.Name, errConnection)
+	case throttles:
+		return apierrors.NewTooManyRequests("later", 1)
+	case fails:
+		return errConnection
+	case loses:
+		_ = do()
+		return errConnection
+	case lags:
+		if call.Writes() {
+			h.late = append(h.late, call)
+		}
+		return errConnection
+	}
+	return do()
+}
+
+// step lets something happen: to a controller most of the time.
+func (h *history) step() {
+	m := h.members[h.IntN(len(h.members))]
+	switch h.IntN(12) {
+	case 0, 1, 2:
+		h.people()
+	case 3, 4, 5:
+		h.deliver(m, m.watches[h.IntN(len(m.watches))])
+	case 6:
+		h.arrive()
+	case 7:
+		if h.one(6) {
+			h.note("%s restarts", m.name)
+			h.restart(m)
+		}
+	default:
+		if keys := m.choices(); len(keys) > 0 {
+			h.work(m, keys[h.IntN(len(keys))], h.oneFault())
+		}
+	}
+}
+
+func (h *history) oneFault() fault {
+	if h.one(8) {
+		return faults[h.IntN(len(faults))]
+	}
+	return noFault
+}
+
+// arrive lets a late write reach the server, or get lost.
+func (h *history) arrive() {
+	if len(h.late) == 0 {
+		return
+	}
+	call := h.late[0]
+	h.late = h.late[1:]
+	if h.one(3) {
+		return
+	}
+	if call.Subresource == bindingtest.Status {
+		_, err := h.server.UpdateStatus(context.Background(), call.Sent)
+		h.note("late: update status %s: %v", call.Key, err)
+	} else {
+		_, err := h.server.Update(context.Background(), call.Sent)
+		h.note("late: update %s: %v", call.Key, err)
+	}
+	h.judgeCalls("late")
+}
+
+func (h *history) deliver(m *member, watch *bindingtest.Watch) bool {
+	change, ok := watch.Next()
+	if !ok {
+		return false
+	}
+	h.witness(change.Object)
+	if change.Type == bindingtest.Deleted {
+		m.enqueue(m.state.Forget(change.Object))
+	} else {
+		m.enqueue(m.state.Observe(change.Object))
+	}
+	return true
+}
+
+func (h *history) witness(object binding.Object) {
+	if object != nil && !reflect.ValueOf(object).IsNil() {
+		h.seen = append(h.seen, witnessed{object, object.DeepCopyObject().(binding.Object)})
+	}
+}
+
+// work goes one step further with a sync: begins it, performs what it asks for, or tells it what came of that.
+func (h *history) work(m *member, key binding.Key, suffers fault) {
+	running := m.running[key]
+	switch {
+	case running == nil:
+		m.queue = slices.DeleteFunc(m.queue, func(queued binding.Key) bool { return queued == key })
+		h.note("%s syncs %s", m.name, key)
+		h.proceed(m, key, m.state.Start(key))
+	case running.reply == nil:
+		m.fault = suffers
+		running.reply = binding.Perform(m.client, running.action)
+		h.note("%s: %s %s", m.name, running.action, suffers)
+		h.witness(binding.Replied(running.reply))
+		h.judgeCalls(m.name)
+	default:
+		h.note("%s hears of %s", m.name, key)
+		m.learn(running)
+		h.proceed(m, key, m.state.Proceed(key, running.reply))
+	}
+}
+
+// learn keeps what the controller is told, to judge its next decisions by.
+func (m *member) learn(running *work) {
+	target, err := running.action.Target(), binding.Failed(running.reply)
+	switch {
+	case !running.action.Writes():
+		if err == nil || apierrors.IsNotFound(err) {
+			running.reads = append(running.reads, target)
+			delete(m.doubts, target)
+		}
+		return
+	case err == nil:
+		m.wrote[target] = binding.Replied(running.reply)
+	case !apierrors.IsForbidden(err) && !apierrors.IsTooManyRequests(err) && !apierrors.IsInvalid(err):
+		m.doubts[target] = true
+	}
+	running.reads = nil
+}
+
+func (h *history) proceed(m *member, key binding.Key, step binding.Step) {
+	var reads []binding.Key
+	if before := m.running[key]; before != nil {
+		reads = before.reads
+	}
+	delete(m.running, key)
+	for _, event := range step.Published() {
+		m.events++
+		h.note("%s: event %s", m.name, event)
+	}
+	if !step.Done() {
+		h.judgeDecision(m, step.Action(), reads)
+		m.running[key] = &work{action: step.Action(), reads: reads}
+		return
+	}
+	if step.Err() != nil {
+		h.note("%s: %s fails: %v", m.name, key, step.Err())
+		if step.After() > 0 {
+			m.failed = append(m.failed, key)
+		}
+	}
+	m.enqueue(step.Next())
+}
+
+func (m *member) enqueue(keys []binding.Key) {
+	for _, key := range keys {
+		if !slices.Contains(m.queue, key) {
+			m.queue = append(m.queue, key)
+		}
+	}
+}
+
+// choices are the keys that a step can be taken for, in order.
+func (m *member) choices() []binding.Key {
+	keys := slices.Collect(maps.Keys(m.running))
+	for _, key := range m.queue {
+		if m.running[key] == nil {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, compareByText)
+	return keys
+}
+
+func compareByText(a, b binding.Key) int {
+	return slices.Compare([]byte(a.String()), []byte(b.String()))
+}
+
+// endless is more steps than any end can take.
+const endless = 4000
+
+// settle lets the controllers finish, without faults and without people. It reports whether there was an end.
+func (h *history) settle() bool {
+	h.note("settle")
+	for len(h.late) > 0 {
+		h.arrive()
+	}
+	for range endless {
+		if !h.busy() {
+			return true
+		}
+	}
+	return false
+}
+
+// busy takes one step that is to be taken, and reports whether there was one.
+func (h *history) busy() bool {
+	for _, m := range h.members {
+		for _, watch := range m.watches {
+			if h.deliver(m, watch) {
+				return true
+			}
+		}
+	}
+	for _, m := range h.members {
+		if keys := m.choices(); len(keys) > 0 {
+			h.work(m, keys[h.IntN(len(keys))], noFault)
+			return true
+		}
+		if len(m.failed) > 0 {
+			m.enqueue(m.failed)
+			m.failed = nil
+			return true
+		}
+	}
+	return false
+}
