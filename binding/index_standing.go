@@ -1,0 +1,91 @@
+package binding
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// standing is what has to be known of a volume before anything is compared with a claim.
+type standing uint8
+
+const (
+	standsFree standing = iota
+	standsIdle
+	standsMalformed
+	standsClaimed
+	standsDeleting
+)
+
+func (x *Index) standingOf(volume *corev1.PersistentVolume) standing {
+	v := candidate{PersistentVolume: volume}
+	switch {
+	case failsDeleting(criteria{}, v):
+		return standsDeleting
+	case volume.Spec.ClaimRef != nil || x.owner(volume.Name) != Key{}:
+		return standsClaimed
+	case failsMalformed(criteria{}, v):
+		return standsMalformed
+	case failsNotAvailable(criteria{}, v):
+		return standsIdle
+	}
+	return standsFree
+}
+
+// put puts a volume where its version and its owner say.
+func (x *Index) put(volume *corev1.PersistentVolume) {
+	if name := x.relativeOf(volume); name != (claimName{}) {
+		put(&x.related, name, append(x.related[name], volume))
+	}
+	switch x.standingOf(volume) {
+	case standsDeleting:
+		x.deleting++
+	case standsClaimed:
+		x.claimed++
+	case standsMalformed:
+		put(&x.malformed, volume.Name, volume)
+	case standsIdle:
+		x.idle.put(volume)
+	case standsFree:
+		x.free.put(volume)
+	}
+}
+
+// take takes a volume from where put has put it. Nothing that put looks at may have changed since.
+func (x *Index) take(volume *corev1.PersistentVolume) {
+	if name := x.relativeOf(volume); name != (claimName{}) {
+		x.takeRelated(name, volume)
+	}
+	switch x.standingOf(volume) {
+	case standsDeleting:
+		x.deleting--
+	case standsClaimed:
+		x.claimed--
+	case standsMalformed:
+		delete(x.malformed, volume.Name)
+	case standsIdle:
+		x.idle.take(volume)
+	case standsFree:
+		x.free.take(volume)
+	}
+}
+
+func (x *Index) takeRelated(name claimName, volume *corev1.PersistentVolume) {
+	related := x.related[name]
+	if at := slices.Index(related, volume); at >= 0 {
+		related = slices.Delete(related, at, at+1)
+	}
+	if len(related) == 0 {
+		delete(x.related, name)
+		return
+	}
+	x.related[name] = related
+}
+
+// relativeOf is the name of the claims that a volume has to do with; zero if there is none.
+func (x *Index) relativeOf(volume *corev1.PersistentVolume) claimName {
+	if volume.Spec.ClaimRef != nil {
+		return referenced(volume).claimName()
+	}
+	return x.owner(volume.Name).claimName()
+}
