@@ -54,17 +54,25 @@ func performRead(ctx context.Context, client Client, key Key) reply {
 	}
 }
 
-// volumeReply keeps a nil volume from becoming an Object that is not nil.
+// errNoObject is made of an answer that says nothing: it proves no absence, and no write.
+var errNoObject = errors.New("the client returned neither an object nor an error")
+
 func volumeReply(volume *corev1.PersistentVolume, err error) reply {
-	if err != nil || volume == nil {
+	switch {
+	case err != nil:
 		return reply{err: err}
+	case volume == nil:
+		return reply{err: errNoObject}
 	}
 	return reply{object: volume}
 }
 
 func claimReply(claim *corev1.PersistentVolumeClaim, err error) reply {
-	if err != nil || claim == nil {
+	switch {
+	case err != nil:
 		return reply{err: err}
+	case claim == nil:
+		return reply{err: errNoObject}
 	}
 	return reply{object: claim}
 }
