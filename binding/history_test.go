@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -27,29 +26,6 @@ type history struct {
 	calls   int // looked at
 	path    []string
 	broken  []string // rules, and how
-}
-
-// member is one of the controllers.
-type member struct {
-	name    string
-	rules   binding.Rules
-	client  *bindingtest.Client
-	fault   fault // of the next call
-	state   *binding.State
-	watches []*bindingtest.Watch
-	queue   []binding.Key
-	failed  []binding.Key // to be tried again
-	running map[binding.Key]*work
-	wrote   map[binding.Key]binding.Object // the newest reply to a write of its own
-	doubts  map[binding.Key]bool           // writes that were lost, or whose outcome is unknown
-	events  int
-}
-
-// work is a sync under way: what it asked for, and what came of it once that is known.
-type work struct {
-	action binding.Action
-	reply  any
-	reads  []binding.Key // since its last write
 }
 
 // witnessed is an object that was handed to a controller, and what it looked like then (X6).
@@ -91,14 +67,6 @@ func (h *history) one(n int) bool { return h.IntN(n) == 0 }
 
 func (h *history) note(format string, args ...any) {
 	h.path = append(h.path, fmt.Sprintf(format, args...))
-}
-
-func (h *history) restart(m *member) {
-	m.state, m.queue, m.failed, m.watches = binding.NewState(m.rules), nil, nil, nil
-	m.running, m.wrote, m.doubts = map[binding.Key]*work{}, map[binding.Key]binding.Object{}, map[binding.Key]bool{}
-	for _, kind := range bindingtest.Kinds() {
-		m.watches = append(m.watches, h.server.Watch(kind))
-	}
 }
 
 var errConnection = errors.New("connection lost")
@@ -220,24 +188,6 @@ func (h *history) work(m *member, key binding.Key, suffers fault) {
 	}
 }
 
-// learn keeps what the controller is told, to judge its next decisions by.
-func (m *member) learn(running *work) {
-	target, err := running.action.Target(), binding.Failed(running.reply)
-	switch {
-	case !running.action.Writes():
-		if err == nil || apierrors.IsNotFound(err) {
-			running.reads = append(running.reads, target)
-			delete(m.doubts, target)
-		}
-		return
-	case err == nil:
-		m.wrote[target] = binding.Replied(running.reply)
-	case !apierrors.IsForbidden(err) && !apierrors.IsTooManyRequests(err) && !apierrors.IsInvalid(err):
-		m.doubts[target] = true
-	}
-	running.reads = nil
-}
-
 func (h *history) proceed(m *member, key binding.Key, step binding.Step) {
 	var reads []binding.Key
 	if before := m.running[key]; before != nil {
@@ -259,31 +209,12 @@ func (h *history) proceed(m *member, key binding.Key, step binding.Step) {
 			m.failed = append(m.failed, key)
 		}
 	}
-	m.enqueue(step.Next())
-}
-
-func (m *member) enqueue(keys []binding.Key) {
-	for _, key := range keys {
-		if !slices.Contains(m.queue, key) {
-			m.queue = append(m.queue, key)
+	for i, next := range step.Next() {
+		if slices.Contains(step.Next()[:i], next) {
+			h.broke("W: %s is to be synced twice", next)
 		}
 	}
-}
-
-// choices are the keys that a step can be taken for, in order.
-func (m *member) choices() []binding.Key {
-	keys := slices.Collect(maps.Keys(m.running))
-	for _, key := range m.queue {
-		if m.running[key] == nil {
-			keys = append(keys, key)
-		}
-	}
-	slices.SortFunc(keys, compareByText)
-	return keys
-}
-
-func compareByText(a, b binding.Key) int {
-	return slices.Compare([]byte(a.String()), []byte(b.String()))
+	m.enqueue(step.Next()) // none twice
 }
 
 // endless is more steps than any end can take.
