@@ -139,6 +139,10 @@ func TestExplainInOneLine(t *testing.T) {
 			volumes: concat(several(2, "pv"), several(1, "mine", reserved, onlyIn("b"))),
 			want: "2/3 volumes fit: none chosen; 1 NodeAffinity; " +
 				"set aside for the claim is mine-0: NodeAffinity: asks node node-a, has zone In [b]"},
+		{rule: "M13 E2 the first by name of those set aside on another node", terms: nodeA,
+			volumes: concat(several(1, "b", reserved, onlyIn("b")), several(1, "a", reserved, onlyIn("c")), several(1, "c", reserved, onlyIn("d"))),
+			want: "0/3 volumes fit: 3 NodeAffinity; " +
+				"set aside for the claim is a-0: NodeAffinity: asks node node-a, has zone In [c]"},
 	}
 	for _, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {

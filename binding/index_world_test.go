@@ -38,7 +38,7 @@ func (x *indexed) name() string { return fmt.Sprintf("pv-%d", x.IntN(x.names)) }
 
 // oddSize is a size that is no whole number of bytes in 64 bits, or near one.
 func (x *indexed) oddSize() corev1.ResourceList {
-	return storage(pick(x.world, "1m", "1", "1500m", "2", "9E", "10E", "11E"))
+	return storage(pick(x.world, "1m", "1", "1500m", "2", "2147483648", "9E", "10E", "11E"))
 }
 
 // newVolume is like a volume of the oracle's world, with more labels and odd sizes.
@@ -48,6 +48,9 @@ func (x *indexed) newVolume(name string) *corev1.PersistentVolume {
 	volume.ResourceVersion = strconv.Itoa(x.version)
 	if x.rarely(8) {
 		volume.Spec.Capacity = x.oddSize()
+	}
+	if x.rarely(8) {
+		affine(term(require1(pick(x.world, "rank", "host"), corev1.NodeSelectorOpIn, pick(x.world, "7", "8"), "9")))(volume)
 	}
 	if volume.Labels != nil && x.rarely(2) {
 		volume.Labels = map[string]string{"tier": volume.Labels["tier"], "disk": pick(x.world, "ssd", "hdd", "")}
@@ -127,8 +130,8 @@ func (x *indexed) reserve(t *testing.T, name string, claim binding.Key) {
 // request is a random one for the volumes. The list needs the owners that the index knows itself.
 func (x *indexed) request() (request binding.Request, forIndex binding.Terms) {
 	request.Claim = x.claim()
-	if x.rarely(8) {
-		request.Claim.Spec.Resources.Requests = x.oddSize()
+	if x.rarely(3) {
+		request.Claim.Spec.Resources.Requests = pick(x.world, x.oddSize(), storage("2.5Gi"), storage("4Gi"))
 	}
 	if x.rarely(4) {
 		request.Claim.Spec.Selector = x.selectorOfSome()

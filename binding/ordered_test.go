@@ -161,6 +161,22 @@ func sizeCompare(item stock, r rank) int {
 	return amount.Cmp(r.quantity)
 }
 
+// What is taken out leaves no row of nearly empty nodes.
+func TestOrderShrinks(t *testing.T) {
+	var order ordered[stock]
+	var items []stock
+	for i := range 20 * maxNode {
+		items = append(items, stockOf(fmt.Sprintf("%05d", i), "1Gi"))
+		order.insert(rankOf(items[i]), items[i])
+	}
+	rand.New(rand.NewPCG(1, 1)).Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
+	for _, item := range items[maxNode:] {
+		order.remove(rankOf(item))
+	}
+	assert.Equal(t, maxNode, order.len())
+	assert.LessOrEqual(t, len(order.root.children), 6)
+}
+
 // What comes in order leaves full nodes behind.
 func TestOrderIsCompact(t *testing.T) {
 	var order ordered[stock]

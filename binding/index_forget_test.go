@@ -1,0 +1,60 @@
+package binding
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// When every volume is gone, nothing is left of it in the index.
+func TestIndexForgets(t *testing.T) {
+	_, volume := plainPair()
+	states := map[string]func(*corev1.PersistentVolume){
+		"free":      func(*corev1.PersistentVolume) {},
+		"anywhere":  func(v *corev1.PersistentVolume) { v.Spec.NodeAffinity = nil },
+		"odd":       func(v *corev1.PersistentVolume) { v.Spec.NodeAffinity.Required = &corev1.NodeSelector{} },
+		"idle":      func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeFailed },
+		"claimed":   func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = &corev1.ObjectReference{Name: "x"} },
+		"deleting":  func(v *corev1.PersistentVolume) { v.DeletionTimestamp = &v.CreationTimestamp },
+		"malformed": func(v *corev1.PersistentVolume) { v.Spec.Capacity = nil },
+	}
+	var index Index
+	for from, before := range states {
+		for to, after := range states {
+			for _, edit := range []func(*corev1.PersistentVolume){before, after} {
+				version := volume.DeepCopy()
+				version.Name = from + "-" + to
+				edit(version)
+				index.Set(version)
+			}
+			index.Reserve(from+"-"+to, "", ClaimKey("default", "data"))
+		}
+	}
+	for name := range index.volumes {
+		index.Delete(name)
+	}
+	assert.Empty(t, index.volumes)
+	assert.Empty(t, index.free)
+	assert.Empty(t, index.idle)
+	assert.Empty(t, index.related)
+	assert.Empty(t, index.malformed)
+	assert.Empty(t, index.reserved)
+	assert.Zero(t, index.deleting)
+	assert.Zero(t, index.claimed)
+}
+
+func TestShelfForgets(t *testing.T) {
+	_, volume := plainPair()
+	var s shelf
+	for range 2 {
+		s.put(fileOf(volume))
+		assert.Equal(t, 1, s.len())
+		assert.Equal(t, map[string]int{"zone": 1}, s.placeKeys)
+		s.take(fileOf(volume))
+		assert.Zero(t, s.len())
+		assert.Empty(t, s.placeKeys)
+		assert.Empty(t, s.places)
+		assert.Empty(t, s.labelled)
+	}
+}
