@@ -2,6 +2,7 @@ package binding
 
 import (
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,14 +30,14 @@ func (s *state) haveRead(t *task, got reply) error {
 	switch {
 	case apierrors.IsNotFound(got.err):
 		if known := s.known(key); known != nil && known.GetUID() == t.asked {
-			t.wake(s.observeDeleted(known))
+			t.wake(s.observeDeleted(known), t.key)
 		}
 	case got.err != nil:
 		return got.err
 	case key.Kind == KindPods:
 		put(&t.pods, key.Namespace, got.pods)
 	case got.object != nil:
-		t.wake(s.observe(got.object))
+		t.wake(s.observe(got.object), t.key)
 	}
 	put(&t.live, key, struct{}{})
 	s.settle(key)
@@ -59,7 +60,7 @@ func (s *state) haveWritten(t *task, got reply) error {
 	t.live, t.pods = nil, nil
 	switch outcomeOf(got.err) {
 	case done:
-		t.wake(s.stored(got.object))
+		t.wake(s.stored(got.object), t.key, t.volume)
 		t.publish = append(t.publish, s.news(t.key, t.pending.Events)...)
 		return nil
 	case lost:
@@ -106,10 +107,11 @@ func (s *state) uidOf(key Key) types.UID {
 	return ""
 }
 
-// wake notes the keys that a change calls for, but for what the task itself sees to.
-func (t *task) wake(keys []Key) {
+// wake notes the keys that a change calls for, but for what the task itself sees to: its own key, and after a write of
+// its own the volume that it binds. What somebody else did to that volume is the volume's business too.
+func (t *task) wake(keys []Key, but ...Key) {
 	for _, key := range keys {
-		if key != t.key && key != t.volume {
+		if !slices.Contains(but, key) {
 			t.next = append(t.next, key)
 		}
 	}

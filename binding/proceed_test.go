@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
@@ -220,4 +221,55 @@ func vanish(t *testing.T, cluster *bindingtest.Cluster, key binding.Key) {
 	_, err = cluster.Update(context.Background(), object)
 	assert.NoError(t, err)
 	assert.NoError(t, cluster.Delete(context.Background(), key, metav1.DeleteOptions{}))
+}
+
+func TestWhatALiveReadProves(t *testing.T) {
+	a := binding.VolumeKey("a")
+	gone := apierrors.NewNotFound(schema.GroupResource{}, "data")
+	again := at("20", knownClaim(ofUID("uid-9")))
+
+	t.Run("V3 not of a claim that came after it was asked", func(t *testing.T) {
+		state := stateOf(knownVolume("a", held, inPhase(corev1.VolumeBound)), knownVolume("b"))
+		require.Equal(t, binding.Read, state.Start(a).Action().Kind)
+		state.Observe(again)
+		assert.Equal(t, "V3", state.Proceed(a, binding.Reply(nil, gone)).Action().Rule)
+		assert.Equal(t, "B1 UpdateVolume", decides(t, state, dataKey), "the new one is there")
+	})
+	t.Run("V3 C10 that of an older version proves nothing about what was seen since", func(t *testing.T) {
+		state := stateOf(knownClaim(boundTo("a")))
+		require.Equal(t, binding.Read, state.Start(dataKey).Action().Kind)
+		state.Observe(at("30", knownVolume("a", held, inPhase(corev1.VolumeBound))))
+		ended := state.Proceed(dataKey, binding.Reply(nil, gone))
+		assert.True(t, ended.Done(), "X4: %v", ended.Action())
+		assert.NoError(t, ended.Err())
+	})
+	t.Run("B6 a claim goes while its write is in doubt: the volume is read", func(t *testing.T) {
+		state := stateOf(knownVolume("a"), knownClaim())
+		state.Start(dataKey)
+		state.Proceed(dataKey, binding.Reply(nil, context.DeadlineExceeded))
+		assert.Contains(t, state.Forget(knownClaim()), a)
+		assert.Equal(t, "B6 Read", decides(t, state, a))
+	})
+	t.Run("A5 F2 the write that takes the last finalizer off", func(t *testing.T) {
+		state := stateOf(knownVolume("a", held, inPhase(corev1.VolumeBound)), knownClaim(boundTo("a"), claimBeingDeleted, claimNote(provisioner, "kubernetes.io/cinder")))
+		require.Equal(t, "G2", state.Start(dataKey).Action().Rule)
+		ended := state.Proceed(dataKey, binding.Reply(at("30", knownClaim(boundTo("a"), claimBeingDeleted)), nil))
+		assert.True(t, ended.Done())
+		assert.Contains(t, ended.Next(), a, "V3 follows")
+		assert.Equal(t, "V3 Read", decides(t, state, a))
+	})
+}
+
+// TestW2WhatALiveReadOfThePairShows begins to bind, and a live read shows that the volume is being deleted: the
+// claim looks further, and the volume's own sync is due (F3).
+func TestW2WhatALiveReadOfThePairShows(t *testing.T) {
+	state := stateOf(knownVolume("a", held), knownClaim())
+	require.Equal(t, "B2", state.Start(dataKey).Action().Rule)
+	conflict := apierrors.NewConflict(schema.GroupResource{}, "a", errors.New("changed"))
+	require.Equal(t, binding.Read, state.Proceed(dataKey, binding.Reply(nil, conflict)).Action().Kind)
+
+	ended := state.Proceed(dataKey, binding.Reply(at("50", knownVolume("a", held, beingDeleted)), nil))
+
+	require.True(t, ended.Done(), "%v", ended.Action())
+	assert.Contains(t, ended.Next(), binding.VolumeKey("a"))
 }
