@@ -165,6 +165,20 @@ func TestEmptyIndex(t *testing.T) {
 	index.Load()
 }
 
+// E2: of equal sizes that are written differently, the one of the first volume by name is told.
+func TestIndexTellsTheLargestAsWritten(t *testing.T) {
+	claim := fitClaim()
+	volumes := []*corev1.PersistentVolume{fitVolume("b", sized("2Gi")), fitVolume("a", sized("2147483648")), fitVolume("c", sized("2Gi"))}
+	report, err := binding.Explain(binding.Request{Claim: claim, Volumes: volumes})
+	require.NoError(t, err)
+	var index binding.Index
+	index.Load(volumes...)
+	line, err := index.Summary(claim, binding.Terms{})
+	require.NoError(t, err)
+	assert.Equal(t, "0/3 volumes fit: 3 TooSmall (largest 2147483648); nearest a: TooSmall: asks 10Gi, has 2147483648", line)
+	assert.Equal(t, report.String(), line)
+}
+
 // X7: what makes Find fail makes the Index fail in the same way.
 func TestIndexErrors(t *testing.T) {
 	var index binding.Index

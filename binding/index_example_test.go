@@ -1,0 +1,46 @@
+package binding_test
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+// Two claims that see the same volume: one gets it, and the other is told so and asks again.
+func ExampleIndex() {
+	var index binding.Index
+	index.Load(exampleVolume("pv-5Gi", "5Gi"), exampleVolume("pv-20Gi", "20Gi"), exampleVolume("pv-100Gi", "100Gi"))
+
+	take := func(name, size string) {
+		claim := exampleClaim(size)
+		claim.Name, claim.UID = name, types.UID(name)
+		match, err := index.Find(claim, binding.Terms{})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if match.Volume == nil {
+			line, _ := index.Summary(claim, binding.Terms{})
+			fmt.Println(name, "gets nothing:", line)
+			return
+		}
+		if index.Reserve(match.Volume.Name, match.Volume.ResourceVersion, binding.KeyOf(claim)) {
+			fmt.Println(name, "gets", match.Volume.Name)
+			// Write the claimRef now, and tell the index what the server returned.
+		}
+	}
+	take("orders", "10Gi")
+	take("logs", "10Gi")
+	take("media", "10Gi")
+
+	// The write for orders failed.
+	index.Release("pv-20Gi", binding.ClaimKey("default", "orders"))
+	take("media", "10Gi")
+	// Output:
+	// orders gets pv-20Gi
+	// logs gets pv-100Gi
+	// media gets nothing: 0/3 volumes fit: 2 Claimed, 1 TooSmall (largest 5Gi); nearest pv-5Gi: TooSmall: asks 10Gi, has 5Gi
+	// media gets pv-20Gi
+}
