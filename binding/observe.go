@@ -27,6 +27,7 @@ func (s *state) observe(object Object) []Key {
 	case *storagev1.StorageClass:
 		if old := s.classes[object.Name]; old == nil || newer(object, old) {
 			put(&s.classes, object.Name, object)
+			s.requeue(object.Name)
 			return s.wokenByClass(object)
 		}
 	case *corev1.Pod:
@@ -54,6 +55,7 @@ func (s *state) observeDeleted(object Object) []Key {
 	case *storagev1.StorageClass:
 		if old := s.classes[object.Name]; old != nil {
 			delete(s.classes, object.Name)
+			s.requeue(object.Name)
 			return s.wokenByClass(old)
 		}
 	case *corev1.Pod:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
+	"github.com/pvbind/pvbind/storageclass"
 )
 
 // store is the newest known version of every object, and where they name each other. What is stored is
@@ -24,8 +25,9 @@ type store struct {
 	holding links // claim: the volumes whose claimRef has its name
 	using   links // claim: the pods that name it
 
-	index *Index // the volumes once more, to choose from
-	gone  tombstones
+	index   *Index   // the volumes once more, to choose from
+	waiting waitlist // the claims that any volume may serve
+	gone    tombstones
 }
 
 // putVolume stores a volume unless it is known to be gone or a version at least as new is stored. It
@@ -64,6 +66,7 @@ func (s *store) putClaim(claim *corev1.PersistentVolumeClaim) (old *corev1.Persi
 	s.naming.move(named(old), named(claim), key)
 	put(&s.claims, key, claim)
 	s.own(named(old), named(claim))
+	s.waiting.set(claim, s.classOf(claim))
 	return old, true
 }
 
@@ -77,6 +80,7 @@ func (s *store) dropClaim(claim *corev1.PersistentVolumeClaim) *corev1.Persisten
 	s.naming.move(named(old), Key{}, key)
 	delete(s.claims, key)
 	s.own(named(old))
+	s.waiting.delete(key)
 	return old
 }
 
@@ -169,9 +173,23 @@ func (s *store) clone() store {
 		holding: s.holding.clone(),
 		using:   s.using.clone(),
 		index:   &Index{},
+		waiting: s.waiting.clone(),
 		gone:    s.gone.clone(),
 	}
 	copied.index.Load(slices.Collect(maps.Values(s.volumes))...)
 	copied.own(slices.Collect(maps.Keys(s.naming))...)
 	return copied
+}
+
+func (s *store) classOf(claim *corev1.PersistentVolumeClaim) *storagev1.StorageClass {
+	return s.classes[storageclass.OfClaim(claim)]
+}
+
+// requeue lets the claims of a class wait, or no longer, as the class now says (M11).
+func (s *store) requeue(class string) {
+	for _, claim := range s.claims {
+		if storageclass.OfClaim(claim) == class {
+			s.waiting.set(claim, s.classes[class])
+		}
+	}
 }

@@ -73,35 +73,42 @@ func (v *taskView) Find(claim *corev1.PersistentVolumeClaim) (Match, error) {
 }
 
 func (v *taskView) Explain(claim *corev1.PersistentVolumeClaim) (string, error) {
-	report, err := Explain(v.request(claim))
-	return report.String(), err
-}
-
-func (v *taskView) request(claim *corev1.PersistentVolumeClaim) Request {
-	return Request{Claim: claim, Volumes: slices.Collect(maps.Values(v.volumes)), Terms: v.terms(claim)}
-}
-
-func (v *taskView) terms(claim *corev1.PersistentVolumeClaim) Terms {
-	return Terms{Class: v.classOf(claim), Owner: v.Owner}
-}
-
-func (v *taskView) classOf(claim *corev1.PersistentVolumeClaim) *storagev1.StorageClass {
-	return v.classes[storageclass.OfClaim(claim)]
+	return v.index.Summary(claim, Terms{Class: v.classOf(claim)})
 }
 
 // Owner is the claim that names the volume and was bound to it, or one that it is being bound to: by a
 // sync that runs, or by one that does not know whether its write succeeded.
 func (v *taskView) Owner(volume string) Key { return v.index.Owner(volume) }
 
-// Waiting is the claim to offer a volume to (W1), of those that have not had their turn.
+// Waiting is the claim to offer a volume to (W1): the one that the volume is reserved for, or one that names
+// it, or the neediest that it fits.
 func (v *taskView) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
+	takes := func(claim *corev1.PersistentVolumeClaim) bool { return v.takes(claim, volume) }
+	if volume.Spec.ClaimRef != nil {
+		if claim := v.claims[referenced(volume)]; claim != nil && takes(claim) {
+			return claim
+		}
+		return nil
+	}
 	var best *corev1.PersistentVolumeClaim
-	for _, claim := range v.claims {
-		if waitsFor(claim, volume, v.terms) && !v.busy(KeyOf(claim)) && !v.offers.tried(volume, claim) {
+	for key := range v.naming[VolumeKey(volume.Name)] {
+		if claim := v.claims[key]; takes(claim) {
 			best = needier(best, claim, volume)
 		}
 	}
-	return best
+	if best != nil {
+		return best
+	}
+	return v.waiting.first(volume, takes)
+}
+
+// takes reports whether to offer the volume to the claim: it waits, and has not had its turn.
+func (v *taskView) takes(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
+	return !v.busy(KeyOf(claim)) && !v.offers.tried(volume, claim) && waitsFor(claim, volume, v.terms)
+}
+
+func (v *taskView) terms(claim *corev1.PersistentVolumeClaim) Terms {
+	return Terms{Class: v.classOf(claim), Owner: v.Owner}
 }
 
 // busy reports whether a sync is binding the claim to some volume already.
