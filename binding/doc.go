@@ -8,6 +8,10 @@
 // chooses among many volumes, and Explain says of each why it was chosen or not. All three make the
 // same checks, so an explanation cannot contradict a decision.
 //
+// An Index gives the same answers for any number of volumes in the time that it takes to look one up. It
+// keeps the volumes that can still be chosen in order of size, by class, modes, labels and node affinity,
+// and gives each away once: see Index.Reserve.
+//
 // # One write at a time
 //
 // To bind a claim takes four writes to two objects, and any of them may fail, or be the last before a
