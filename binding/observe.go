@@ -50,7 +50,7 @@ func (s *state) observeDeleted(object Object) []Key {
 	case *corev1.PersistentVolumeClaim:
 		if old := s.dropClaim(object); old != nil {
 			s.forget(KeyOf(old))
-			return append(s.wokenByClaim(old), s.unsettledBy(KeyOf(old))...)
+			return append(s.wokenByClaim(old), s.doubts.of(KeyOf(old))...)
 		}
 	case *storagev1.StorageClass:
 		if old := s.classes[object.Name]; old != nil {
@@ -127,16 +127,4 @@ func (s *state) wokenByPods(versions ...*corev1.Pod) []Key {
 		}
 	}
 	return unique(keys)
-}
-
-// unsettledBy are the objects that the key's own writes left unsettled.
-func (s *state) unsettledBy(by Key) []Key {
-	var keys []Key
-	for key, writer := range s.unsettled {
-		if writer == by {
-			keys = append(keys, key)
-		}
-	}
-	slices.SortFunc(keys, compareKeys)
-	return keys
 }

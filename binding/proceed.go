@@ -44,11 +44,18 @@ func (s *state) haveRead(t *task, got reply) error {
 	return nil
 }
 
+// doubt notes that nobody knows what became of the object in the write of a sync.
+func (s *state) doubt(object, by Key) {
+	s.doubts.move(s.unsettled[object], by, object)
+	put(&s.unsettled, object, by)
+}
+
 // settle notes that the object's last write is not in doubt any more. The volume that was reserved for it
 // is free, unless its claim is at work on it.
 func (s *state) settle(key Key) {
 	by, unknown := s.unsettled[key]
 	delete(s.unsettled, key)
+	s.doubts.move(by, Key{}, key)
 	if unknown && key.Kind == KindVolume && s.holders[key] != by {
 		s.index.Release(key.Name, by)
 	}
@@ -64,7 +71,7 @@ func (s *state) haveWritten(t *task, got reply) error {
 		t.publish = append(t.publish, s.news(t.key, t.pending.Events)...)
 		return nil
 	case lost:
-		put(&s.unsettled, target, t.key)
+		s.doubt(target, t.key)
 		return nil
 	case refused:
 		if t.volume != (Key{}) {
@@ -72,7 +79,7 @@ func (s *state) haveWritten(t *task, got reply) error {
 		}
 		return got.err
 	}
-	put(&s.unsettled, target, t.key)
+	s.doubt(target, t.key)
 	return got.err
 }
 

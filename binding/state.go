@@ -17,6 +17,8 @@ type state struct {
 	// unsettled are the objects whose last write was lost or had an unknown outcome, with the sync that made it.
 	// A volume in it stays reserved for that claim until a live read tells (B6).
 	unsettled map[Key]Key
+	// doubts is the same from the other side: the objects that a sync left unsettled.
+	doubts links
 	// offers remember which claims a volume was handed over to (W1).
 	offers offers
 	// said are the events of the last decision on a key (N).
@@ -61,6 +63,7 @@ func (s *state) clone() *state {
 	copied.holders = maps.Clone(s.holders)
 	copied.waiters = s.waiters.clone()
 	copied.unsettled = maps.Clone(s.unsettled)
+	copied.doubts = s.doubts.clone()
 	copied.offers = s.offers.clone()
 	copied.said = maps.Clone(s.said) // the slices in it are replaced, never changed
 	copied.failures = maps.Clone(s.failures)

@@ -87,11 +87,10 @@ func (s *state) unread(t *task) (Key, bool) {
 			return key, true
 		}
 	}
-	own := s.unsettledBy(t.key)
-	if len(own) == 0 {
-		return Key{}, false
+	if own := s.doubts.of(t.key); len(own) > 0 {
+		return own[0], true
 	}
-	return own[0], true
+	return Key{}, false
 }
 
 // pairOf is the volume that a claim's sync must hold for the action: the one that it writes, or that the
