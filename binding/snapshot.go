@@ -93,28 +93,36 @@ func (s Snapshot) Explain(claim *corev1.PersistentVolumeClaim) (string, error) {
 }
 
 func (s Snapshot) terms(claim *corev1.PersistentVolumeClaim) Terms {
-	return Terms{Class: s.Class(storageclass.OfClaim(claim)), Owner: s.Owner}
+	return s.termsWith(s.owners())(claim)
+}
+
+func (s Snapshot) termsWith(owners func(string) Key) func(*corev1.PersistentVolumeClaim) Terms {
+	return func(claim *corev1.PersistentVolumeClaim) Terms {
+		return Terms{Class: s.Class(storageclass.OfClaim(claim)), Owner: owners}
+	}
 }
 
 // Owner is the claim with bind-completed that names the volume; the first by name if there are several.
-func (s Snapshot) Owner(volume string) Key {
-	var owners []Key
+func (s Snapshot) Owner(volume string) Key { return s.owners()(volume) }
+
+// owners looks up owners, having gone through the claims once.
+func (s Snapshot) owners() func(volume string) Key {
+	owners := map[string]Key{}
 	for _, claim := range s.Claims {
-		if claim.Spec.VolumeName == volume && phase.BindCompleted(claim) {
-			owners = append(owners, KeyOf(claim))
+		key, volume := KeyOf(claim), claim.Spec.VolumeName
+		if first, taken := owners[volume]; phase.BindCompleted(claim) && (!taken || compareKeys(key, first) < 0) {
+			owners[volume] = key
 		}
 	}
-	if len(owners) == 0 {
-		return Key{}
-	}
-	return slices.MinFunc(owners, compareKeys)
+	return func(volume string) Key { return owners[volume] }
 }
 
 // Waiting is the claim to offer the volume to.
 func (s Snapshot) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
+	terms := s.termsWith(s.owners())
 	var best *corev1.PersistentVolumeClaim
 	for _, claim := range s.Claims {
-		if waitsFor(claim, volume, s.terms) {
+		if waitsFor(claim, volume, terms) {
 			best = needier(best, claim, volume)
 		}
 	}

@@ -23,10 +23,10 @@ func (r result) list() *corev1.List {
 		object.SetManagedFields(nil)
 		list.Items = append(list.Items, runtime.RawExtension{Object: object})
 	}
-	for _, volume := range r.volumes {
+	for _, volume := range r.Volumes {
 		add(volume.DeepCopy(), "PersistentVolume")
 	}
-	for _, claim := range r.claims {
+	for _, claim := range r.Claims {
 		add(claim.DeepCopy(), "PersistentVolumeClaim")
 	}
 	return list
@@ -35,17 +35,17 @@ func (r result) list() *corev1.List {
 // writeTables prints volumes and claims, why claims are not Bound, and the events.
 func (r result) writeTables(w io.Writer) {
 	var sections []string
-	if len(r.volumes) > 0 {
-		sections = append(sections, volumeTable(r.volumes))
+	if len(r.Volumes) > 0 {
+		sections = append(sections, volumeTable(r.Volumes))
 	}
-	if len(r.claims) > 0 {
-		sections = append(sections, claimTable(r.claims))
+	if len(r.Claims) > 0 {
+		sections = append(sections, claimTable(r.Claims))
 	}
 	if len(sections) == 0 {
 		sections = append(sections, "No resources found\n")
 	}
-	if len(r.reasons) > 0 {
-		sections = append(sections, "Claims not Bound:\n"+reasonLines(r.reasons))
+	if reasons := r.reasons(); len(reasons) > 0 {
+		sections = append(sections, "Claims not Bound:\n"+reasonLines(reasons))
 	}
 	if len(r.events) > 0 {
 		sections = append(sections, "Events:\n"+eventTable(r.events))

@@ -9,14 +9,13 @@ import (
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/storageclass"
 )
 
 // result is what a simulation leaves behind.
 type result struct {
-	volumes []*corev1.PersistentVolume
-	claims  []*corev1.PersistentVolumeClaim
-	reasons []reason // one for each claim that is not Bound
-	events  []binding.Event
+	binding.Snapshot
+	events []binding.Event
 }
 
 // reason is why a claim is not Bound, in one line.
@@ -30,20 +29,38 @@ func (s *simulation) result(ctx context.Context) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	r := result{volumes: snapshot.Volumes, claims: snapshot.Claims, events: s.events()}
-	for _, claim := range r.claims {
+	return result{snapshot, s.events()}, nil
+}
+
+// reasons has one for each claim that is not Bound.
+func (r result) reasons() []reason {
+	var reasons []reason
+	index := r.index()
+	for _, claim := range r.Claims {
 		if claim.Status.Phase != corev1.ClaimBound {
-			r.reasons = append(r.reasons, reason{claim, whyNotBound(claim, snapshot)})
+			reasons = append(reasons, reason{claim, whyNotBound(claim, r.Snapshot, index)})
 		}
 	}
-	return r, nil
+	return reasons
+}
+
+// index has the volumes and whose they are (M2), so that many claims can be explained.
+func (r result) index() *binding.Index {
+	index := &binding.Index{}
+	index.Load(r.Volumes...)
+	for _, claim := range r.Claims {
+		if name := claim.Spec.VolumeName; phase.BindCompleted(claim) && index.Owner(name) == (binding.Key{}) {
+			index.SetOwner(name, binding.KeyOf(claim)) // the claims are in the order of their names
+		}
+	}
+	return index
 }
 
 // whyNotBound explains the search of a claim that may take any volume, and the decision on one that
 // names its volume. A decision states its reason anew where the status says nothing yet.
-func whyNotBound(claim *corev1.PersistentVolumeClaim, snapshot binding.Snapshot) string {
+func whyNotBound(claim *corev1.PersistentVolumeClaim, snapshot binding.Snapshot, index *binding.Index) string {
 	if claim.Spec.VolumeName == "" && !phase.BindCompleted(claim) {
-		text, err := snapshot.Explain(claim)
+		text, err := index.Summary(claim, binding.Terms{Class: snapshot.Class(storageclass.OfClaim(claim))})
 		if err != nil {
 			return err.Error()
 		}
