@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/pvbind/pvbind/binding"
 )
@@ -15,6 +16,14 @@ import (
 type pair struct {
 	claim  *corev1.PersistentVolumeClaim
 	volume *corev1.PersistentVolume
+}
+
+func hasIOPS(volume *corev1.PersistentVolume) {
+	volume.Spec.Capacity["example.com/iops"] = resource.MustParse("5")
+}
+
+func claimHasIOPS(claim *corev1.PersistentVolumeClaim) {
+	claim.Status.Capacity["example.com/iops"] = resource.MustParse("5")
 }
 
 func (p *pair) next(t *testing.T) binding.Action {
@@ -143,6 +152,9 @@ func TestTheWritesOfABind(t *testing.T) {
 			want: "B4 UpdateClaimStatus pvc/default/data: status.accessModes=[ReadWriteMany ReadWriteOnce] status.capacity.storage=10Gi status.phase=Bound"},
 		{name: "B4 the size before a resize", claim: named, known: with(volumeNote(preResize, "5Gi")), want: size("5Gi")},
 		{name: "B4 the size before a resize beside another capacity", claim: from(corev1.ClaimLost, hasSize("7Gi")), known: with(volumeNote(preResize, "5Gi")), want: size("5Gi")},
+		{name: "B4 the size before a resize, and nothing else that the volume has", claim: named, known: with(volumeNote(preResize, "5Gi"), hasIOPS), want: size("5Gi")},
+		{name: "B4 what else the claim has stays where storage is the same", claim: from(corev1.ClaimPending, hasSize("10Gi"), claimHasIOPS), known: with(),
+			want: "B4 UpdateClaimStatus pvc/default/data: status.accessModes=[ReadWriteOnce] status.phase=Bound"},
 		{name: "B4 one that does not parse", claim: named, known: with(volumeNote(preResize, "much")), want: size("10Gi")},
 		{name: "B4 attributes class from Pending", claim: from(corev1.ClaimPending), known: with(gold),
 			want: "B4 UpdateClaimStatus pvc/default/data: status.accessModes=[ReadWriteOnce] status.capacity.storage=10Gi status.currentVolumeAttributesClassName=gold status.phase=Bound"},

@@ -37,7 +37,8 @@
 // Controller does the four duties above for any number of goroutines. Its driver has these:
 //
 //  1. Tell it of every claim, volume and class with Observe and ObserveDeleted; of pods too, if claims are
-//     to be protected while in use or are to say which pods they wait for.
+//     to be protected while in use or are to say which pods they wait for. All classes come before the first
+//     Sync: a claim whose class is not known is bound at once (M11).
 //  2. Call Sync with every key that these return, and with every key in Result.Next.
 //  3. If Result.After is not zero, call Sync with the same key again after that time. The error beside it
 //     is for the log.

@@ -68,7 +68,9 @@ func (s *state) haveWritten(t *task, got reply) error {
 	switch outcomeOf(got.err) {
 	case done:
 		t.wake(s.stored(got.object), t.key, t.volume)
-		t.publish = append(t.publish, s.news(t.key, t.pending.Events)...)
+		if len(t.pending.Events) > 0 { // a write without events says nothing about those of the last decision
+			t.publish = append(t.publish, s.news(t.key, t.pending.Events)...)
+		}
 		return nil
 	case lost:
 		s.doubt(target, t.key)

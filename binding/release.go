@@ -83,7 +83,9 @@ func fail(volume *corev1.PersistentVolume, decision reclaim.Decision) Action {
 	if volume.Status.Phase != corev1.VolumeFailed {
 		failed = updateVolumeStatus(enter(volume, corev1.VolumeFailed, reason, message), rule, message)
 	}
-	failed.Events = []Event{warning(volume, reason, message)}
+	if volume.Status.Phase != corev1.VolumeFailed || volume.Status.Message != message {
+		failed.Events = []Event{warning(volume, reason, message)}
+	}
 	return failed
 }
 

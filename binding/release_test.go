@@ -121,6 +121,9 @@ func TestF3AVolumeInUse(t *testing.T) {
 	runDecisions(t, []decision{
 		{name: "F3 off: not ours", volume: leaving(), want: "V1 Nothing"},
 		{name: "F3 Available", volume: leaving(), rules: on, want: goes},
+		{name: "F3 X7 malformed", volume: leaving(unsized), rules: on, want: goes},
+		{name: "F3 in use though its phase does not say so: Bound first", volume: leaving(held, inPhase(corev1.VolumePending)), known: knowing(knownClaim(boundTo("a"))), rules: on,
+			want: "V2 UpdateVolumeStatus pv/a: status.phase=Bound"},
 		{name: "F3 Released", volume: leaving(held, released), rules: on, want: goes},
 		{name: "F3 Failed", volume: leaving(held, inPhase(corev1.VolumeFailed)), rules: on, want: goes},
 		{name: "F3 Released, its provisioner is awaited", volume: leaving(held, released, volumeNote(provisionedBy, "csi.example.com"), withPolicy(corev1.PersistentVolumeReclaimDelete)), rules: on, want: goes},

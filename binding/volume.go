@@ -17,8 +17,8 @@ func NextForVolume(volume *corev1.PersistentVolume, view View, rules Rules) (Act
 		return updateVolume(changed, rule, why), nil
 	}
 	action, err := follow(volume, view, rules)
-	settled := action.Kind == Nothing || action.Kind == Wait
-	if err == nil && settled && rules.Protection == ProtectionOn && reclaim.VolumeReleasable(volume) {
+	settled := action.Kind == Nothing || action.Kind == Wait // else the phase may still have to become Bound
+	if settled && rules.Protection == ProtectionOn && reclaim.VolumeReleasable(volume) {
 		// A crash before this write leaves a volume that is being deleted and protected, as it was.
 		released := volume.DeepCopy()
 		released.Finalizers = without(released.Finalizers, reclaim.VolumeProtection)
@@ -58,25 +58,21 @@ func referencedClaim(volume *corev1.PersistentVolume, view View) (*corev1.Persis
 }
 
 // unheld is for a volume that nobody holds (V1). Somebody may be waiting for it, and then it is not made
-// Available first (W1), unless its phase still says that it cannot be had (M9).
+// Available first (W1). One that nothing fits, for it is malformed, is reported (X7).
 func unheld(volume *corev1.PersistentVolume, view View) (Action, error) {
-	if _, err := storageOf(volume); err != nil {
-		return Action{}, err
-	}
 	if volume.Spec.ClaimRef == nil {
 		if owner := view.Owner(volume.Name); owner != (Key{}) {
 			return handOver(owner, "V1", "it was bound to it and lost its claimRef"), nil
 		}
 	}
-	if volume.Spec.ClaimRef != nil || !failsNotAvailable(criteria{}, candidate{PersistentVolume: volume}) {
-		if claim := view.Waiting(volume); claim != nil {
-			return handOver(KeyOf(claim), "W1", "it waits for such a volume"), nil
-		}
+	if claim := view.Waiting(volume); claim != nil {
+		return handOver(KeyOf(claim), "W1", "it waits for such a volume"), nil
 	}
 	if volume.Status.Phase != corev1.VolumeAvailable {
 		return updateVolumeStatus(enter(volume, corev1.VolumeAvailable, "", ""), "V1", "nobody has it"), nil
 	}
-	return nothing("V1", "available"), nil
+	_, err := storageOf(volume)
+	return nothing("V1", "available"), err
 }
 
 // awaitClaim is for a volume whose claim is about to be bound to it (V2).

@@ -25,8 +25,9 @@ func TestAVolumeThatNobodyHolds(t *testing.T) {
 		{name: "V1 reserved, its claim does not exist", volume: knownVolume("a", reserved, inPhase(corev1.VolumePending)), want: available},
 		{name: "V1 reserved, its claim has another volume", volume: knownVolume("a", reserved, inPhase(corev1.VolumePending)), known: knowing(knownClaim(boundTo("b"))), want: available},
 		{name: "V1 reserved and bound-by-controller: no reason to drop it", volume: knownVolume("a", reserved, volumeNote(boundBy, "yes")), want: "V1 Nothing"},
-		{name: "X7 V1 no capacity", volume: knownVolume("a", inPhase(corev1.VolumePending), unsized), fails: "pv/a: spec.capacity[storage]"},
-		{name: "X7 V1 a negative capacity", volume: knownVolume("a", sized("-1Gi")), fails: "pv/a: spec.capacity[storage]"},
+		{name: "X7 V1 no capacity: Available all the same", volume: knownVolume("a", inPhase(corev1.VolumePending), unsized), want: available},
+		{name: "X7 V1 no capacity: then an error", volume: knownVolume("a", unsized), want: "V1 Nothing", fails: "pv/a: spec.capacity[storage]"},
+		{name: "X7 V1 a negative capacity", volume: knownVolume("a", sized("-1Gi")), want: "V1 Nothing", fails: "pv/a: spec.capacity[storage]"},
 		{name: "X7 V1 a malformed claim waits for nothing", volume: knownVolume("a", inPhase(corev1.VolumePending)), known: knowing(knownClaim(malformedSelector)), want: available},
 		{name: "X7 W1 and keeps no other from it", volume: knownVolume("a"), known: knowing(knownClaim(malformedSelector, named("aaa")), knownClaim()), want: offered},
 
