@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pvbind/pvbind/accessmode"
 	"github.com/pvbind/pvbind/phase"
 )
 
@@ -91,6 +92,21 @@ func complete(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolu
 		metav1.SetMetaDataAnnotation(&completed.ObjectMeta, phase.BindCompletedAnnotation, "yes")
 	}
 	return completed
+}
+
+// checkVolume reports what keeps the volume from ever being chosen (X7).
+func checkVolume(volume *corev1.PersistentVolume) error {
+	if _, err := storageOf(volume); err != nil {
+		return err
+	}
+	object := VolumeKey(volume.Name).String()
+	if _, err := accessmode.Of(volume.Spec.AccessModes...); err != nil {
+		return &InvalidError{object, "spec.accessModes", err.Error()}
+	}
+	if mode := volumeModeOf(volume.Spec.VolumeMode); !knownMode(mode) {
+		return &InvalidError{object, "spec.volumeMode", "unknown: " + string(mode)}
+	}
+	return nil
 }
 
 // storageOf is the volume's storage capacity; a volume without one cannot be bound (B4, X7).

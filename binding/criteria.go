@@ -39,6 +39,9 @@ func newCriteria(claim *corev1.PersistentVolumeClaim, terms Terms) (criteria, er
 	if c.request.Sign() < 0 {
 		return criteria{}, invalidClaim(claim, "spec.resources.requests.storage", c.request.String()+" is negative")
 	}
+	if !knownMode(c.volumeMode) {
+		return criteria{}, invalidClaim(claim, "spec.volumeMode", "unknown: "+string(c.volumeMode))
+	}
 	var err error
 	if c.modes, err = accessmode.Of(claim.Spec.AccessModes...); err != nil {
 		return criteria{}, invalidClaim(claim, "spec.accessModes", err.Error())
@@ -66,6 +69,10 @@ func delayed(class *storagev1.StorageClass) (bool, error) {
 		}
 	}
 	return delayed, nil
+}
+
+func knownMode(mode corev1.PersistentVolumeMode) bool {
+	return mode == corev1.PersistentVolumeFilesystem || mode == corev1.PersistentVolumeBlock
 }
 
 // volumeModeOf is the mode that a field of a claim or volume stands for (M5).

@@ -82,7 +82,7 @@ func (c *criteria) ownerOf(volume string) Key {
 func failsMalformed(_ criteria, v candidate) bool {
 	_, sized := v.capacity()
 	_, err := v.modes()
-	return !sized || err != nil
+	return !sized || err != nil || !knownMode(volumeModeOf(v.Spec.VolumeMode))
 }
 
 func failsTooSmall(c criteria, v candidate) bool {

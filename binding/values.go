@@ -35,6 +35,9 @@ func malformedValues(_ criteria, v candidate) (asks, has string) {
 	if _, err := v.modes(); err != nil {
 		return "known access modes", err.Error()
 	}
+	if mode := volumeModeOf(v.Spec.VolumeMode); !knownMode(mode) {
+		return "a known volume mode", string(mode)
+	}
 	capacity, ok := v.Spec.Capacity[corev1.ResourceStorage]
 	if !ok {
 		return "a storage capacity", "none"

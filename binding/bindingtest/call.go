@@ -102,6 +102,17 @@ func (s *Server) settle(call *Call, err error) {
 // Calls are all calls so far, in the order in which they took effect, and the events among them.
 func (s *Server) Calls() []Call { return s.CallsSince(0) }
 
+// Events are the events recorded so far, in order.
+func (s *Server) Events() []binding.Event {
+	var events []binding.Event
+	for _, call := range s.Calls() {
+		if call.Verb == VerbRecord {
+			events = append(events, call.Event)
+		}
+	}
+	return events
+}
+
 // CallsSince are the calls after the first n.
 func (s *Server) CallsSince(n int) []Call {
 	s.mu.Lock()

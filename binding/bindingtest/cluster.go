@@ -14,9 +14,12 @@ type Cluster struct {
 	*Driver
 }
 
-// NewCluster starts a cluster with these objects in it and a controller that keeps the defaults. See
-// NewClusterWith.
-func NewCluster(objects ...binding.Object) *Cluster { return NewClusterWith(Options{}, objects...) }
+// NewCluster starts a cluster with these objects in it and a controller that does all that
+// kube-controller-manager does, in-use protection included, without which a deleted claim would never go.
+// See NewClusterWith.
+func NewCluster(objects ...binding.Object) *Cluster {
+	return NewClusterWith(Options{Rules: binding.Rules{Protection: binding.ProtectionOn}}, objects...)
+}
 
 // NewClusterWith starts a cluster with these objects in it. Objects with a uid are loaded as they stand
 // (see Server.Load); after them the others are created in their order. It panics if the server refuses

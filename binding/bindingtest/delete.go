@@ -14,6 +14,9 @@ func (s *Server) delete(call *Call) error {
 	if err := knownKind(call.Key.Kind); err != nil {
 		return err
 	}
+	if len(call.Options.DryRun) > 0 {
+		return apierrors.NewBadRequest("bindingtest: a dry run is not supported")
+	}
 	found, ok := s.objects[call.Key]
 	if !ok {
 		return notFound(call.Key)

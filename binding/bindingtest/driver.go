@@ -13,7 +13,8 @@ import (
 type Options struct {
 	// Name is the name of its client in the log; empty: "controller".
 	Name string
-	// Rules are those of the controller.
+	// Rules are those of the controller. Without protection the finalizers that the server puts on claims
+	// and volumes stay, as on a cluster where nobody takes them off.
 	Rules binding.Rules
 	// Held are kinds whose changes the controller is not told of until they are released.
 	Held []binding.Kind

@@ -55,7 +55,7 @@ func (s *Server) keysToLoad(objects []binding.Object) ([]binding.Key, error) {
 }
 
 func (s *Server) advanceTo(object binding.Object) {
-	if version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64); err == nil {
+	if version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 63); err == nil {
 		s.version = max(s.version, version)
 	}
 	if created := object.GetCreationTimestamp(); created.After(s.now) {
@@ -64,7 +64,7 @@ func (s *Server) advanceTo(object binding.Object) {
 }
 
 func (s *Server) complete(object binding.Object) {
-	if _, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64); err != nil {
+	if _, err := strconv.ParseUint(object.GetResourceVersion(), 10, 63); err != nil {
 		s.tick()
 		object.SetResourceVersion(strconv.FormatUint(s.version, 10))
 	}

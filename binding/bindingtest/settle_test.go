@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding"
@@ -45,6 +46,7 @@ func TestSettleReportsBadObjectsAndDoesTheRest(t *testing.T) {
 	cluster := newPair()
 	bad := bindingtest.Claim("default", "bad", "1Gi", func(c pvc) {
 		c.UID, c.Status.Phase = "bad", corev1.ClaimPending
+		c.Finalizers = []string{"kubernetes.io/pvc-protection"}
 		c.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}
 	})
 	require.NoError(t, cluster.Load(bad))
@@ -93,4 +95,28 @@ func TestSettleIsDeterministic(t *testing.T) {
 	for range 20 {
 		require.Equal(t, first, story())
 	}
+}
+
+func TestADeletedClaimGoesAndItsVolumeIsReleased(t *testing.T) {
+	cluster := newPair()
+	require.NoError(t, cluster.Settle(t.Context()))
+	require.NoError(t, cluster.Delete(t.Context(), binding.ClaimKey("default", "data"), metav1.DeleteOptions{}))
+	require.NoError(t, cluster.Settle(t.Context()))
+	assert.Nil(t, cluster.Claim("default", "data"), "F2")
+	assert.Equal(t, corev1.VolumeReleased, cluster.Volume("a").Status.Phase, "V3")
+}
+
+func TestEventsAreThoseRecorded(t *testing.T) {
+	cluster := bindingtest.NewCluster(bindingtest.Claim("default", "data", "1Gi"))
+	require.NoError(t, cluster.Settle(t.Context()))
+	events := cluster.Events()
+	require.Len(t, events, 1)
+	assert.Equal(t, binding.EventFailedBinding, events[0].Reason, "C5")
+}
+
+func TestADryRunIsRefused(t *testing.T) {
+	cluster := newPair()
+	err := cluster.Delete(t.Context(), binding.ClaimKey("default", "data"), metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+	assert.True(t, apierrors.IsBadRequest(err), "%v", err)
+	assert.NotNil(t, cluster.Claim("default", "data"))
 }

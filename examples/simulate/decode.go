@@ -26,7 +26,7 @@ type document struct {
 func decode(name string, r io.Reader) ([]document, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, &usageError{err}
 	}
 	var documents []document
 	var problems []error

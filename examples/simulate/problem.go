@@ -44,9 +44,13 @@ func (p *problem) Error() string {
 	return oneLine(strings.Join(parts, ": "))
 }
 
-// invalid turns an error of validation into a problem.
-func invalid(at place, object string, err *field.Error) *problem {
-	return &problem{place: at, object: object, field: err.Field, text: err.ErrorBody()}
+// invalid turns what validation says of one object into one problem.
+func invalid(at place, object string, errs field.ErrorList) *problem {
+	var texts []string
+	for _, err := range errs {
+		texts = append(texts, err.Error())
+	}
+	return &problem{place: at, object: object, text: strings.Join(texts, "; ")}
 }
 
 var lineBreak = regexp.MustCompile(`\s*[\r\n]\s*`)

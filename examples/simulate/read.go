@@ -88,12 +88,11 @@ func (r *reader) object(d document, known kind) binding.Object {
 	if known.namespaced && object.GetNamespace() == "" {
 		object.SetNamespace(defaultNamespace)
 	}
-	bad := false
-	for _, err := range validate(object) {
-		r.problems = append(r.problems, invalid(d.place, d.object(), err))
-		bad = true
+	if errs := validate(object); len(errs) > 0 {
+		r.problems = append(r.problems, invalid(d.place, d.object(), errs))
+		return nil
 	}
-	if bad || !r.unique(d, "metadata.name", d.object()) {
+	if !r.unique(d, "metadata.name", d.object()) {
 		return nil
 	}
 	if uid := string(object.GetUID()); uid != "" && !r.unique(d, "metadata.uid", "uid "+uid) {

@@ -29,48 +29,64 @@ func (s *simulation) result(ctx context.Context) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	return result{snapshot, s.events()}, nil
+	return result{snapshot, s.server.Events()}, nil
 }
 
 // reasons has one for each claim that is not Bound.
 func (r result) reasons() []reason {
 	var reasons []reason
-	index := r.index()
+	view := r.view()
 	for _, claim := range r.Claims {
 		if claim.Status.Phase != corev1.ClaimBound {
-			reasons = append(reasons, reason{claim, whyNotBound(claim, r.Snapshot, index)})
+			reasons = append(reasons, reason{claim, view.whyNotBound(claim)})
 		}
 	}
 	return reasons
 }
 
-// index has the volumes and whose they are (M2), so that many claims can be explained.
-func (r result) index() *binding.Index {
-	index := &binding.Index{}
-	index.Load(r.Volumes...)
-	for _, claim := range r.Claims {
-		if name := claim.Spec.VolumeName; phase.BindCompleted(claim) && index.Owner(name) == (binding.Key{}) {
-			index.SetOwner(name, binding.KeyOf(claim)) // the claims are in the order of their names
-		}
-	}
-	return index
+// view is a snapshot that chooses from an Index, so that many claims can be explained.
+type view struct {
+	binding.Snapshot
+	index *binding.Index
 }
 
-// whyNotBound explains the search of a claim that may take any volume, and the decision on one that
-// names its volume. A decision states its reason anew where the status says nothing yet.
-func whyNotBound(claim *corev1.PersistentVolumeClaim, snapshot binding.Snapshot, index *binding.Index) string {
-	if claim.Spec.VolumeName == "" && !phase.BindCompleted(claim) {
-		text, err := index.Summary(claim, binding.Terms{Class: snapshot.Class(storageclass.OfClaim(claim))})
-		if err != nil {
-			return err.Error()
+func (r result) view() view {
+	v := view{r.Snapshot, &binding.Index{}}
+	v.index.Load(r.Volumes...)
+	for _, claim := range r.Claims {
+		if name := claim.Spec.VolumeName; phase.BindCompleted(claim) && v.Owner(name) == (binding.Key{}) {
+			v.index.SetOwner(name, binding.KeyOf(claim)) // the claims are in the order of their names
 		}
-		return text
 	}
+	return v
+}
+
+func (v view) Owner(volume string) binding.Key { return v.index.Owner(volume) }
+
+func (v view) Find(claim *corev1.PersistentVolumeClaim) (binding.Match, error) {
+	return v.index.Find(claim, v.terms(claim))
+}
+
+func (v view) Explain(claim *corev1.PersistentVolumeClaim) (string, error) {
+	return v.index.Summary(claim, v.terms(claim))
+}
+
+func (v view) terms(claim *corev1.PersistentVolumeClaim) binding.Terms {
+	return binding.Terms{Class: v.Class(storageclass.OfClaim(claim))}
+}
+
+// whyNotBound is the reason of the decision on the claim, and for one that may take any volume why none
+// fits. A decision states its reason anew where the status says nothing yet.
+func (v view) whyNotBound(claim *corev1.PersistentVolumeClaim) string {
 	claim = claim.DeepCopy()
 	claim.Status = corev1.PersistentVolumeClaimStatus{}
-	action, err := binding.NextForClaim(claim, snapshot, binding.Rules{})
+	action, err := binding.NextForClaim(claim, v, binding.Rules{})
 	if action.Why == "" && err != nil {
 		return err.Error()
+	}
+	searches := claim.Spec.VolumeName == "" && !phase.BindCompleted(claim) && claim.DeletionTimestamp == nil
+	if explanation, err := v.Explain(claim); err == nil && searches && action.Rule != "C5" {
+		return action.Why + ": " + explanation
 	}
 	return action.Why
 }
@@ -98,17 +114,6 @@ func (s *simulation) snapshot(ctx context.Context) (binding.Snapshot, error) {
 		}
 	}
 	return snapshot, nil
-}
-
-// events are those sent so far, in order.
-func (s *simulation) events() []binding.Event {
-	var events []binding.Event
-	for _, call := range s.server.Calls() {
-		if call.Verb == bindingtest.VerbRecord {
-			events = append(events, call.Event)
-		}
-	}
-	return events
 }
 
 // trace lists every write and event after the first n calls, a line each, with who made it.
