@@ -55,3 +55,14 @@ func TestInvalidClaims(t *testing.T) {
 		assert.ErrorContains(t, err, "pvc/default/data: spec.selector")
 	})
 }
+
+func TestX7AClaimOfAnUnknownVolumeMode(t *testing.T) {
+	claim := fitClaim(func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeMode = new(corev1.PersistentVolumeMode("Tape")) })
+	_, err := binding.Check(claim, fitVolume("a"), binding.Terms{})
+	require.ErrorContains(t, err, "pvc/default/data: spec.volumeMode: unknown: Tape")
+
+	tape := fitVolume("a", func(v *corev1.PersistentVolume) { v.Spec.VolumeMode = new(corev1.PersistentVolumeMode("Tape")) })
+	mismatches, err := binding.Check(fitClaim(), tape, binding.Terms{})
+	require.NoError(t, err)
+	require.Equal(t, binding.Malformed, mismatches[0].Reason)
+}
