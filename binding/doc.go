@@ -47,7 +47,7 @@
 // Equal keys may be folded, and the order of keys does not matter. Package bindingtest has a driver for
 // tests, and an API server in memory to go with it.
 //
-// The rules that the code cites, such as M4 or V3, are those of the behaviour contract: M matching, C
+// The rules that the code cites, such as M4 or V3, are those of RULES.md beside this file: M matching, C
 // claims, B the four writes, V volumes, G migration, R reclaim, F in-use protection, P provisioning, E
 // explaining, W waking, N events, X what must never be.
 package binding
