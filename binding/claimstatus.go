@@ -58,7 +58,7 @@ func boundAttributesClass(volume *corev1.PersistentVolume) *string {
 // already. Both clear what only a volume can give (C10).
 func unboundStatus(claim *corev1.PersistentVolumeClaim, to corev1.PersistentVolumeClaimPhase) *corev1.PersistentVolumeClaim {
 	has := claim.Status
-	if has.Phase == to && has.AccessModes == nil && has.Capacity == nil && has.CurrentVolumeAttributesClassName == nil {
+	if has.Phase == to && len(has.AccessModes) == 0 && len(has.Capacity) == 0 && has.CurrentVolumeAttributesClassName == nil {
 		return nil
 	}
 	unbound := claim.DeepCopy()

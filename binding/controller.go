@@ -2,6 +2,7 @@ package binding
 
 import (
 	"context"
+	"errors"
 	"sync"
 )
 
@@ -53,9 +54,24 @@ func (c *Controller) Sync(ctx context.Context, key Key) (Result, error) {
 		if call.done {
 			return call.result, call.err
 		}
-		call = c.proceed(key, perform(ctx, c.Client, call.action))
+		call = c.perform(ctx, key, call.action)
 	}
 }
+
+// perform does what a step asks for, and takes the next. If the client panics, what the sync has in its
+// hands is let go first, as after a write of unknown outcome.
+func (c *Controller) perform(ctx context.Context, key Key, action Action) call {
+	got := reply{err: errPanicked}
+	defer func() {
+		if got.err == errPanicked {
+			c.proceed(key, got)
+		}
+	}()
+	got = perform(ctx, c.Client, action)
+	return c.proceed(key, got)
+}
+
+var errPanicked = errors.New("the client panicked")
 
 func (c *Controller) start(key Key) call {
 	defer c.lock().Unlock()

@@ -98,7 +98,7 @@ func TestEventsGoOutWhenSomethingChanges(t *testing.T) {
 		assert.Empty(t, step.Published())
 		failed := state.Clone().Proceed(dataKey, binding.Reply(nil, forbidden))
 		assert.Empty(t, failed.Published(), "it was not written")
-		done := state.Proceed(dataKey, binding.Reply(at("20", step.Action().Claim), nil))
+		done := state.Proceed(dataKey, binding.Reply(at("99", step.Action().Claim.DeepCopy()), nil))
 		require.Len(t, done.Published(), 1)
 		assert.Equal(t, binding.EventClaimLost, done.Published()[0].Reason)
 		assert.Empty(t, says(t, state, dataKey))

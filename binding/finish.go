@@ -31,6 +31,10 @@ func (s *state) end(t *task) call {
 	delete(s.holders, t.key)
 	t.next = append(t.next, s.waiters.take(t.key)...)
 	t.next = append(t.next, s.offers.pending.take(t.key)...)
+	if claim := s.called.claims[t.key]; claim != nil {
+		s.called.delete(t.key)
+		s.enlist(claim)
+	}
 	return call{publish: t.publish, done: true, result: Result{Next: unique(t.next)}}
 }
 
@@ -40,6 +44,7 @@ func (s *state) delay(key Key, action Action, err error) time.Duration {
 	var invalid *InvalidError
 	if errors.As(err, &invalid) || err == nil && action.Retry == RetryNever {
 		delete(s.failures, key)
+		delete(s.refused, key)
 		return 0
 	}
 	put(&s.failures, key, s.failures[key]+1)

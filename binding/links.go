@@ -63,8 +63,10 @@ func compareKeys(a, b Key) int {
 // unique leaves out what comes a second time.
 func unique(keys []Key) []Key {
 	var once []Key
+	seen := make(map[Key]struct{}, len(keys))
 	for _, key := range keys {
-		if !slices.Contains(once, key) {
+		if _, twice := seen[key]; !twice {
+			seen[key] = struct{}{}
 			once = append(once, key)
 		}
 	}

@@ -70,6 +70,7 @@ func (s *state) observeDeleted(object Object) []Key {
 func (s *state) forget(key Key) {
 	delete(s.said, key)
 	delete(s.failures, key)
+	delete(s.refused, key)
 }
 
 // wokenByVolume are the volume, the claim that it names, and those that name it (W1, W2). The versions are the

@@ -27,6 +27,9 @@ func (s *state) handOver(t *task, to Key) {
 	}
 	s.offers.note(volume, claim)
 	s.offers.pending.move(Key{}, to, t.key)
+	// The next volume goes to another claim, or all of a burst would go from claim to claim together.
+	s.waiting.delete(to)
+	s.called.set(claim, s.classOf(claim))
 	t.next = append(t.next, to)
 }
 
@@ -45,6 +48,11 @@ func (o *offers) tried(volume *corev1.PersistentVolume, claim *corev1.Persistent
 	made := o.made[volume.Name]
 	version, offered := made.claims[KeyOf(claim)]
 	return offered && made.version == volume.ResourceVersion && version == claim.ResourceVersion
+}
+
+// any reports whether this version of the volume was offered to anybody.
+func (o *offers) any(volume *corev1.PersistentVolume) bool {
+	return o.made[volume.Name].version == volume.ResourceVersion
 }
 
 // forget drops what was offered of a volume.

@@ -1,6 +1,7 @@
 package binding
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -67,6 +68,9 @@ func (s *state) haveWritten(t *task, got reply) error {
 	t.live, t.pods = nil, nil
 	switch outcomeOf(got.err) {
 	case done:
+		if !changed(t.pending, got.object) {
+			return errUnchanged
+		}
 		t.wake(s.stored(got.object), t.key, t.volume)
 		if len(t.pending.Events) > 0 { // a write without events says nothing about those of the last decision
 			t.publish = append(t.publish, s.news(t.key, t.pending.Events)...)
@@ -76,19 +80,45 @@ func (s *state) haveWritten(t *task, got reply) error {
 		s.doubt(target, t.key)
 		return nil
 	case refused:
-		if t.volume != (Key{}) {
-			s.offers.note(s.volumes[t.volume.Name], s.claims[t.key])
-		}
+		s.refuse(t)
 		return got.err
 	}
 	s.doubt(target, t.key)
 	return got.err
 }
 
+// errUnchanged keeps a write from being repeated without end that the server accepts and throws away, as an
+// admission webhook can make it do.
+var errUnchanged = errors.New("the server accepted the write and changed nothing")
+
+// changed reports whether a write took effect: by a new version, or by the end of an object that was being
+// deleted, which keeps its version.
+func changed(action Action, object Object) bool {
+	sent := Object(action.Claim)
+	if action.Volume != nil {
+		sent = action.Volume
+	}
+	return object.GetResourceVersion() != sent.GetResourceVersion() || ended(object)
+}
+
+func ended(object Object) bool {
+	return object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) == 0
+}
+
+// refuse notes what the server refused to a claim, so that the volume goes to another (W1).
+func (s *state) refuse(t *task) {
+	volume, claim := s.volumes[t.volume.Name], s.claims[t.key]
+	if volume == nil || claim == nil {
+		return
+	}
+	s.offers.note(volume, claim)
+	put(&s.refused, t.key, refusal{claim.ResourceVersion, volume.Name, volume.ResourceVersion})
+}
+
 // stored takes the server's reply to a write. The write that removes the last finalizer of an object that
 // is being deleted deletes it (A5).
 func (s *state) stored(object Object) []Key {
-	if object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) == 0 {
+	if ended(object) {
 		return s.observeDeleted(object)
 	}
 	return s.observe(object)

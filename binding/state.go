@@ -23,8 +23,17 @@ type state struct {
 	offers offers
 	// said are the events of the last decision on a key (N).
 	said map[Key][]Event
+	// refused are the claims whose last write the server refused, and that are to be synced again after a
+	// delay.
+	refused map[Key]refusal
 	// failures counts the failures in a row of a key (W6).
 	failures map[Key]int
+}
+
+// refusal is what a write was about that the server refused.
+type refusal struct {
+	claimVersion          string
+	volume, volumeVersion string
 }
 
 // newState knows nothing yet.
@@ -66,6 +75,7 @@ func (s *state) clone() *state {
 	copied.doubts = s.doubts.clone()
 	copied.offers = s.offers.clone()
 	copied.said = maps.Clone(s.said) // the slices in it are replaced, never changed
+	copied.refused = maps.Clone(s.refused)
 	copied.failures = maps.Clone(s.failures)
 	for object, by := range s.reservations() {
 		copied.index.Reserve(object.Name, copied.volumes[object.Name].ResourceVersion, by)

@@ -27,7 +27,10 @@ type store struct {
 
 	index   *Index   // the volumes once more, to choose from
 	waiting waitlist // the claims that any volume may serve
+	called  waitlist // those of them that a volume was offered to and that have not had their sync yet
 	gone    tombstones
+	// gonePods are apart, or the pods, which come and go by the thousand, would push out the rest.
+	gonePods tombstones
 }
 
 // putVolume stores a volume unless it is known to be gone or a version at least as new is stored. It
@@ -66,7 +69,7 @@ func (s *store) putClaim(claim *corev1.PersistentVolumeClaim) (old *corev1.Persi
 	s.naming.move(named(old), named(claim), key)
 	put(&s.claims, key, claim)
 	s.own(named(old), named(claim))
-	s.waiting.set(claim, s.classOf(claim))
+	s.enlist(claim)
 	return old, true
 }
 
@@ -81,6 +84,7 @@ func (s *store) dropClaim(claim *corev1.PersistentVolumeClaim) *corev1.Persisten
 	delete(s.claims, key)
 	s.own(named(old))
 	s.waiting.delete(key)
+	s.called.delete(key)
 	return old
 }
 
@@ -103,7 +107,7 @@ func (s *store) own(volumes ...Key) {
 func (s *store) putPod(pod *corev1.Pod) (old *corev1.Pod, stored bool) {
 	name := podKey(pod)
 	old = s.pods[name]
-	if s.gone.has(pod.UID) || old != nil && !newer(pod, old) {
+	if s.gonePods.has(pod.UID) || old != nil && !newer(pod, old) {
 		return old, false
 	}
 	for _, claim := range claimsOf(old) {
@@ -117,7 +121,7 @@ func (s *store) putPod(pod *corev1.Pod) (old *corev1.Pod, stored bool) {
 }
 
 func (s *store) dropPod(pod *corev1.Pod) *corev1.Pod {
-	s.gone.bury(pod.UID)
+	s.gonePods.bury(pod.UID)
 	name := podKey(pod)
 	old := s.pods[name]
 	if old == nil || old.UID != pod.UID {
@@ -174,7 +178,10 @@ func (s *store) clone() store {
 		using:   s.using.clone(),
 		index:   &Index{},
 		waiting: s.waiting.clone(),
+		called:  s.called.clone(),
 		gone:    s.gone.clone(),
+
+		gonePods: s.gonePods.clone(),
 	}
 	copied.index.Load(slices.Collect(maps.Values(s.volumes))...)
 	copied.own(slices.Collect(maps.Keys(s.naming))...)
@@ -189,7 +196,16 @@ func (s *store) classOf(claim *corev1.PersistentVolumeClaim) *storagev1.StorageC
 func (s *store) requeue(class string) {
 	for _, claim := range s.claims {
 		if storageclass.OfClaim(claim) == class {
-			s.waiting.set(claim, s.classes[class])
+			s.enlist(claim)
 		}
 	}
+}
+
+// enlist puts a claim where it waits, if it does. One that was called stays so until its sync ends.
+func (s *store) enlist(claim *corev1.PersistentVolumeClaim) {
+	list := &s.waiting
+	if s.called.claims[KeyOf(claim)] != nil {
+		list = &s.called
+	}
+	list.set(claim, s.classOf(claim))
 }

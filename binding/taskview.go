@@ -99,16 +99,28 @@ func (v *taskView) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVo
 	if best != nil {
 		return best
 	}
-	return v.waiting.first(volume, takes)
+	if claim := v.waiting.first(volume, takes); claim != nil || v.offers.any(volume) {
+		return claim
+	}
+	// Whoever was called will look at all volumes, this one too; it waits for that before it is Available.
+	return v.called.first(volume, takes)
 }
 
 // takes reports whether to offer the volume to the claim: it waits, and has not had its turn.
 func (v *taskView) takes(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
-	return !v.busy(KeyOf(claim)) && !v.offers.tried(volume, claim) && waitsFor(claim, volume, v.terms)
+	return !v.busy(KeyOf(claim)) && !v.offers.tried(volume, claim) && !v.refusedBefore(claim, volume) && waitsFor(claim, volume, v.terms)
 }
 
 func (v *taskView) terms(claim *corev1.PersistentVolumeClaim) Terms {
 	return Terms{Class: v.classOf(claim), Owner: v.Owner}
+}
+
+// refusedBefore reports whether the claim comes back by itself after a refusal: then other volumes leave it
+// in peace, unless it or the volume that it was about has changed.
+func (v *taskView) refusedBefore(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
+	r, ok := v.refused[KeyOf(claim)]
+	changed := r.claimVersion != claim.ResourceVersion || r.volume == volume.Name && r.volumeVersion != volume.ResourceVersion
+	return ok && !changed
 }
 
 // busy reports whether a sync is binding the claim to some volume already.

@@ -16,6 +16,9 @@ type tombstones struct {
 const generation = 4096
 
 func (t *tombstones) bury(uid types.UID) {
+	if uid == "" {
+		return // it would stand for every object that has none
+	}
 	if len(t.young) >= generation {
 		t.old, t.young = t.young, nil
 	}
