@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,29 +28,15 @@ func BenchmarkController(b *testing.B) {
 		{1e3, 1, 0}, {1e4, 1, 0}, {1e5, 1, 0}, {1e4, 64, 0},
 	} {
 		b.Run(fmt.Sprintf("pairs=%d/workers=%d/delay=%s", test.pairs, test.workers, test.delay), func(b *testing.B) {
-			var took time.Duration
-			for b.Loop() {
-				b.StopTimer()
-				crew := newCrew(coldStart(b, test.pairs))
-				crew.client.Use(func(call *bindingtest.Call, do func() error) error {
-					if call.Writes() && test.delay > 0 {
-						time.Sleep(test.delay)
-					}
-					return do()
-				})
-				runtime.GC() // what making the objects left is not ours
-				b.StartTimer()
-				began := time.Now()
-				require.Empty(b, crew.run(b.Context(), test.workers))
-				took += time.Since(began)
-				b.StopTimer()
-				require.Equal(b, test.pairs, countBound(b, crew.server, test.pairs))
-				writes, reads := controllerCalls(crew.server)
-				require.Len(b, writes, 4*test.pairs)
-				require.Empty(b, reads)
-				b.StartTimer()
+			// The first round is not measured: it is the one that asks the system for memory.
+			coldStartRound(b, test.pairs, test.workers, test.delay)
+			var rounds []time.Duration
+			for b.Loop() || len(rounds) < 3 {
+				rounds = append(rounds, coldStartRound(b, test.pairs, test.workers, test.delay))
 			}
-			perPair := took.Seconds() / float64(b.N*test.pairs)
+			slices.Sort(rounds)
+			b.ReportMetric(0, "ns/op") // it would be the time of the preparations too
+			perPair := rounds[len(rounds)/2].Seconds() / float64(test.pairs)
 			b.ReportMetric(1/perPair, "claims/s")
 			switch {
 			case test.delay > 0 && test.workers == 1:
@@ -62,6 +50,30 @@ func BenchmarkController(b *testing.B) {
 			}
 		})
 	}
+}
+
+// coldStartRound binds n claims to n volumes, and is how long that took.
+func coldStartRound(b *testing.B, pairs, workers int, delay time.Duration) time.Duration {
+	crew := newCrew(coldStart(b, pairs))
+	var writes, reads atomic.Int64
+	crew.client.Use(func(call *bindingtest.Call, do func() error) error {
+		switch {
+		case call.Writes():
+			writes.Add(1)
+			time.Sleep(delay)
+		case call.Verb != bindingtest.VerbRecord:
+			reads.Add(1)
+		}
+		return do()
+	})
+	runtime.GC() // what making the objects left is not ours
+	began := time.Now()
+	require.Empty(b, crew.run(b.Context(), workers))
+	took := time.Since(began)
+	require.Equal(b, pairs, countBound(b, crew.server, pairs))
+	require.EqualValues(b, 4*pairs, writes.Load())
+	require.Zero(b, reads.Load())
+	return took
 }
 
 // coldStart is a server with n volumes and n claims of the same multiset of sizes, created in random order.

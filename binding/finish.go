@@ -23,18 +23,24 @@ func (s *state) finish(t *task, action Action, err error) call {
 	return ended
 }
 
-// end lets go of everything that the sync had. Whoever found one of its objects in its hands goes next,
-// itself perhaps, and so do the volumes that were handed to its claim.
+// end ends a sync that had its turn. The volumes that were handed to its claim go next.
 func (s *state) end(t *task) call {
-	s.letGo(t)
-	delete(s.tasks, t.key)
-	delete(s.holders, t.key)
-	t.next = append(t.next, s.waiters.take(t.key)...)
-	t.next = append(t.next, s.offers.pending.take(t.key)...)
+	t.next = append(t.next, s.offers.answered(t.key)...)
 	if claim := s.called.claims[t.key]; claim != nil {
 		s.called.delete(t.key)
 		s.enlist(claim)
 	}
+	return s.standBack(t)
+}
+
+// standBack lets go of everything that the sync had. Whoever found one of its objects in its hands goes next,
+// itself perhaps. A claim that stands back for another sync still has its turn before it: what was handed to
+// it waits for that.
+func (s *state) standBack(t *task) call {
+	s.letGo(t)
+	delete(s.tasks, t.key)
+	delete(s.holders, t.key)
+	t.next = append(t.next, s.waiters.take(t.key)...)
 	return call{publish: t.publish, done: true, result: Result{Next: unique(t.next)}}
 }
 

@@ -2,6 +2,7 @@ package binding
 
 import (
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -11,6 +12,8 @@ import (
 type offers struct {
 	made    map[string]offer // by volume
 	pending links            // by claim: the volumes that await its sync
+	awaited map[Key]Key      // by volume: the claim whose sync it awaits
+	calls   []Key            // the claims that were called, in order, and some that no longer are
 }
 
 // offer are the claims that one version of a volume was handed over to, each with its version.
@@ -25,12 +28,65 @@ func (s *state) handOver(t *task, to Key) {
 	if volume == nil || claim == nil || s.offers.tried(volume, claim) {
 		return
 	}
+	if s.called.claims[to] != nil {
+		s.offers.await(t.key, s.lastCalled())
+		return
+	}
 	s.offers.note(volume, claim)
-	s.offers.pending.move(Key{}, to, t.key)
-	// The next volume goes to another claim, or all of a burst would go from claim to claim together.
-	s.waiting.delete(to)
-	s.called.set(claim, s.classOf(claim))
+	s.offers.await(t.key, to)
+	s.call(claim)
 	t.next = append(t.next, to)
+}
+
+// call takes a claim out of those that wait, until its sync: the next volume goes to another one, or all of a
+// burst would go from claim to claim together.
+func (s *state) call(claim *corev1.PersistentVolumeClaim) {
+	s.waiting.delete(KeyOf(claim))
+	s.called.set(claim, s.classOf(claim))
+	if len(s.offers.calls) > 2*len(s.called.claims) {
+		s.offers.calls = slices.DeleteFunc(s.offers.calls, func(key Key) bool { return s.called.claims[key] == nil })
+	}
+	s.offers.calls = append(s.offers.calls, KeyOf(claim))
+}
+
+// lastCalled is the claim that was called last. Where every claim that a volume fits has been called for another,
+// each may still choose this one, so that it waits until they have chosen, and not from one to the next.
+func (s *state) lastCalled() Key {
+	calls := &s.offers.calls
+	for s.called.claims[(*calls)[len(*calls)-1]] == nil {
+		*calls = (*calls)[:len(*calls)-1]
+	}
+	return (*calls)[len(*calls)-1]
+}
+
+// withdraw takes a volume out of the offer, for a sync binds it or it is gone. The claim that it was handed
+// over to may be offered another, unless more volumes await it.
+func (s *state) withdraw(volume Key) {
+	claim := s.offers.awaited[volume]
+	s.offers.await(volume, Key{})
+	delete(s.offers.made, volume.Name)
+	if called := s.called.claims[claim]; called != nil && len(s.offers.pending[claim]) == 0 {
+		s.called.delete(claim)
+		s.enlist(called)
+	}
+}
+
+// await lets a volume wait for the sync of a claim; the zero Key is none.
+func (o *offers) await(volume, claim Key) {
+	o.pending.move(o.awaited[volume], claim, volume)
+	delete(o.awaited, volume)
+	if claim != (Key{}) {
+		put(&o.awaited, volume, claim)
+	}
+}
+
+// answered are the volumes that awaited the sync of the claim, in order. They do no longer.
+func (o *offers) answered(claim Key) []Key {
+	volumes := o.pending.take(claim)
+	for _, volume := range volumes {
+		delete(o.awaited, volume)
+	}
+	return volumes
 }
 
 // note remembers that the claim had its turn.
@@ -50,16 +106,8 @@ func (o *offers) tried(volume *corev1.PersistentVolume, claim *corev1.Persistent
 	return offered && made.version == volume.ResourceVersion && version == claim.ResourceVersion
 }
 
-// any reports whether this version of the volume was offered to anybody.
-func (o *offers) any(volume *corev1.PersistentVolume) bool {
-	return o.made[volume.Name].version == volume.ResourceVersion
-}
-
-// forget drops what was offered of a volume.
-func (o *offers) forget(volume string) { delete(o.made, volume) }
-
 func (o offers) clone() offers {
-	copied := offers{made: maps.Clone(o.made), pending: o.pending.clone()}
+	copied := offers{made: maps.Clone(o.made), pending: o.pending.clone(), awaited: maps.Clone(o.awaited), calls: slices.Clone(o.calls)}
 	for name, made := range copied.made {
 		copied.made[name] = offer{made.version, maps.Clone(made.claims)}
 	}

@@ -38,7 +38,7 @@ func (s *state) advance(t *task) call {
 		return s.ask(t, readLive(key, "B6", "its last write was lost, or its outcome is unknown"))
 	}
 	if s.partnerBusy(t) {
-		return s.end(t)
+		return s.standBack(t)
 	}
 	action, err := s.decide(t)
 	switch {
@@ -47,7 +47,7 @@ func (s *state) advance(t *task) call {
 	case err != nil || !action.Writes():
 		return s.finish(t, action, err)
 	case !s.hold(t, s.pairOf(action)):
-		return s.end(t)
+		return s.standBack(t)
 	}
 	if key, ok := s.unread(t); ok {
 		return s.ask(t, readLive(key, "B6", "its last write was lost, or its outcome is unknown"))
@@ -125,6 +125,7 @@ func (s *state) hold(t *task, volume Key) bool {
 	}
 	s.holders[volume] = t.key
 	t.volume = volume
+	s.withdraw(volume)
 	return true
 }
 

@@ -99,7 +99,7 @@ func (v *taskView) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVo
 	if best != nil {
 		return best
 	}
-	if claim := v.waiting.first(volume, takes); claim != nil || v.offers.any(volume) {
+	if claim := v.waiting.first(volume, takes); claim != nil {
 		return claim
 	}
 	// Whoever was called will look at all volumes, this one too; it waits for that before it is Available.

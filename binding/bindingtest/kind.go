@@ -102,4 +102,23 @@ func copyOf(object binding.Object) binding.Object {
 	return c
 }
 
+// topOf is a copy whose fields may be replaced. What they point to is shared, and must not be modified.
+func topOf(object binding.Object) binding.Object {
+	switch o := object.(type) {
+	case *corev1.PersistentVolume:
+		return ref(*o)
+	case *corev1.PersistentVolumeClaim:
+		return ref(*o)
+	case *storagev1.StorageClass:
+		return ref(*o)
+	case *corev1.Node:
+		return ref(*o)
+	case *corev1.Pod:
+		return ref(*o)
+	}
+	return copyOf(object)
+}
+
+func ref[T any](value T) *T { return &value }
+
 func finalizersLeft(object metav1.Object) bool { return len(object.GetFinalizers()) > 0 }

@@ -44,7 +44,7 @@ func (s *Server) merge(call *Call, old binding.Object) (binding.Object, error) {
 	if err := checkIdentity(call, old); err != nil {
 		return nil, err
 	}
-	object := copyOf(call.Sent)
+	object := topOf(call.Sent) // both are only read from here on
 	applyDefaults(object)
 	if err := s.takeOver(call, old, object); err != nil {
 		return nil, err
@@ -78,21 +78,22 @@ func checkIdentity(call *Call, old binding.Object) error {
 	return nil
 }
 
-// takeOver puts back the half of the object that this call does not write (A2).
+// takeOver puts back the half of the object that this call does not write (A2). The object shares it with
+// old, for what is stored is never modified.
 func (s *Server) takeOver(call *Call, old, object binding.Object) error {
 	switch o := object.(type) {
 	case *corev1.PersistentVolume:
-		was := old.DeepCopyObject().(*corev1.PersistentVolume)
+		was := old.(*corev1.PersistentVolume)
 		keepHalf(call.Subresource, &o.Spec, was.Spec, &o.Status, was.Status)
 		s.stampPhase(o, was)
 	case *corev1.PersistentVolumeClaim:
-		was := old.DeepCopyObject().(*corev1.PersistentVolumeClaim)
+		was := old.(*corev1.PersistentVolumeClaim)
 		keepHalf(call.Subresource, &o.Spec, was.Spec, &o.Status, was.Status)
 	case *corev1.Pod:
-		was := old.DeepCopyObject().(*corev1.Pod)
+		was := old.(*corev1.Pod)
 		keepHalf(call.Subresource, &o.Spec, was.Spec, &o.Status, was.Status)
 	case *corev1.Node:
-		was := old.DeepCopyObject().(*corev1.Node)
+		was := old.(*corev1.Node)
 		keepHalf(call.Subresource, &o.Spec, was.Spec, &o.Status, was.Status)
 	case *storagev1.StorageClass:
 		if call.Subresource == Status {
