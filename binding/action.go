@@ -4,6 +4,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // ActionKind is what an Action asks its caller to do.
@@ -17,6 +18,17 @@ const (
 	UpdateVolumeStatus ActionKind = "UpdateVolumeStatus"
 	UpdateClaim        ActionKind = "UpdateClaim"
 	UpdateClaimStatus  ActionKind = "UpdateClaimStatus"
+	// CreateVolume: create it. That it exists already is success (P2).
+	CreateVolume ActionKind = "CreateVolume"
+	// DeleteVolume: delete the object, if it still has this UID and resourceVersion (R3).
+	DeleteVolume ActionKind = "DeleteVolume"
+	// RunProvisioner: run the provisioner named Hook with Action.Request, and tell the next decision its answer.
+	RunProvisioner ActionKind = "RunProvisioner"
+	// RunDeleter: the same with the deleter of the volume's storage. Hook is the name of the provisioner that
+	// the volume is annotated with or, if it is not, of the volume's source.
+	RunDeleter ActionKind = "RunDeleter"
+	// RunRecycler: the same with the recycler for the volume's source.
+	RunRecycler ActionKind = "RunRecycler"
 	// Read: read what Action.Key names from the server, not from a cache, and ask again.
 	Read ActionKind = "Read"
 	// HandOver: the claim that Action.Key names goes next. Ask again once it has been.
@@ -33,6 +45,8 @@ const (
 	RetryNever Retry = ""
 	// RetryBackoff: something failed; again after a delay that grows with each failure (W6).
 	RetryBackoff Retry = "Backoff"
+	// RetryAfter: a hook asked to be called again after a time (Rh).
+	RetryAfter Retry = "After"
 )
 
 // Action is a decision: the one next write, or why there is none. The zero value is Nothing.
@@ -41,9 +55,12 @@ const (
 // The caller sends it, puts the server's reply in place of the old object, and asks again.
 type Action struct {
 	Kind ActionKind
-	// Volume or Claim is the object to write; the other is nil.
+	// Volume or Claim is the object to write; the other is nil. Volume is also what to delete or to scrub.
 	Volume *corev1.PersistentVolume
 	Claim  *corev1.PersistentVolumeClaim
+	// Hook is the registered name of the hook to run, and Request what a provisioner is asked for.
+	Hook    string
+	Request *ProvisionRequest
 	// Key is what to read (Read) or which claim goes next (HandOver).
 	Key Key
 	// Rule is the number of the behaviour rule that decided, such as "C1" or "B3".
@@ -54,20 +71,47 @@ type Action struct {
 	Events []Event
 	// Retry says whether to ask again though nothing changes. Only a Wait carries it.
 	Retry Retry
+	// After is when, for RetryAfter.
+	After time.Duration
 }
 
 // Writes reports whether the action is a write.
-func (a Action) Writes() bool { return a.Volume != nil || a.Claim != nil }
+func (a Action) Writes() bool {
+	switch a.Kind {
+	case UpdateVolume, UpdateVolumeStatus, UpdateClaim, UpdateClaimStatus, CreateVolume, DeleteVolume:
+		return true
+	}
+	return false
+}
 
-// Target names what the action is about: the object to write, to read or to go next.
+// RunsHook reports whether the action is the call of a hook.
+func (a Action) RunsHook() bool {
+	return a.Kind == RunProvisioner || a.Kind == RunDeleter || a.Kind == RunRecycler
+}
+
+// Target names what the action is about: the object to write, to read or to go next, or the volume whose
+// storage is to be made, deleted or scrubbed.
 func (a Action) Target() Key {
 	switch {
+	case a.Request != nil:
+		return VolumeKey(a.Request.Volume.Name)
 	case a.Volume != nil:
 		return VolumeKey(a.Volume.Name)
 	case a.Claim != nil:
 		return KeyOf(a.Claim)
 	}
 	return a.Key
+}
+
+// about is the UID of the object that a hook is run for: of the volume or, where there is none yet, of the claim.
+func (a Action) about() types.UID {
+	switch {
+	case a.Request != nil:
+		return a.Request.Claim.UID
+	case a.Volume.UID == "" && a.Volume.Spec.ClaimRef != nil:
+		return a.Volume.Spec.ClaimRef.UID
+	}
+	return a.Volume.UID
 }
 
 // String is the action in one line: "B1 UpdateVolume pv/a: it fits default/data best".

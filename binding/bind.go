@@ -48,7 +48,12 @@ func reserve(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClai
 	if phase.LinkOf(volume, claim) != phase.Reserved {
 		metav1.SetMetaDataAnnotation(&reserved.ObjectMeta, phase.BoundByControllerAnnotation, "yes")
 	}
-	reserved.Spec.ClaimRef = &corev1.ObjectReference{
+	reserved.Spec.ClaimRef = referenceTo(claim)
+	return reserved
+}
+
+func referenceTo(claim *corev1.PersistentVolumeClaim) *corev1.ObjectReference {
+	return &corev1.ObjectReference{
 		Kind:            string(KindClaim),
 		APIVersion:      corev1.SchemeGroupVersion.String(),
 		Namespace:       claim.Namespace,
@@ -56,7 +61,6 @@ func reserve(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClai
 		UID:             claim.UID,
 		ResourceVersion: claim.ResourceVersion,
 	}
-	return reserved
 }
 
 // unbind is the volume without its claim (V4): free again if a controller made the link, reserved as
@@ -81,7 +85,7 @@ func enter(volume *corev1.PersistentVolume, to corev1.PersistentVolumePhase, rea
 	return entered
 }
 
-// complete is the claim that names its volume (B3).
+// complete is the claim that names its volume (B3). From here on the volume stands for what was made for it.
 func complete(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
 	completed := claim.DeepCopy()
 	if claim.Spec.VolumeName != volume.Name {
@@ -90,6 +94,9 @@ func complete(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolu
 	}
 	if !phase.BindCompleted(claim) {
 		metav1.SetMetaDataAnnotation(&completed.ObjectMeta, phase.BindCompletedAnnotation, "yes")
+	}
+	if volume.Name == ProvisionedName(claim) {
+		completed.Finalizers = without(completed.Finalizers, ProvisioningFinalizer)
 	}
 	return completed
 }

@@ -22,6 +22,9 @@ func NextForClaim(claim *corev1.PersistentVolumeClaim, view View, rules Rules) (
 	if action, decided := releaseClaim(claim, view, rules); decided {
 		return action, nil
 	}
+	if claim.DeletionTimestamp != nil && provisioning(claim) {
+		return abandonProvisioning(claim, view, rules), nil
+	}
 	if claim.DeletionTimestamp != nil && !phase.BindCompleted(claim) {
 		return nothing("C12", "the claim is being deleted: nothing new is begun for it"), nil
 	}
@@ -38,7 +41,11 @@ func NextForClaim(claim *corev1.PersistentVolumeClaim, view View, rules Rules) (
 	case phase.Refused:
 		return refuse(claim, holder(volume.Spec.ClaimRef))
 	case phase.Bound:
-		return bind(volume, claim)
+		action, err := bind(volume, claim)
+		if action.Kind == Nothing && err == nil && provisioning(claim) {
+			return abandonProvisioning(claim, view, rules), nil
+		}
+		return action, err
 	}
 	return lose(claim, volume, evidence)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Client is what a Controller needs of an API server. Errors are those of the API
@@ -23,6 +24,11 @@ type Client interface {
 	UpdateVolumeStatus(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error)
 	UpdateClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error)
 	UpdateClaimStatus(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error)
+
+	// CreateVolume and DeleteVolume are called only where hooks are registered. A deletion that the
+	// preconditions do not allow is a Conflict.
+	CreateVolume(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error)
+	DeleteVolume(ctx context.Context, name string, preconditions metav1.Preconditions) error
 }
 
 // Recorder publishes events. It must not block for long and cannot fail: an event is advice.

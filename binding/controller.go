@@ -20,9 +20,12 @@ type Controller struct {
 	Recorder Recorder
 	// Rules are what an administrator has decided.
 	Rules Rules
+	// Hooks make, delete and scrub storage; without any, that is left to others.
+	Hooks Hooks
 
-	mu    sync.Mutex
-	state state
+	mu     sync.Mutex
+	state  state
+	runner hookRunner
 }
 
 // Observe tells of an object as it was created or changed, and returns the keys to sync for it, none
@@ -67,7 +70,11 @@ func (c *Controller) perform(ctx context.Context, key Key, action Action) call {
 			c.proceed(key, got)
 		}
 	}()
-	got = perform(ctx, c.Client, action)
+	if action.RunsHook() {
+		got = c.runner.run(ctx, c.Hooks, action)
+	} else {
+		got = perform(ctx, c.Client, action)
+	}
 	return c.proceed(key, got)
 }
 
@@ -87,7 +94,10 @@ func (c *Controller) proceed(key Key, got reply) call {
 func (c *Controller) lock() *sync.Mutex {
 	c.mu.Lock()
 	if c.state.index == nil {
-		c.state = newState(c.Rules)
+		rules := c.Rules
+		rules.Hooks = c.Hooks.names()
+		c.state = newState(rules)
+		c.state.slots.limit = c.Hooks.AtOnce
 	}
 	return &c.mu
 }

@@ -14,17 +14,21 @@ const EventSource = "persistentvolume-controller"
 type EventReason string
 
 const (
-	EventClaimLost            EventReason = "ClaimLost"                // C10
-	EventClaimMisbound        EventReason = "ClaimMisbound"            // C10
-	EventExternalProvisioning EventReason = "ExternalProvisioning"     // P3
-	EventFailedBinding        EventReason = "FailedBinding"            // C5, C9
-	EventProvisioningFailed   EventReason = "ProvisioningFailed"       // P1
-	EventUnknownReclaimPolicy EventReason = reclaim.EventUnknownPolicy // R5
-	EventVolumeFailedDelete   EventReason = reclaim.EventFailedDelete  // R3
-	EventVolumeFailedRecycle  EventReason = reclaim.EventFailedRecycle // R4
-	EventVolumeMismatch       EventReason = "VolumeMismatch"           // C7, M12, V2
-	EventWaitForConsumer      EventReason = "WaitForFirstConsumer"     // C3
-	EventWaitForPodScheduled  EventReason = "WaitForPodScheduled"      // C3
+	EventClaimLost            EventReason = "ClaimLost"                 // C10
+	EventClaimMisbound        EventReason = "ClaimMisbound"             // C10
+	EventExternalProvisioning EventReason = "ExternalProvisioning"      // P3
+	EventFailedBinding        EventReason = "FailedBinding"             // C5, C9
+	EventProvisioningFailed   EventReason = "ProvisioningFailed"        // P1, P2
+	EventProvisioningCleanup  EventReason = "ProvisioningCleanupFailed" // P2
+	EventProvisioned          EventReason = "ProvisioningSucceeded"     // P2
+	EventUnknownReclaimPolicy EventReason = reclaim.EventUnknownPolicy  // R5
+	EventVolumeDelete         EventReason = "VolumeDelete"              // R3
+	EventVolumeFailedDelete   EventReason = reclaim.EventFailedDelete   // R3
+	EventVolumeFailedRecycle  EventReason = reclaim.EventFailedRecycle  // R4
+	EventVolumeRecycled       EventReason = "VolumeRecycled"            // R4
+	EventVolumeMismatch       EventReason = "VolumeMismatch"            // C7, M12, V2
+	EventWaitForConsumer      EventReason = "WaitForFirstConsumer"      // C3
+	EventWaitForPodScheduled  EventReason = "WaitForPodScheduled"       // C3
 )
 
 // Event is something to tell the people who own an object.

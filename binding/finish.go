@@ -41,6 +41,7 @@ func (s *state) standBack(t *task) call {
 	delete(s.tasks, t.key)
 	delete(s.holders, t.key)
 	t.next = append(t.next, s.waiters.take(t.key)...)
+	t.next = append(t.next, s.slots.next(t.key)...)
 	return call{publish: t.publish, done: true, result: Result{Next: unique(t.next)}}
 }
 
@@ -52,6 +53,9 @@ func (s *state) delay(key Key, action Action, err error) time.Duration {
 		delete(s.failures, key)
 		delete(s.refused, key)
 		return 0
+	}
+	if err == nil && action.Retry == RetryAfter {
+		return max(action.After, firstDelay/10)
 	}
 	put(&s.failures, key, s.failures[key]+1)
 	return min(lastDelay, firstDelay<<min(s.failures[key]-1, 16))

@@ -16,7 +16,7 @@ func (s *state) observe(object Object) []Key {
 	case *corev1.PersistentVolume:
 		if old, stored := s.putVolume(object); stored {
 			if object.Spec.ClaimRef != nil {
-				s.withdraw(VolumeKey(object.Name))
+				s.forgetOffers(object.Name)
 			}
 			return s.wokenByVolume(old, object)
 		}
@@ -42,7 +42,7 @@ func (s *state) observe(object Object) []Key {
 func (s *state) observeDeleted(object Object) []Key {
 	switch object := object.(type) {
 	case *corev1.PersistentVolume:
-		s.withdraw(VolumeKey(object.Name))
+		s.forgetOffers(object.Name)
 		if old := s.dropVolume(object); old != nil {
 			s.forget(VolumeKey(old.Name))
 			return s.wokenByVolume(old)

@@ -59,16 +59,25 @@ func (s *state) lastCalled() Key {
 	return (*calls)[len(*calls)-1]
 }
 
-// withdraw takes a volume out of the offer, for a sync binds it or it is gone. The claim that it was handed
-// over to may be offered another, unless more volumes await it.
-func (s *state) withdraw(volume Key) {
+// withdraw takes a volume out of the offer, for the sync of a claim binds it. The claim that it was handed over
+// to instead did not have its turn with it, and may be offered another, unless more volumes await it.
+func (s *state) withdraw(volume, by Key) {
 	claim := s.offers.awaited[volume]
 	s.offers.await(volume, Key{})
-	delete(s.offers.made, volume.Name)
+	if claim == by {
+		return
+	}
+	delete(s.offers.made[volume.Name].claims, claim)
 	if called := s.called.claims[claim]; called != nil && len(s.offers.pending[claim]) == 0 {
 		s.called.delete(claim)
 		s.enlist(called)
 	}
+}
+
+// forgetOffers drops what is remembered of a volume that nobody is offered any more.
+func (s *state) forgetOffers(volume string) {
+	s.withdraw(VolumeKey(volume), Key{})
+	delete(s.offers.made, volume)
 }
 
 // await lets a volume wait for the sync of a claim; the zero Key is none.

@@ -3,9 +3,11 @@ package binding
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // reply is what came of an action. The zero value is the absence of one, before the first.
@@ -15,31 +17,45 @@ type reply struct {
 	err    error
 }
 
-// errNoVersion refuses a write that the server would take as "overwrite anything" (B5).
-var errNoVersion = errors.New("the object to write carries no resourceVersion")
-
-// perform does what the action says. It is all the I/O there is.
+// perform does what the action says, unless a hook is to do it. It is all the I/O there is.
 func perform(ctx context.Context, client Client, action Action) reply {
+	if err := checkVersion(action); err != nil {
+		return reply{err: err}
+	}
 	switch action.Kind {
 	case Read:
 		return performRead(ctx, client, action.Key)
-	case UpdateVolume, UpdateVolumeStatus:
-		if action.Volume.ResourceVersion == "" {
-			return reply{err: apierrors.NewBadRequest(action.Target().String() + ": " + errNoVersion.Error())}
-		}
-		if action.Kind == UpdateVolume {
-			return volumeReply(client.UpdateVolume(ctx, action.Volume))
-		}
+	case CreateVolume:
+		return volumeReply(client.CreateVolume(ctx, action.Volume))
+	case UpdateVolume:
+		return volumeReply(client.UpdateVolume(ctx, action.Volume))
+	case UpdateVolumeStatus:
 		return volumeReply(client.UpdateVolumeStatus(ctx, action.Volume))
-	default:
-		if action.Claim.ResourceVersion == "" {
-			return reply{err: apierrors.NewBadRequest(action.Target().String() + ": " + errNoVersion.Error())}
-		}
-		if action.Kind == UpdateClaim {
-			return claimReply(client.UpdateClaim(ctx, action.Claim))
-		}
+	case UpdateClaim:
+		return claimReply(client.UpdateClaim(ctx, action.Claim))
+	case UpdateClaimStatus:
 		return claimReply(client.UpdateClaimStatus(ctx, action.Claim))
+	case DeleteVolume:
+		volume := action.Volume
+		return reply{err: client.DeleteVolume(ctx, volume.Name, metav1.Preconditions{UID: &volume.UID, ResourceVersion: &volume.ResourceVersion})}
 	}
+	return reply{err: fmt.Errorf("%s: nobody can do that", action)}
+}
+
+// checkVersion refuses a write that the server would take as "overwrite anything" (B5).
+func checkVersion(action Action) error {
+	version := "as it should be"
+	switch {
+	case action.Kind == CreateVolume || !action.Writes():
+	case action.Volume != nil:
+		version = action.Volume.ResourceVersion
+	default:
+		version = action.Claim.ResourceVersion
+	}
+	if version == "" {
+		return &InvalidError{action.Target().String(), "metadata.resourceVersion", "is missing"}
+	}
+	return nil
 }
 
 func performRead(ctx context.Context, client Client, key Key) reply {
@@ -90,9 +106,12 @@ const (
 // outcomeOf sorts the errors of a write (B6). What is not known to mean that nothing was written counts
 // as unknown.
 func outcomeOf(err error) outcome {
+	var invalid *InvalidError
 	switch {
 	case err == nil:
 		return done
+	case errors.As(err, &invalid): // it was not sent
+		return refused
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsGone(err):
 		return lost
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsBadRequest(err),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -13,9 +14,13 @@ import (
 func (s *state) proceed(key Key, got reply) call {
 	t := s.tasks[key]
 	var err error
-	if t.pending.Kind == Read {
+	switch {
+	case t.pending.Kind == Read:
 		err = s.haveRead(t, got)
-	} else {
+	case t.pending.RunsHook():
+		s.slots.give(t.key)
+		t.answer(got)
+	default:
 		err = s.haveWritten(t, got)
 	}
 	if err != nil {
@@ -62,12 +67,23 @@ func (s *state) settle(key Key) {
 	}
 }
 
+// answer keeps what a hook answered, or why a volume was not created.
+func (t *task) answer(got reply) {
+	volume, _ := got.object.(*corev1.PersistentVolume)
+	t.answers = append(t.answers, Answer{Of: t.pending.Kind, For: t.pending.about(), Volume: volume, Err: got.err})
+}
+
 // haveWritten takes the outcome of a write. Proofs and answers hold until a write.
 func (s *state) haveWritten(t *task, got reply) error {
 	target := t.pending.Target()
 	t.live, t.pods = nil, nil
-	switch outcomeOf(got.err) {
-	case done:
+	switch outcome := outcomeOf(got.err); {
+	case outcome == done && t.pending.Kind == DeleteVolume:
+		s.doubt(target, t.key) // its finalizers may keep it
+		return nil
+	case t.pending.Kind == CreateVolume && outcome != done:
+		return s.notCreated(t, got)
+	case outcome == done:
 		if !changed(t.pending, got.object) {
 			return errUnchanged
 		}
@@ -76,15 +92,25 @@ func (s *state) haveWritten(t *task, got reply) error {
 			t.publish = append(t.publish, s.news(t.key, t.pending.Events)...)
 		}
 		return nil
-	case lost:
+	case outcome == lost:
 		s.doubt(target, t.key)
 		return nil
-	case refused:
+	case outcome == refused:
 		s.refuse(t)
 		return got.err
 	}
 	s.doubt(target, t.key)
 	return got.err
+}
+
+// notCreated takes that a volume was not created, or perhaps it was: the server is asked, and the next decision
+// told. That it exists already is no failure (P2).
+func (s *state) notCreated(t *task, got reply) error {
+	s.doubt(t.pending.Target(), t.key)
+	if !apierrors.IsAlreadyExists(got.err) {
+		t.answer(got)
+	}
+	return nil
 }
 
 // errUnchanged keeps a write from being repeated without end that the server accepts and throws away, as an

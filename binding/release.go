@@ -1,7 +1,6 @@
 package binding
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -18,7 +17,7 @@ import (
 func release(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, evidence Evidence, view View, rules Rules, why string) Action {
 	action := released(volume, claim, view, rules, why)
 	held := claim != nil && phase.LinkOf(volume, claim) == phase.Held
-	if action.Writes() && !held && !evidence.Proven() {
+	if (action.Writes() || action.RunsHook()) && !held && !evidence.Proven() {
 		ref := volume.Spec.ClaimRef
 		return readLive(ClaimKey(ref.Namespace, ref.Name), "V3", "before the volume is released")
 	}
@@ -34,11 +33,15 @@ func released(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeCla
 	}
 	decision := reclaim.Decide(volume, rules.reclaim())
 	if volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle && decision.Verb != reclaim.StandDown && claim == nil {
-		if action, blocked := awaitPods(volume, view); blocked {
+		if action, blocked := awaitPods(volume, decision.Verb, view); blocked {
 			return action
 		}
 	}
 	switch decision.Verb {
+	case reclaim.RunDeleter:
+		return deleteStorage(volume, decision.Hook, view)
+	case reclaim.RunRecycler:
+		return recycle(volume, decision.Hook, view)
 	case reclaim.Fail:
 		return fail(volume, decision)
 	case reclaim.Keep:
@@ -47,46 +50,23 @@ func released(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeCla
 	return wait("R3", decision.Message)
 }
 
-// awaitPods holds recycling up while a pod that has not finished uses the old claim (R4).
-func awaitPods(volume *corev1.PersistentVolume, view View) (action Action, blocked bool) {
+// awaitPods holds recycling up while a pod that has not finished uses the old claim (R4). That none does is for
+// the server to say, before a recycler runs.
+func awaitPods(volume *corev1.PersistentVolume, verb reclaim.Verb, view View) (action Action, blocked bool) {
 	ref := volume.Spec.ClaimRef
 	pods, evidence := view.PodsOf(ref.Namespace, ref.Name)
-	if evidence == Unknown {
-		return readLive(PodsKey(ref.Namespace), "R4", "before the volume is recycled"), true
-	}
 	var names []string
 	for _, pod := range reclaim.BlockRecycling(pods, ref.Namespace, ref.Name) {
 		names = append(names, pod.Namespace+"/"+pod.Name)
 	}
 	if len(names) == 0 {
-		return Action{}, false
+		unproven := evidence == Unknown || verb == reclaim.RunRecycler && evidence != Live
+		return readLive(PodsKey(ref.Namespace), "R4", "before the volume is recycled"), unproven
 	}
 	message := "Volume is used by pods: " + strings.Join(names, ", ")
 	waiting := wait("R4", message, normal(volume, EventVolumeFailedRecycle, message))
 	waiting.Retry = RetryBackoff
 	return waiting, true
-}
-
-// fail is for a volume that cannot be reclaimed (R3 to R5). It is tried again, but for an unknown policy,
-// which only a change of the volume mends.
-func fail(volume *corev1.PersistentVolume, decision reclaim.Decision) Action {
-	rule, retry := "R3", RetryBackoff
-	switch decision.EventReason {
-	case reclaim.EventFailedRecycle:
-		rule = "R4"
-	case reclaim.EventUnknownPolicy:
-		rule, retry = "R5", RetryNever
-	}
-	reason := EventReason(decision.EventReason)
-	message := fmt.Sprintf("the volume cannot be reclaimed: %s", decision.Message)
-	failed := Action{Kind: Wait, Rule: rule, Why: message, Retry: retry}
-	if volume.Status.Phase != corev1.VolumeFailed {
-		failed = updateVolumeStatus(enter(volume, corev1.VolumeFailed, reason, message), rule, message)
-	}
-	if volume.Status.Phase != corev1.VolumeFailed || volume.Status.Message != message {
-		failed.Events = []Event{warning(volume, reason, message)}
-	}
-	return failed
 }
 
 // releaseClaim takes the in-use protection off a claim that is being deleted once no pod uses it (F2). A

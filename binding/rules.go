@@ -23,6 +23,8 @@ type Rules struct {
 	Migrations storageclass.Migrations
 	// Protection is off unless set.
 	Protection Protection
+	// Hooks are the names of the hooks that can be run. A Controller fills them in from its own.
+	Hooks HookNames
 }
 
 // filled has the defaults spelled out.
@@ -33,6 +35,12 @@ func (r Rules) filled() Rules {
 	return r
 }
 
-// reclaim are the rules that a released volume is reclaimed by. Nobody can register a deleter or a
-// recycler yet.
-func (r Rules) reclaim() reclaim.Rules { return reclaim.Rules{Migrations: r.Migrations} }
+// reclaim are the rules that a released volume is reclaimed by.
+func (r Rules) reclaim() reclaim.Rules {
+	return reclaim.Rules{
+		Migrations:     r.Migrations,
+		Deleters:       r.Hooks.Deleters,
+		SourceDeleters: r.Hooks.SourceDeleters,
+		Recyclers:      r.Hooks.Recyclers,
+	}
+}

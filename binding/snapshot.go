@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
@@ -21,6 +22,8 @@ type Snapshot struct {
 	// Live are the keys that the server itself was asked for: what the lists have of them was read live,
 	// and what they lack of them does not exist.
 	Live []Key
+	// Answers are what hooks answered, the oldest first.
+	Answers []Answer
 }
 
 var _ View = Snapshot{}
@@ -51,6 +54,11 @@ func (s Snapshot) evidence(key Key, live, otherwise Evidence) Evidence {
 		return live
 	}
 	return otherwise
+}
+
+// Answered are the answers to actions of this kind about this object.
+func (s Snapshot) Answered(of ActionKind, about types.UID) []Answer {
+	return answered(s.Answers, of, about)
 }
 
 // Class looks up a class.

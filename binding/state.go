@@ -21,6 +21,8 @@ type state struct {
 	doubts links
 	// offers remember which claims a volume was handed over to (W1).
 	offers offers
+	// slots bound how many hooks run at once (Rh).
+	slots hookSlots
 	// said are the events of the last decision on a key (N).
 	said map[Key][]Event
 	// refused are the claims whose last write the server refused, and that are to be synced again after a
@@ -74,6 +76,7 @@ func (s *state) clone() *state {
 	copied.unsettled = maps.Clone(s.unsettled)
 	copied.doubts = s.doubts.clone()
 	copied.offers = s.offers.clone()
+	copied.slots = s.slots.clone()
 	copied.said = maps.Clone(s.said) // the slices in it are replaced, never changed
 	copied.refused = maps.Clone(s.refused)
 	copied.failures = maps.Clone(s.failures)

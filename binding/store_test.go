@@ -107,8 +107,11 @@ func TestB5AnEmptyVersionIsNeverSent(t *testing.T) {
 			for _, object := range test.objects {
 				controller.Observe(object)
 			}
-			_, err := controller.Sync(t.Context(), test.key)
-			require.ErrorContains(t, err, "no resourceVersion")
+			result, err := controller.Sync(t.Context(), test.key)
+			var invalid *binding.InvalidError
+			require.ErrorAs(t, err, &invalid)
+			assert.Equal(t, "metadata.resourceVersion", invalid.Field)
+			assert.Zero(t, result.After, "only a newer version helps")
 			assert.Empty(t, server.Calls())
 		})
 	}

@@ -21,6 +21,8 @@ type task struct {
 	live map[Key]struct{}         // read since the last write
 	pods map[string][]*corev1.Pod // the pods of a namespace, listed since the last write
 
+	answers []Answer // since the sync began
+
 	publish []Event
 	next    []Key
 	steps   int
@@ -44,13 +46,16 @@ func (s *state) advance(t *task) call {
 	switch {
 	case err == nil && action.Kind == Read:
 		return s.ask(t, action)
-	case err != nil || !action.Writes():
+	case err != nil || !action.Writes() && !action.RunsHook():
 		return s.finish(t, action, err)
 	case !s.hold(t, s.pairOf(action)):
 		return s.standBack(t)
 	}
 	if key, ok := s.unread(t); ok {
 		return s.ask(t, readLive(key, "B6", "its last write was lost, or its outcome is unknown"))
+	}
+	if action.RunsHook() && !s.slots.take(t.key) {
+		return s.standBack(t)
 	}
 	return s.ask(t, action)
 }
@@ -96,8 +101,8 @@ func (s *state) unread(t *task) (Key, bool) {
 // pairOf is the volume that a claim's sync must hold for the action: the one that it writes, or that the
 // claim it writes is bound to; zero if none.
 func (s *state) pairOf(action Action) Key {
-	if action.Volume != nil {
-		return VolumeKey(action.Volume.Name)
+	if target := action.Target(); target.Kind == KindVolume {
+		return target
 	}
 	volume := s.volumes[action.Claim.Spec.VolumeName]
 	if volume == nil || phase.LinkOf(volume, action.Claim) != phase.Held {
@@ -125,7 +130,7 @@ func (s *state) hold(t *task, volume Key) bool {
 	}
 	s.holders[volume] = t.key
 	t.volume = volume
-	s.withdraw(volume)
+	s.withdraw(volume, t.key)
 	return true
 }
 
@@ -163,6 +168,7 @@ func (t *task) clone() *task {
 	copied := *t
 	copied.live = maps.Clone(t.live)
 	copied.pods = maps.Clone(t.pods)
+	copied.answers = slices.Clone(t.answers)
 	copied.publish = slices.Clone(t.publish)
 	copied.next = slices.Clone(t.next)
 	return &copied

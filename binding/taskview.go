@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
@@ -41,6 +42,10 @@ func (v *taskView) Volume(name string) (*corev1.PersistentVolume, Evidence) {
 func (v *taskView) Claim(namespace, name string) (*corev1.PersistentVolumeClaim, Evidence) {
 	key := ClaimKey(namespace, name)
 	return v.claims[key], v.evidence(key)
+}
+
+func (v *taskView) Answered(of ActionKind, about types.UID) []Answer {
+	return answered(v.task.answers, of, about)
 }
 
 func (v *taskView) Class(name string) *storagev1.StorageClass { return v.classes[name] }

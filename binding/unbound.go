@@ -36,14 +36,14 @@ func matched(claim *corev1.PersistentVolumeClaim, found Match, view View, rules 
 	}
 	name := storageclass.OfClaim(claim)
 	class := view.Class(name)
-	delayed, err := storageclass.Delayed(class)
+	waits, err := delayed(class)
 	switch {
 	case err != nil:
 		return Action{}, err
-	case delayed && !nodeSelected(claim):
+	case waits && !nodeSelected(claim):
 		return awaitConsumer(claim, view), nil
 	case name != "":
-		return provision(claim, class, rules), nil
+		return provision(claim, class, view, rules)
 	}
 	return noneFits(claim, view)
 }

@@ -3,6 +3,7 @@ package binding
 import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Evidence is how much a look-up in a View is worth. A cache that lacks an object proves nothing: the
@@ -45,6 +46,9 @@ type View interface {
 	Explain(claim *corev1.PersistentVolumeClaim) (string, error)
 	// Owner is the claim that an Unclaimed volume belongs to all the same (M2); zero if none. See Terms.
 	Owner(volume string) Key
+	// Answered are the answers to actions of this kind about the object with this UID that were given since
+	// the sync began, the oldest first.
+	Answered(of ActionKind, about types.UID) []Answer
 	// Waiting is the claim that the volume is to be offered to next (W1); nil if nobody waits for it.
 	Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim
 }

@@ -18,10 +18,12 @@ const (
 	StandDown Verb = "StandDown"
 	// Keep: the policy is Retain; the storage is never touched (R2).
 	Keep Verb = "Keep"
-	// RunDeleter: run the deleter that is registered under Hook (R3).
+	// RunDeleter: run the deleter that is registered under Hook: for the
+	// provisioner that made the volume or, if nobody is said to have, for its
+	// source (R3).
 	RunDeleter Verb = "RunDeleter"
-	// RunRecycler: run the recycler that is registered under Hook, once no pod
-	// uses the volume (R4).
+	// RunRecycler: run the recycler that is registered for the source Hook, once
+	// no pod uses the volume (R4).
 	RunRecycler Verb = "RunRecycler"
 	// Fail: the volume cannot be reclaimed; phase Failed, with an event (R3 to
 	// R5).
@@ -79,7 +81,7 @@ func decideDelete(volume *corev1.PersistentVolume, rules Rules) Decision {
 	switch {
 	case volume.Spec.CSI != nil:
 		return Decision{Verb: StandDown, Message: fmt.Sprintf("CSI driver %q deletes it", volume.Spec.CSI.Driver)}
-	case rules.Deleters.Has(source):
+	case rules.SourceDeleters.Has(source):
 		return Decision{Verb: RunDeleter, Hook: source, Message: fmt.Sprintf("the deleter for %s volumes deletes it", source)}
 	}
 	return fail(EventFailedDelete, "no deleter for %s volumes is registered", sourceInWords(source))

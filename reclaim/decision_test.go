@@ -13,9 +13,10 @@ import (
 )
 
 var rules = Rules{
-	Migrations: storageclass.Migrations{"kubernetes.io/aws-ebs": "ebs.csi.aws.com"},
-	Deleters:   sets.New("example.com/ours", "kubernetes.io/host-path", "hostPath"),
-	Recyclers:  sets.New("hostPath"),
+	Migrations:     storageclass.Migrations{"kubernetes.io/aws-ebs": "ebs.csi.aws.com"},
+	Deleters:       sets.New("example.com/ours", "kubernetes.io/host-path", "nfs"),
+	SourceDeleters: sets.New("hostPath", "example.com/theirs"),
+	Recyclers:      sets.New("hostPath"),
 }
 
 var sources = map[string]corev1.PersistentVolumeSource{
@@ -161,9 +162,10 @@ func leftToOthers(provisioner, source string) bool {
 
 func TestRetainNeverTouchesStorage(t *testing.T) {
 	everything := Rules{
-		Migrations: storageclass.InTreeMigrations(),
-		Deleters:   sets.New("csi", "nfs", "hostPath", "kubernetes.io/glusterfs", "example.com/ours", "example.com/theirs"),
-		Recyclers:  sets.New("csi", "nfs", "hostPath"),
+		Migrations:     storageclass.InTreeMigrations(),
+		Deleters:       sets.New("kubernetes.io/glusterfs", "example.com/ours", "example.com/theirs"),
+		SourceDeleters: sets.New("csi", "nfs", "hostPath"),
+		Recyclers:      sets.New("csi", "nfs", "hostPath"),
 	}
 	for provisioner := range provisioners {
 		for source := range sources {

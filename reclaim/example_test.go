@@ -12,7 +12,7 @@ import (
 )
 
 func Example() {
-	rules := reclaim.Rules{Deleters: sets.New("hostPath")}
+	rules := reclaim.Rules{SourceDeleters: sets.New("hostPath")}
 	volume := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: "pv-1"},
 		Spec: corev1.PersistentVolumeSpec{

@@ -15,10 +15,14 @@ type Rules struct {
 	// volumes are that driver's to reclaim.
 	Migrations storageclass.Migrations
 
-	// Deleters holds the names under which deleters are registered: the name of
-	// a provisioner, for the volumes it made, or a volume source as SourceName
-	// spells it, for the volumes of that source that nobody is said to have made.
+	// Deleters holds the provisioners for which deleters are registered: they
+	// delete the volumes that those made.
 	Deleters sets.Set[string]
+
+	// SourceDeleters holds the volume sources, as SourceName spells them, for
+	// which deleters are registered: they delete the volumes of that source that
+	// nobody is said to have made.
+	SourceDeleters sets.Set[string]
 
 	// Recyclers holds the volume sources, as SourceName spells them, for which
 	// recyclers are registered.

@@ -130,6 +130,16 @@ func (v verbs) UpdateClaimStatus(ctx context.Context, claim *corev1.PersistentVo
 	return as[*corev1.PersistentVolumeClaim](v.UpdateStatus(ctx, claim))
 }
 
+// CreateVolume is Create for a volume.
+func (v verbs) CreateVolume(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+	return as[*corev1.PersistentVolume](v.Create(ctx, volume))
+}
+
+// DeleteVolume is Delete for a volume, if the preconditions allow it.
+func (v verbs) DeleteVolume(ctx context.Context, name string, preconditions metav1.Preconditions) error {
+	return v.Delete(ctx, binding.VolumeKey(name), metav1.DeleteOptions{Preconditions: &preconditions})
+}
+
 // as gives an answer its type.
 func as[T binding.Object](object binding.Object, err error) (T, error) {
 	var none T

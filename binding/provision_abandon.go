@@ -1,0 +1,46 @@
+package binding
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// ProvisioningFinalizer is on a claim from before its provisioner is first run until the volume is the claim's.
+// Without it a claim that is deleted in between would take along the only trace of the storage made for it.
+const ProvisioningFinalizer = "pvbind.github.io/provisioning"
+
+func provisioning(claim *corev1.PersistentVolumeClaim) bool {
+	return slices.Contains(claim.Finalizers, ProvisioningFinalizer)
+}
+
+// abandonProvisioning is for a claim that needs no volume of its own any more: it is being deleted, or another
+// volume came first, or another provisioner. The storage that may have been made for it is deleted, unless a
+// volume stands for it, and the finalizer goes.
+func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, rules Rules) Action {
+	provisioner, name := claimProvisioner(claim), ProvisionedName(claim)
+	why := "what was made for the claim is not needed"
+	volume, evidence := view.Volume(name)
+	switch {
+	case !evidence.Proven():
+		return readLive(VolumeKey(name), "P2", "before what was made for the claim is deleted")
+	case volume == nil && !rules.Hooks.Deleters.Has(provisioner):
+		return wait("P2", fmt.Sprintf("whoever runs provisioner %q must delete what was made for the claim", provisioner))
+	case volume == nil:
+		if action, gone := deleteAgain(claim, madeFor(claim, provisioner, view, rules), why, view, rules); !gone {
+			return action
+		}
+	}
+	// A crash before this write leaves the finalizer, and the deleter is run once more.
+	forgotten := claim.DeepCopy()
+	forgotten.Finalizers = without(forgotten.Finalizers, ProvisioningFinalizer)
+	return updateClaim(forgotten, "P2", why)
+}
+
+// madeFor is the volume as the provisioner returned it to this sync, or without a source.
+func madeFor(claim *corev1.PersistentVolumeClaim, provisioner string, view View, rules Rules) *corev1.PersistentVolume {
+	made, _ := last(view.Answered(RunProvisioner, claim.UID))
+	volume, _ := newProvisionRequest(claim, nil, provisioner).accept(made.Volume, rules)
+	return volume
+}

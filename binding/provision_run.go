@@ -1,0 +1,117 @@
+package binding
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/storageclass"
+)
+
+// createTries is how often a volume is tried to be stored before its storage is deleted again (P2).
+const createTries = 3
+
+// provisionHere makes the volume for a claim with a provisioner of our own (P2). Until the volume is stored, a
+// crash leaves a claim with its finalizer: it is provisioned again, and the provisioner returns the same
+// storage; or the claim is deleted, and its storage before it (see abandonProvisioning).
+func provisionHere(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, provisioner string, view View, rules Rules) (Action, error) {
+	if claim.UID == "" {
+		return Action{}, &InvalidError{KeyOf(claim).String(), "metadata.uid", "is missing"}
+	}
+	request := newProvisionRequest(claim, class, provisioner)
+	name := request.Volume.Name
+	switch volume, evidence := view.Volume(name); {
+	case !evidence.Proven():
+		return readLive(VolumeKey(name), "P2", "before storage is made for it"), nil
+	case volume != nil:
+		return nameTaken(claim, volume)
+	}
+	made, ran := last(view.Answered(RunProvisioner, claim.UID))
+	switch {
+	case !ran:
+		return Action{Kind: RunProvisioner, Hook: provisioner, Request: request, Rule: "P2", Why: "no volume fits, and class " + class.Name + " provisions"}, nil
+	case made.Err != nil:
+		return notProvisioned(claim, made), nil
+	}
+	volume, problem := request.accept(made.Volume, rules)
+	if failures := view.Answered(CreateVolume, claim.UID); problem == "" && len(failures) >= createTries {
+		problem = fmt.Sprintf("the volume could not be stored: %v", failures[len(failures)-1].Err)
+	}
+	if problem != "" {
+		return discard(claim, volume, problem, view, rules), nil
+	}
+	// A crash after this write leaves a volume that the claim holds, and the binding goes on from there.
+	return Action{Kind: CreateVolume, Volume: volume, Rule: "P2", Why: "its storage is made", Events: []Event{
+		normal(claim, EventProvisioned, fmt.Sprintf("the provisioner %q made volume %q", provisioner, name)),
+	}}, nil
+}
+
+// nameTaken is for a claim whose volume exists, though the claim did not choose it.
+func nameTaken(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) (Action, error) {
+	why := "it is not the claim's"
+	if phase.LinkOf(volume, claim) == phase.Held {
+		mismatches, err := CheckNamed(claim, volume)
+		if err != nil {
+			return Action{}, err
+		}
+		why = "it does not fit: " + mismatches.String()
+	}
+	message := fmt.Sprintf("the volume %q that would be provisioned exists, and %s", volume.Name, why)
+	waiting := wait("P2", message, warning(claim, EventProvisioningFailed, message))
+	waiting.Retry = RetryBackoff
+	return waiting, nil
+}
+
+// notProvisioned is for a claim whose provisioner did not make its storage, or not yet.
+func notProvisioned(claim *corev1.PersistentVolumeClaim, answer Answer) Action {
+	if answer.meaning().Meaning == HookInProgress {
+		return answer.later(wait("Rh", "the provisioner is at work"))
+	}
+	message := fmt.Sprintf("the provisioner failed: %v", answer.Err)
+	return tryElsewhere(claim, answer.later(wait("P2", message, warning(claim, EventProvisioningFailed, message))))
+}
+
+// tryElsewhere has the scheduler choose another node where it chose this one, and waits otherwise.
+func tryElsewhere(claim *corev1.PersistentVolumeClaim, waiting Action) Action {
+	if !nodeSelected(claim) {
+		return waiting
+	}
+	unplaced := claim.DeepCopy()
+	delete(unplaced.Annotations, storageclass.SelectedNodeAnnotation)
+	action := updateClaim(unplaced, "P2", waiting.Why)
+	action.Events = waiting.Events
+	return action
+}
+
+// discard deletes the storage that was made for a volume which cannot be stored. The server was asked for the
+// volume since it was last tried.
+func discard(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, problem string, view View, rules Rules) Action {
+	action, _ := deleteAgain(claim, volume, problem, view, rules)
+	if action.RunsHook() {
+		return action
+	}
+	waiting := wait("P2", problem, append([]Event{warning(claim, EventProvisioningFailed, problem)}, action.Events...)...)
+	waiting.Retry = RetryBackoff
+	return tryElsewhere(claim, waiting)
+}
+
+// deleteAgain runs the deleter for storage that no volume stands for, and reports whether it is gone. If it is
+// not, there is only to wait.
+func deleteAgain(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, why string, view View, rules Rules) (action Action, gone bool) {
+	provisioner := volume.Annotations[phase.ProvisionedByAnnotation]
+	deleted, ran := last(view.Answered(RunDeleter, claim.UID))
+	switch {
+	case !ran && rules.Hooks.Deleters.Has(provisioner):
+		return Action{Kind: RunDeleter, Hook: provisioner, Volume: volume, Rule: "P2", Why: why}, false
+	case !ran:
+		deleted.Err = fmt.Errorf("no deleter for provisioner %q is registered", provisioner)
+	case deleted.Err == nil:
+		return Action{}, true
+	case deleted.meaning().Meaning == HookInProgress:
+		return deleted.later(wait("Rh", "the deleter is at work")), false
+	}
+	message := fmt.Sprintf("the storage made for the claim could not be deleted again: %v", deleted.Err)
+	return deleted.later(wait("P2", message, warning(claim, EventProvisioningCleanup, message))), false
+}

@@ -1,0 +1,86 @@
+package binding
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/reclaim"
+)
+
+// deleteStorage is for a Released volume whose deleter is registered (R3): first the storage, then the volume,
+// and its finalizer last. Each crash in between leaves a volume that says so much less than the last state that
+// the deleter, which is idempotent, is run once more.
+func deleteStorage(volume *corev1.PersistentVolume, hook string, view View) Action {
+	if _, evidence := view.Volume(volume.Name); evidence != Live {
+		return readLive(VolumeKey(volume.Name), "R3", "before its storage is deleted")
+	}
+	answer, ran := last(view.Answered(RunDeleter, volume.UID))
+	switch {
+	case !ran:
+		return Action{Kind: RunDeleter, Hook: hook, Volume: volume, Rule: "R3", Why: "its claim is gone and its reclaim policy is Delete"}
+	case answer.Err != nil:
+		return notReclaimed(volume, answer, reclaim.EventFailedDelete)
+	case volume.DeletionTimestamp == nil:
+		return Action{Kind: DeleteVolume, Volume: volume, Rule: "R3", Why: "its storage is deleted"}
+	case !slices.Contains(volume.Finalizers, reclaim.InTreeFinalizer):
+		return nothing("R3", "its storage is deleted, and it goes when others let it")
+	}
+	released := volume.DeepCopy()
+	released.Finalizers = without(released.Finalizers, reclaim.InTreeFinalizer)
+	return updateVolume(released, "R3", "its storage is deleted")
+}
+
+// recycle is for a Released volume whose recycler is registered and whose claim no pod uses (R4). A crash
+// before the volume is unbound leaves one that is scrubbed again.
+func recycle(volume *corev1.PersistentVolume, hook string, view View) Action {
+	if _, evidence := view.Volume(volume.Name); evidence != Live {
+		return readLive(VolumeKey(volume.Name), "R4", "before it is scrubbed")
+	}
+	answer, ran := last(view.Answered(RunRecycler, volume.UID))
+	switch {
+	case !ran:
+		return Action{Kind: RunRecycler, Hook: hook, Volume: volume, Rule: "R4", Why: "its claim is gone and its reclaim policy is Recycle"}
+	case answer.Err != nil:
+		return notReclaimed(volume, answer, reclaim.EventFailedRecycle)
+	}
+	action := updateVolume(unbind(volume), "R4", "it is scrubbed")
+	action.Events = []Event{normal(volume, EventVolumeRecycled, "the volume is scrubbed, and free for another claim")}
+	return action
+}
+
+// notReclaimed is for a volume whose hook did not do its work, or not yet.
+func notReclaimed(volume *corev1.PersistentVolume, answer Answer, reason string) Action {
+	switch answer.meaning().Meaning {
+	case HookInProgress:
+		return answer.later(wait("Rh", "its storage is being reclaimed"))
+	case HookInUse:
+		message := fmt.Sprintf("the storage is still in use: %v", answer.Err)
+		return answer.later(wait("R3", message, normal(volume, EventVolumeDelete, message)))
+	}
+	failed := fail(volume, reclaim.Decision{Verb: reclaim.Fail, EventReason: reason, Message: answer.Err.Error()})
+	return answer.later(failed)
+}
+
+// fail is for a volume that cannot be reclaimed (R3 to R5). It is tried again, but for an unknown policy,
+// which only a change of the volume mends.
+func fail(volume *corev1.PersistentVolume, decision reclaim.Decision) Action {
+	rule, retry := "R3", RetryBackoff
+	switch decision.EventReason {
+	case reclaim.EventFailedRecycle:
+		rule = "R4"
+	case reclaim.EventUnknownPolicy:
+		rule, retry = "R5", RetryNever
+	}
+	reason := EventReason(decision.EventReason)
+	message := fmt.Sprintf("the volume cannot be reclaimed: %s", decision.Message)
+	failed := Action{Kind: Wait, Rule: rule, Why: message, Retry: retry}
+	if volume.Status.Phase != corev1.VolumeFailed {
+		failed = updateVolumeStatus(enter(volume, corev1.VolumeFailed, reason, message), rule, message)
+	}
+	if volume.Status.Phase != corev1.VolumeFailed || volume.Status.Message != message {
+		failed.Events = []Event{warning(volume, reason, message)}
+	}
+	return failed
+}
