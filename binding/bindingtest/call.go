@@ -33,7 +33,8 @@ type Call struct {
 	Subresource Subresource
 	// Key is what the call is about. A list has no name in it.
 	Key binding.Key
-	// Sent is the object as it was sent; nil unless the call creates or updates.
+	// Sent is the object as it was sent, for hooks; nil unless the call creates or updates. The log keeps it
+	// only where it was not stored.
 	Sent binding.Object
 	// Options are those of a delete.
 	Options metav1.DeleteOptions
@@ -65,7 +66,17 @@ func (s *Server) perform(call *Call) error {
 	defer s.mu.Unlock()
 	call.Err = s.execute(call)
 	s.log(call)
+	if call.Actor == "" { // or else hooks may still look at it
+		call.trim()
+	}
 	return call.Err
+}
+
+// trim drops what After says as well: a long log would be twice as large.
+func (c *Call) trim() {
+	if c.Changed() {
+		c.Sent = nil
+	}
 }
 
 func (s *Server) execute(call *Call) error {
@@ -97,6 +108,7 @@ func (s *Server) settle(call *Call, err error) {
 	if !call.logged {
 		s.log(call)
 	}
+	call.trim()
 }
 
 // Calls are all calls so far, in the order in which they took effect, and the events among them.
