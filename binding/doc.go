@@ -18,8 +18,8 @@
 // crash. NextForClaim and NextForVolume therefore do not plan four writes; they answer what the next
 // one is. Whoever asks
 //
-//  1. does what the Action says: a write, or a live read of what a cache may not know;
-//  2. puts the server's reply in place of the old object;
+//  1. does what the Action says: a write, a live read of what a cache may not know, or the call of a hook;
+//  2. puts the server's reply in place of the old object, or the hook's answer among the answers;
 //  3. publishes the Action's events, if they are news;
 //  4. asks again, until the answer is Nothing or Wait.
 //
@@ -31,6 +31,14 @@
 // A View answers look-ups, each with its Evidence. What a cache lacks is Unknown, not gone: before a
 // volume is released or a claim is declared lost, the Action is Read, and the decision is made on what
 // the server itself says. Snapshot is a View on plain lists, for tests and tools.
+//
+// # Storage of one's own
+//
+// Who makes storage, deletes it or removes the data from it gives the Controller three small functions, as Hooks:
+// a Provisioner, a Deleter, a Recycler. When they are to be called, in which order with the writes, and what
+// follows when they fail, is decided here. A claim carries the ProvisioningFinalizer from before its provisioner is
+// first called until it has its volume, so that nothing which was made for it is left behind if it is deleted
+// in between.
 //
 // # The Controller
 //
