@@ -46,8 +46,8 @@ const (
 
 var faults = []fault{conflicts, refuses, fails, loses, lags, throttles}
 
-func newHistory(seed uint64) *history {
-	h := &history{Rand: rand.New(rand.NewPCG(seed, 0)), server: bindingtest.NewServer()}
+func newHistory(source rand.Source) *history {
+	h := &history{Rand: rand.New(source), server: bindingtest.NewServer()}
 	rules := binding.Rules{}
 	if h.one(2) {
 		rules.Protection = binding.ProtectionOn

@@ -250,25 +250,29 @@ func TestFindAgreesWithUpstream(t *testing.T) {
 	w := world{rand.New(rand.NewPCG(seedOf(t), 0))}
 	seen := map[string]int{}
 	for n := range worlds(100_000) {
-		request := w.request()
-		match, err := binding.Find(request)
-		require.NoError(t, err)
-		u := upstream{Request: request}
-		answer := u.answer(t)
-		for _, d := range differences {
-			d.adjust(&u)
-			adjusted := u.answer(t)
-			if nameOf(adjusted) != nameOf(answer) {
-				seen[d.rule]++
-				require.True(t, d.recognise(u, answer, adjusted), "world %d, %s: %q became %q", n, d.rule, nameOf(answer), nameOf(adjusted))
-			}
-			answer = adjusted
-		}
-		require.Equal(t, nameOf(answer), nameOf(match.Volume), "world %d", n)
-		seen["chosen: "+strconv.FormatBool(match.Volume != nil)]++
+		agree(t, w.request(), seen, "world "+strconv.Itoa(n))
 	}
 	for _, d := range differences {
 		assert.Positive(t, seen[d.rule], d.rule)
 	}
 	t.Log(seen)
+}
+
+// agree holds one answer to upstream's, and counts in seen which differences mattered.
+func agree(t *testing.T, request binding.Request, seen map[string]int, where string) {
+	match, err := binding.Find(request)
+	require.NoError(t, err, where)
+	u := upstream{Request: request}
+	answer := u.answer(t)
+	for _, d := range differences {
+		d.adjust(&u)
+		adjusted := u.answer(t)
+		if nameOf(adjusted) != nameOf(answer) {
+			seen[d.rule]++
+			require.True(t, d.recognise(u, answer, adjusted), "%s, %s: %q became %q", where, d.rule, nameOf(answer), nameOf(adjusted))
+		}
+		answer = adjusted
+	}
+	require.Equal(t, nameOf(answer), nameOf(match.Volume), where)
+	seen["chosen: "+strconv.FormatBool(match.Volume != nil)]++
 }

@@ -1,6 +1,7 @@
 package binding_test
 
 import (
+	"math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
@@ -31,8 +32,10 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-func play(seed uint64) *history {
-	h := newHistory(seed)
+func play(seed uint64) *history { return playFrom(rand.NewPCG(seed, 0)) }
+
+func playFrom(source rand.Source) *history {
+	h := newHistory(source)
 	for range 1 + h.IntN(2) {
 		for range 20 + h.IntN(60) {
 			h.step()
