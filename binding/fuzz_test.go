@@ -92,7 +92,7 @@ func copiesOf(volumes []*corev1.PersistentVolume) []*corev1.PersistentVolume {
 func FuzzHistory(f *testing.F) {
 	addSeeds(f, 1000)
 	f.Fuzz(func(t *testing.T, bytes []byte) {
-		h := playFrom(newChoices(bytes))
+		h := play(newChoices(bytes), small)
 		require.Empty(t, h.broken, "%v", h.path)
 	})
 }

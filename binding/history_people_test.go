@@ -47,7 +47,7 @@ func (h *history) people() {
 	case 20:
 		h.remove(binding.Key{Kind: bindingtest.KindClass, Name: h.className()})
 	case 21:
-		h.pods(claim)
+		h.runOrEnd(claim)
 	case 22:
 		h.provision(claim)
 	case 23:
@@ -58,10 +58,12 @@ func (h *history) people() {
 
 func (h *history) oneOf(texts ...string) string { return texts[h.IntN(len(texts))] }
 
-func (h *history) anyVolume() binding.Key { return binding.VolumeKey(fmt.Sprintf("v%d", h.IntN(4))) }
+func (h *history) anyVolume() binding.Key {
+	return binding.VolumeKey(fmt.Sprintf("v%d", h.IntN(h.volumes)))
+}
 
 func (h *history) anyClaim() binding.Key {
-	return binding.ClaimKey("default", fmt.Sprintf("c%d", h.IntN(4)))
+	return binding.ClaimKey("default", fmt.Sprintf("c%d", h.IntN(h.claims)))
 }
 
 func (h *history) size() string      { return h.oneOf("1Gi", "1Gi", "2Gi") }
@@ -158,9 +160,9 @@ func (h *history) editClaim(verb string, key binding.Key, edit claimEdit) {
 	}
 }
 
-// pods starts a pod that uses the claim, or ends it.
-func (h *history) pods(claim binding.Key) {
-	name := "pod-" + claim.Name
+// runOrEnd starts a pod that uses the claim, or ends it.
+func (h *history) runOrEnd(claim binding.Key) {
+	name := fmt.Sprintf("pod-%d", h.IntN(h.pods))
 	if h.one(2) {
 		h.create(bindingtest.Pod("default", name, h.oneOf("", "node"), claim.Name))
 		return

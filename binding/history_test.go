@@ -19,6 +19,7 @@ import (
 // steps of a controller anything else may happen. It is decided by its seed.
 type history struct {
 	*rand.Rand
+	extent
 	server  *bindingtest.Server
 	members []*member
 	late    []*bindingtest.Call // writes whose sender has given up, and which may still arrive
@@ -27,6 +28,15 @@ type history struct {
 	path    []string
 	broken  []string // rules, and how
 }
+
+// extent is how much there is in a history: the number of names that volumes, claims and pods can have, how much
+// happens between two times that all settles, and how many steps are more than any end can take.
+type extent struct{ volumes, claims, pods, steps, endless int }
+
+var (
+	small = extent{volumes: 4, claims: 4, pods: 4, steps: 80, endless: 4000}
+	large = extent{volumes: 50, claims: 50, pods: 20, steps: 2500, endless: 60_000}
+)
 
 // witnessed is an object that was handed to a controller, and what it looked like then (X6).
 type witnessed struct{ object, copy binding.Object }
@@ -46,8 +56,8 @@ const (
 
 var faults = []fault{conflicts, refuses, fails, loses, lags, throttles}
 
-func newHistory(source rand.Source) *history {
-	h := &history{Rand: rand.New(source), server: bindingtest.NewServer()}
+func newHistory(source rand.Source, of extent) *history {
+	h := &history{Rand: rand.New(source), extent: of, server: bindingtest.NewServer()}
 	rules := binding.Rules{}
 	if h.one(2) {
 		rules.Protection = binding.ProtectionOn
@@ -217,16 +227,13 @@ func (h *history) proceed(m *member, key binding.Key, step binding.Step) {
 	m.enqueue(step.Next()) // none twice
 }
 
-// endless is more steps than any end can take.
-const endless = 4000
-
 // settle lets the controllers finish, without faults and without people. It reports whether there was an end.
 func (h *history) settle() bool {
 	h.note("settle")
 	for len(h.late) > 0 {
 		h.arrive()
 	}
-	for range endless {
+	for range h.endless {
 		if !h.busy() {
 			return true
 		}

@@ -11,33 +11,41 @@ import (
 )
 
 // TestHistories plays random histories and holds each to the X rules: X2, X3, X5 and X6 at every moment, the others
-// when it has settled. PVBIND_SEED replays one and tells all of it.
-func TestHistories(t *testing.T) {
+// when it has settled. PVBIND_SEED replays one and tells all of it; PVBIND_MODEL=long plays many more.
+func TestHistories(t *testing.T) { playMany(t, small, 4000, 400_000) }
+
+// TestLargeHistories is the same with more objects than all interleavings of which could be tried.
+func TestLargeHistories(t *testing.T) { playMany(t, large, 100, 10_000) }
+
+func playMany(t *testing.T, of extent, usual, long uint64) {
 	if seed := os.Getenv("PVBIND_SEED"); seed != "" {
 		number, err := strconv.ParseUint(seed, 10, 64)
 		require.NoError(t, err, "PVBIND_SEED")
-		h := play(number)
+		h := play(rand.NewPCG(number, 0), of)
 		t.Log(strings.Join(h.path, "\n"))
 		require.Empty(t, h.broken)
 		return
 	}
-	histories := uint64(4000)
-	if testing.Short() {
-		histories = 800
+	histories := usual
+	switch {
+	case testing.Short():
+		histories = usual / 5
+	case os.Getenv("PVBIND_MODEL") == "long":
+		histories = long
 	}
+	steps := 0
 	for seed := range histories {
-		if h := play(seed); len(h.broken) > 0 {
-			require.Fail(t, strings.Join(h.broken, "\n"), "replay with PVBIND_SEED=%d", seed)
-		}
+		h := play(rand.NewPCG(seed, 0), of)
+		require.Empty(t, h.broken, "replay with PVBIND_SEED=%d go test ./binding -run '^%s$' -v", seed, t.Name())
+		steps += len(h.path)
 	}
+	t.Logf("%d histories, %d things that happened", histories, steps)
 }
 
-func play(seed uint64) *history { return playFrom(rand.NewPCG(seed, 0)) }
-
-func playFrom(source rand.Source) *history {
-	h := newHistory(source)
+func play(source rand.Source, of extent) *history {
+	h := newHistory(source, of)
 	for range 1 + h.IntN(2) {
-		for range 20 + h.IntN(60) {
+		for range h.steps/4 + h.IntN(h.steps*3/4) {
 			h.step()
 		}
 		if !h.settle() {
