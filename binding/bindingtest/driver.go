@@ -16,6 +16,8 @@ type Options struct {
 	// Rules are those of the controller. Without protection the finalizers that the server puts on claims
 	// and volumes stay, as on a cluster where nobody takes them off.
 	Rules binding.Rules
+	// Hooks are those of the controller.
+	Hooks binding.Hooks
 	// Held are kinds whose changes the controller is not told of until they are released.
 	Held []binding.Kind
 }
@@ -31,6 +33,7 @@ type Driver struct {
 
 	server  *Server
 	rules   binding.Rules
+	hooks   binding.Hooks
 	watches []*Watch
 	held    map[binding.Kind]bool
 	queue   queue
@@ -43,6 +46,7 @@ func NewDriver(server *Server, options Options) *Driver {
 		Client: server.NewClient(cmp.Or(options.Name, "controller")),
 		server: server,
 		rules:  options.Rules,
+		hooks:  options.Hooks,
 		held:   map[binding.Kind]bool{},
 	}
 	d.Hold(options.Held...)
@@ -54,7 +58,7 @@ func NewDriver(server *Server, options Options) *Driver {
 // to it anew. Kinds that are held stay held.
 func (d *Driver) Restart() {
 	d.Client.Restart()
-	d.Controller = &binding.Controller{Client: d.Client, Recorder: d.Client, Rules: d.rules}
+	d.Controller = &binding.Controller{Client: d.Client, Recorder: d.Client, Rules: d.rules, Hooks: d.hooks}
 	d.queue, d.delayed, d.watches = queue{}, map[binding.Key]time.Duration{}, nil
 	for _, kind := range Kinds() {
 		d.watches = append(d.watches, d.server.Watch(kind))
