@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+const (
+	provisioner = "example.com/hostpath"
+	namespace   = "default"
+)
+
+// hooks are all that a controller needs of the directories.
+func (d directories) hooks() binding.Hooks {
+	return binding.Hooks{
+		Provisioners:   map[string]binding.Provisioner{provisioner: d},
+		Deleters:       map[string]binding.Deleter{provisioner: d},
+		SourceDeleters: map[string]binding.Deleter{"hostPath": d}, // of volumes that a person made
+		Recyclers:      map[string]binding.Recycler{"hostPath": d},
+	}
+}
+
+// teller tells what happens on a cluster and below the root.
+type teller struct {
+	cluster *bindingtest.Cluster
+	dirs    directories
+	out     io.Writer
+	number  int // of the step
+	told    int // calls of the server
+}
+
+// tell runs the whole story.
+func tell(ctx context.Context, dirs directories, out io.Writer) error {
+	rules := binding.Rules{Protection: binding.ProtectionOn}
+	t := &teller{cluster: bindingtest.NewClusterWith(bindingtest.Options{Rules: rules, Hooks: dirs.hooks()}), dirs: dirs, out: out}
+	for _, step := range t.steps() {
+		if err := step.do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", step.done, err)
+		}
+		if err := t.cluster.Settle(ctx); err != nil {
+			return fmt.Errorf("%s: %w", step.done, err)
+		}
+		if err := t.report(step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// report prints a step, every write and event that came of it, and what is below the root then.
+func (t *teller) report(s step) error {
+	t.number++
+	fmt.Fprintf(t.out, "%d. %s\n", t.number, s.done)
+	calls := t.cluster.CallsSince(t.told)
+	t.told += len(calls)
+	for _, call := range calls {
+		if call.Writes() || call.Verb == bindingtest.VerbRecord {
+			fmt.Fprintf(t.out, "     %s: %s\n", actor(call), call)
+		}
+	}
+	below, err := listing(t.dirs.root)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(t.out, "   %s\n   Below the root: %s\n\n", s.then, below)
+	return err
+}
+
+func actor(call bindingtest.Call) string {
+	if call.Actor == "" {
+		return "user"
+	}
+	return call.Actor
+}
+
+// listing is all that is below a directory, by its path from there.
+func listing(root string) (string, error) {
+	var names []string
+	err := fs.WalkDir(os.DirFS(root), ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil || name == ".":
+			return err
+		case entry.IsDir():
+			name += "/"
+		}
+		names = append(names, name)
+		return nil
+	})
+	if len(names) == 0 {
+		names = []string{"nothing"}
+	}
+	return strings.Join(names, " "), err
+}
