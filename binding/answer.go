@@ -53,7 +53,7 @@ func (a Answer) later(waiting Action) Action {
 	switch said := a.meaning(); {
 	case said.Meaning == HookInProgress && said.After > 0:
 		waiting.Retry, waiting.After = RetryAfter, said.After
-	case said.Meaning == HookRefused:
+	case said.Meaning == HookRefused, said.Meaning == HookNotMine:
 		waiting.Retry = RetryNever
 	default:
 		waiting.Retry = RetryBackoff

@@ -13,6 +13,10 @@ import (
 //
 // It is idempotent by claim.UID: asked again for the same claim it returns the storage it has made, for what it
 // answered may never have been heard. A *HookError says more than that it failed.
+//
+// What it cannot do it has to refuse: a claim's selector, dataSource and dataSourceRef, its volume mode and
+// access modes, the parameters and allowedTopologies of the class are for it to look at. Of its answer is
+// checked that the volume fits the claim (M3 to M7) and has a source and the name it was given.
 type Provisioner interface {
 	Provision(ctx context.Context, request ProvisionRequest) (*corev1.PersistentVolume, error)
 }
@@ -22,7 +26,8 @@ type ProvisionRequest struct {
 	Claim *corev1.PersistentVolumeClaim
 	// Class has the parameters, and the allowedTopologies that the storage must be reachable from.
 	Class *storagev1.StorageClass
-	// Node is where the scheduler has placed the pod that waits for the claim; "" if it is all the same.
+	// Node is the name of the node where the scheduler has placed the pod that waits for the claim; "" if it is
+	// all the same.
 	Node string
 	// Volume is what will be stored, but for its source. The provisioner sets that, and where it has to
 	// the capacity, access modes, node affinity, labels and annotations, and returns it.
@@ -51,12 +56,13 @@ type Hooks struct {
 	// Provisioners, by the name in a class's provisioner (P2).
 	Provisioners map[string]Provisioner
 	// Deleters of the volumes that were provisioned, by the provisioner's name (R3). A provisioner without one
-	// leaves behind what it made for a claim that was deleted before its volume could be stored.
+	// is taken for one whose volumes are deleted elsewhere, and leaves behind what it made for a claim that was
+	// deleted before its volume could be stored.
 	Deleters map[string]Deleter
 	// SourceDeleters of the volumes that nobody is said to have provisioned, by the field of the volume's
 	// spec that has their source, such as "hostPath" (R3).
 	SourceDeleters map[string]Deleter
-	// Recyclers, by the same (R4).
+	// Recyclers of all volumes, by the field of the volume's spec that has their source (R4).
 	Recyclers map[string]Recycler
 
 	// Timeout of one call; two minutes if zero. A call that goes on nevertheless is not waited for any longer,
@@ -95,8 +101,11 @@ const (
 	HookFailed HookMeaning = ""
 	// HookInProgress: the work goes on and is not done. Ask again after HookError.After.
 	HookInProgress HookMeaning = "InProgress"
-	// HookRefused: this will never work. It is not tried again before the object changes.
+	// HookRefused: this will never work, on no node. It is not tried again before the object changes.
 	HookRefused HookMeaning = "Refused"
+	// HookNotMine: for a deleter or recycler, this storage is somebody else's. The volume is left as it is until
+	// it changes.
+	HookNotMine HookMeaning = "NotMine"
 	// HookOtherNode: not on this node. The scheduler is asked for another one (P2).
 	HookOtherNode HookMeaning = "OtherNode"
 	// HookInUse: somebody still uses the storage. The volume keeps its phase (R3).
@@ -113,10 +122,13 @@ type HookError struct {
 }
 
 func (e *HookError) Error() string {
-	if e.Err == nil {
+	switch {
+	case e.Err == nil:
 		return string(e.Meaning)
+	case e.Meaning == HookFailed:
+		return e.Err.Error()
 	}
-	return e.Err.Error()
+	return string(e.Meaning) + ": " + e.Err.Error()
 }
 
 func (e *HookError) Unwrap() error { return e.Err }

@@ -70,7 +70,11 @@ func notProvisioned(claim *corev1.PersistentVolumeClaim, answer Answer) Action {
 		return answer.later(wait("Rh", "the provisioner is at work"))
 	}
 	message := fmt.Sprintf("the provisioner failed: %v", answer.Err)
-	return tryElsewhere(claim, answer.later(wait("P2", message, warning(claim, EventProvisioningFailed, message))))
+	failed := answer.later(wait("P2", message, warning(claim, EventProvisioningFailed, message)))
+	if answer.meaning().Meaning == HookRefused {
+		return failed // another node would be refused as well, and another, without end
+	}
+	return tryElsewhere(claim, failed)
 }
 
 // tryElsewhere has the scheduler choose another node where it chose this one, and waits otherwise.

@@ -55,6 +55,8 @@ func notReclaimed(volume *corev1.PersistentVolume, answer Answer, reason string)
 	switch answer.meaning().Meaning {
 	case HookInProgress:
 		return answer.later(wait("Rh", "its storage is being reclaimed"))
+	case HookNotMine:
+		return answer.later(wait("R3", fmt.Sprintf("somebody else reclaims it: %v", answer.Err)))
 	case HookInUse:
 		message := fmt.Sprintf("the storage is still in use: %v", answer.Err)
 		return answer.later(wait("R3", message, normal(volume, EventVolumeDelete, message)))
