@@ -20,6 +20,9 @@ func (s *state) proceed(key Key, got reply) call {
 	case t.pending.RunsHook():
 		s.slots.give(t.key)
 		t.answer(got)
+		if t.pending.Kind == RunProvisioner { // somebody else may have stored the volume meanwhile
+			delete(t.live, t.pending.Target())
+		}
 	default:
 		err = s.haveWritten(t, got)
 	}

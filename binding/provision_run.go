@@ -22,14 +22,12 @@ func provisionHere(claim *corev1.PersistentVolumeClaim, class *storagev1.Storage
 	}
 	request := newProvisionRequest(claim, class, provisioner)
 	name := request.Volume.Name
+	made, ran := lastOf(provisioner, view.Answered(RunProvisioner, claim.UID))
 	switch volume, evidence := view.Volume(name); {
-	case !evidence.Proven():
+	case !evidence.Proven() && (!ran || volume != nil):
 		return readLive(VolumeKey(name), "P2", "before storage is made for it"), nil
 	case volume != nil:
 		return nameTaken(claim, volume)
-	}
-	made, ran := last(view.Answered(RunProvisioner, claim.UID))
-	switch {
 	case !ran:
 		return Action{Kind: RunProvisioner, Hook: provisioner, Request: request, Rule: "P2", Why: "no volume fits, and class " + class.Name + " provisions"}, nil
 	case made.Err != nil:
@@ -89,9 +87,11 @@ func tryElsewhere(claim *corev1.PersistentVolumeClaim, waiting Action) Action {
 	return action
 }
 
-// discard deletes the storage that was made for a volume which cannot be stored. The server was asked for the
-// volume since it was last tried.
+// discard deletes the storage that was made for a volume which cannot be stored, if nobody else has stored it.
 func discard(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, problem string, view View, rules Rules) Action {
+	if _, evidence := view.Volume(volume.Name); !evidence.Proven() {
+		return readLive(VolumeKey(volume.Name), "P2", "before its storage is deleted again")
+	}
 	action, _ := deleteAgain(claim, volume, problem, view, rules)
 	if action.RunsHook() {
 		return action
