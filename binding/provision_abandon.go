@@ -23,6 +23,8 @@ func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, rules R
 	why := "what was made for the claim is not needed"
 	volume, evidence := view.Volume(name)
 	switch {
+	case claim.Spec.VolumeName == name:
+		// The volume stood for the storage. If it is gone, that was as its policy says, Retain perhaps.
 	case !evidence.Proven():
 		return readLive(VolumeKey(name), "P2", "before what was made for the claim is deleted")
 	case volume == nil && !rules.Hooks.Deleters.Has(provisioner):
