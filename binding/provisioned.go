@@ -42,6 +42,7 @@ func newProvisionRequest(claim *corev1.PersistentVolumeClaim, class *storagev1.S
 			volume.Spec.PersistentVolumeReclaimPolicy = *class.ReclaimPolicy
 		}
 	}
+	volume = volume.DeepCopy() // it is stored, and so shares nothing with the claim and the class (X6)
 	return &ProvisionRequest{Claim: claim, Class: class, Node: claim.Annotations[storageclass.SelectedNodeAnnotation], Volume: volume}
 }
 
