@@ -58,10 +58,17 @@ func notReclaimed(volume *corev1.PersistentVolume, answer Answer, reason string)
 	case HookNotMine:
 		return answer.later(wait("R3", fmt.Sprintf("somebody else reclaims it: %v", answer.Err)))
 	case HookInUse:
+		rule, event := "R3", EventVolumeDelete
+		if answer.Of == RunRecycler {
+			rule, event = "R4", EventVolumeFailedRecycle
+		}
 		message := fmt.Sprintf("the storage is still in use: %v", answer.Err)
-		return answer.later(wait("R3", message, normal(volume, EventVolumeDelete, message)))
+		return answer.later(wait(rule, message, normal(volume, event, message)))
 	}
 	failed := fail(volume, reclaim.Decision{Verb: reclaim.Fail, EventReason: reason, Message: answer.Err.Error()})
+	if failed.Kind != Wait {
+		return failed
+	}
 	return answer.later(failed)
 }
 
