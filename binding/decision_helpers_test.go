@@ -84,15 +84,19 @@ func (d decision) text(action binding.Action) string {
 	if action.Target() != (binding.Key{}) {
 		text += " " + action.Target().String()
 	}
+	if action.Hook != "" {
+		text += " by " + action.Hook
+	}
 	if before, after := d.written(action); after != nil {
 		text += ": " + bindingtest.Diff(before, after)
 	}
 	return text
 }
 
-// written is the object that the action writes, as it was and as it is to be.
+// written is the object that the action changes, as it was and as it is to be.
 func (d decision) written(action binding.Action) (before, after binding.Object) {
 	switch {
+	case !action.Writes() || action.Kind == binding.CreateVolume || action.Kind == binding.DeleteVolume:
 	case action.Volume != nil:
 		was, _ := d.known.Volume(action.Volume.Name)
 		return was, action.Volume
@@ -105,6 +109,12 @@ func (d decision) written(action binding.Action) (before, after binding.Object) 
 
 // checkWrite holds a write to its half of the object (A2) and to the version it was decided on (B5).
 func (d decision) checkWrite(t *testing.T, action binding.Action) {
+	switch action.Kind {
+	case binding.CreateVolume:
+		assert.Empty(t, action.Volume.ResourceVersion+string(action.Volume.UID), "A1: the server sets them")
+	case binding.DeleteVolume:
+		assert.Equal(t, d.volume, action.Volume, "R3: the preconditions are its UID and resourceVersion")
+	}
 	before, after := d.written(action)
 	if after == nil {
 		return
@@ -156,8 +166,16 @@ func (d decision) copy() decision {
 func copyOf(s binding.Snapshot) binding.Snapshot {
 	return binding.Snapshot{
 		Volumes: copies(s.Volumes), Claims: copies(s.Claims), Classes: copies(s.Classes), Pods: copies(s.Pods),
-		Live: slices.Clone(s.Live),
+		Live: slices.Clone(s.Live), Answers: copiesOfAnswers(s.Answers),
 	}
+}
+
+func copiesOfAnswers(answers []binding.Answer) []binding.Answer {
+	copied := slices.Clone(answers)
+	for i := range copied {
+		copied[i].Volume = copied[i].Volume.DeepCopy()
+	}
+	return copied
 }
 
 func copies[T interface{ DeepCopy() T }](objects []T) []T {
@@ -168,12 +186,22 @@ func copies[T interface{ DeepCopy() T }](objects []T) []T {
 	return copied
 }
 
-// spoil changes whatever the action holds that could belong to somebody else.
+// spoil changes whatever a write holds that could belong to somebody else. A hook gets copies (Rh), and what is
+// deleted is not sent.
 func spoil(action binding.Action) {
+	if !action.Writes() || action.Kind == binding.DeleteVolume {
+		return
+	}
 	if volume := action.Volume; volume != nil {
 		spoilMeta(&volume.ObjectMeta)
 		spoilModes(volume.Spec.AccessModes)
 		clear(volume.Spec.Capacity)
+		for i := range volume.Spec.MountOptions {
+			volume.Spec.MountOptions[i] = "spoilt"
+		}
+		if name := volume.Spec.VolumeAttributesClassName; name != nil {
+			*name = "spoilt"
+		}
 		if volume.Spec.ClaimRef != nil {
 			volume.Spec.ClaimRef.UID = "spoilt"
 		}

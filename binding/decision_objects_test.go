@@ -25,6 +25,8 @@ const (
 	externalFinalizer = "external-provisioner.volume.kubernetes.io/finalizer"
 	claimProtection   = "kubernetes.io/pvc-protection"
 	volumeProtection  = "kubernetes.io/pv-protection"
+
+	provisioningFinalizer = "pvbind.github.io/provisioning"
 )
 
 var dataKey = binding.ClaimKey("default", "data")
