@@ -1,0 +1,152 @@
+package binding_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+func slotKeys(names ...string) []binding.Key {
+	var keys []binding.Key
+	for _, name := range names {
+		keys = append(keys, binding.VolumeKey(name))
+	}
+	return keys
+}
+
+func TestRhHowManyHooksRunAtOnce(t *testing.T) {
+	a, b, c, d := binding.VolumeKey("a"), binding.VolumeKey("b"), binding.VolumeKey("c"), binding.VolumeKey("d")
+	t.Run("Rh no more than the bound, ten if there is none", func(t *testing.T) {
+		for limit, want := range map[int]int{1: 1, 3: 3, 0: 10, -1: 10} {
+			slots, taken := binding.NewSlots(limit), 0
+			for i := range 20 {
+				if slots.Take(binding.VolumeKey(fmt.Sprint(i))) {
+					taken++
+				}
+			}
+			assert.Equal(t, want, taken)
+		}
+	})
+	t.Run("Rh who found none goes when there is one, in order", func(t *testing.T) {
+		slots := binding.NewSlots(1)
+		require.True(t, slots.Take(a))
+		for _, key := range []binding.Key{b, c, b} {
+			require.False(t, slots.Take(key))
+			assert.Empty(t, slots.Next(key), "there is no room yet")
+		}
+		slots.Give(a)
+		assert.Equal(t, slotKeys("b"), slots.Next(a))
+		assert.Empty(t, slots.Next(d), "it is promised to b")
+		assert.True(t, slots.Take(b))
+		slots.Give(b)
+		assert.Equal(t, slotKeys("c"), slots.Next(b), "b was queued once")
+	})
+	t.Run("Rh a promised slot is nobody else's", func(t *testing.T) {
+		slots := binding.NewSlots(1)
+		slots.Take(a)
+		slots.Take(b)
+		slots.Give(a)
+		slots.Next(a)
+		assert.False(t, slots.Take(c))
+		assert.True(t, slots.Take(b))
+	})
+	t.Run("Rh a promised slot that is not needed goes to the next", func(t *testing.T) {
+		slots := binding.NewSlots(1)
+		slots.Take(a)
+		slots.Take(b)
+		slots.Take(c)
+		slots.Give(a)
+		require.Equal(t, slotKeys("b"), slots.Next(a))
+		assert.Equal(t, slotKeys("c"), slots.Next(b))
+	})
+	t.Run("Rh who came by itself while it waited does not take a second one for good", func(t *testing.T) {
+		slots := binding.NewSlots(1)
+		slots.Take(a)
+		slots.Take(b)
+		slots.Give(a)
+		require.True(t, slots.Take(b), "there is room, and nobody was promised it")
+		slots.Give(b)
+		require.Equal(t, slotKeys("b"), slots.Next(b), "it is in the queue still")
+		assert.Empty(t, slots.Next(b))
+		assert.True(t, slots.Take(c))
+	})
+	t.Run("Rh a copy has slots of its own", func(t *testing.T) {
+		slots := binding.NewSlots(1)
+		copied := slots.Clone()
+		require.True(t, slots.Take(a))
+		assert.True(t, copied.Take(b))
+		waits := slots.Clone()
+		require.False(t, waits.Take(c))
+		slots.Give(a)
+		assert.Empty(t, slots.Next(a))
+	})
+}
+
+// TestRhSlotsAgainstAModel has workers sync keys in any order, each key so often; some syncs want a hook. The model is
+// that a hook runs for a key at most once, no more than the bound at a time, and that nothing is left when all
+// that Next returned was synced.
+func TestRhSlotsAgainstAModel(t *testing.T) {
+	for seed := range uint64(500) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		limit := 1 + random.IntN(4)
+		slots, wants := binding.NewSlots(limit), map[binding.Key]int{}
+		var queue, running []binding.Key
+		for i := range 2 + random.IntN(12) {
+			key := binding.VolumeKey(fmt.Sprint(i))
+			wants[key] = random.IntN(3)
+			queue = append(queue, key)
+		}
+		add := func(keys []binding.Key) {
+			for _, key := range keys {
+				if !slices.Contains(queue, key) {
+					queue = append(queue, key)
+				}
+			}
+		}
+		for len(queue)+len(running) > 0 {
+			require.LessOrEqual(t, len(running), limit, "Rh, seed %d", seed)
+			if len(queue) == 0 || len(running) > 0 && random.IntN(2) == 0 {
+				i := random.IntN(len(running))
+				key := running[i]
+				running = slices.Delete(running, i, i+1)
+				slots.Give(key)
+				add(slots.Next(key))
+				if wants[key]--; wants[key] > 0 {
+					add([]binding.Key{key})
+				}
+				continue
+			}
+			i := random.IntN(len(queue))
+			key := queue[i]
+			queue = slices.Delete(queue, i, i+1)
+			switch {
+			case slices.Contains(running, key): // the sync that runs sees to it
+			case wants[key] > 0 && random.IntN(4) > 0:
+				if slots.Take(key) {
+					running = append(running, key)
+				} else {
+					add(slots.Next(key))
+				}
+			case wants[key] > 0: // stands back for another reason, which calls it again
+				add(slots.Next(key))
+				add([]binding.Key{key})
+			default:
+				add(slots.Next(key))
+			}
+		}
+		for key, left := range wants {
+			require.LessOrEqual(t, left, 0, "Rh: %s is never called again, seed %d", key, seed)
+		}
+		free := 0
+		for slots.Take(binding.VolumeKey(fmt.Sprint("new", free))) {
+			free++
+		}
+		require.Equal(t, limit, free, "Rh: a slot is lost, seed %d", seed)
+	}
+}
