@@ -2,6 +2,7 @@ package binding
 
 import (
 	"errors"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -10,8 +11,9 @@ import (
 // Answer is what came of an action that a later decision must know of: of a hook, or of a CreateVolume that
 // failed. It holds until the sync that it was given to ends (Rh), through writes too.
 type Answer struct {
-	// Of is the kind of the action.
-	Of ActionKind
+	// Of is the kind of the action, and Hook the hook that it named.
+	Of   ActionKind
+	Hook string
 	// For is the UID of the claim, or of the volume, that the action was about. What was made for another
 	// object of the same name does not count.
 	For types.UID
@@ -30,12 +32,15 @@ func answered(all []Answer, of ActionKind, about types.UID) (some []Answer) {
 	return some
 }
 
-// last is the newest of some answers.
-func last(answers []Answer) (Answer, bool) {
-	if len(answers) == 0 {
-		return Answer{}, false
+// lastOf is the newest of the answers that one hook gave: another may have been run for the same object before,
+// as when a class got another provisioner.
+func lastOf(hook string, answers []Answer) (answer Answer, ran bool) {
+	for _, answer := range slices.Backward(answers) {
+		if answer.Hook == hook {
+			return answer, true
+		}
 	}
-	return answers[len(answers)-1], true
+	return Answer{}, false
 }
 
 // meaning is what the hook says beside its error.

@@ -73,7 +73,7 @@ func (s *state) settle(key Key) {
 // answer keeps what a hook answered, or why a volume was not created.
 func (t *task) answer(got reply) {
 	volume, _ := got.object.(*corev1.PersistentVolume)
-	t.answers = append(t.answers, Answer{Of: t.pending.Kind, For: t.pending.about(), Volume: volume, Err: got.err})
+	t.answers = append(t.answers, Answer{Of: t.pending.Kind, Hook: t.pending.Hook, For: t.pending.about(), Volume: volume, Err: got.err})
 }
 
 // haveWritten takes the outcome of a write. Proofs and answers hold until a write.

@@ -42,7 +42,7 @@ func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, rules R
 
 // madeFor is the volume as the provisioner returned it to this sync, or without a source.
 func madeFor(claim *corev1.PersistentVolumeClaim, provisioner string, view View, rules Rules) *corev1.PersistentVolume {
-	made, _ := last(view.Answered(RunProvisioner, claim.UID))
+	made, _ := lastOf(provisioner, view.Answered(RunProvisioner, claim.UID))
 	volume, _ := newProvisionRequest(claim, nil, provisioner).accept(made.Volume, rules)
 	return volume
 }

@@ -105,7 +105,7 @@ func discard(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolum
 // not, there is only to wait.
 func deleteAgain(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, why string, view View, rules Rules) (action Action, gone bool) {
 	provisioner := volume.Annotations[phase.ProvisionedByAnnotation]
-	deleted, ran := last(view.Answered(RunDeleter, claim.UID))
+	deleted, ran := lastOf(provisioner, view.Answered(RunDeleter, claim.UID))
 	switch {
 	case !ran && rules.Hooks.Deleters.Has(provisioner):
 		return Action{Kind: RunDeleter, Hook: provisioner, Volume: volume, Rule: "P2", Why: why}, false

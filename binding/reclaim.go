@@ -16,7 +16,7 @@ func deleteStorage(volume *corev1.PersistentVolume, hook string, view View) Acti
 	if _, evidence := view.Volume(volume.Name); evidence != Live {
 		return readLive(VolumeKey(volume.Name), "R3", "before its storage is deleted")
 	}
-	answer, ran := last(view.Answered(RunDeleter, volume.UID))
+	answer, ran := lastOf(hook, view.Answered(RunDeleter, volume.UID))
 	switch {
 	case !ran:
 		return Action{Kind: RunDeleter, Hook: hook, Volume: volume, Rule: "R3", Why: "its claim is gone and its reclaim policy is Delete"}
@@ -38,7 +38,7 @@ func recycle(volume *corev1.PersistentVolume, hook string, view View) Action {
 	if _, evidence := view.Volume(volume.Name); evidence != Live {
 		return readLive(VolumeKey(volume.Name), "R4", "before it is scrubbed")
 	}
-	answer, ran := last(view.Answered(RunRecycler, volume.UID))
+	answer, ran := lastOf(hook, view.Answered(RunRecycler, volume.UID))
 	switch {
 	case !ran:
 		return Action{Kind: RunRecycler, Hook: hook, Volume: volume, Rule: "R4", Why: "its claim is gone and its reclaim policy is Recycle"}
