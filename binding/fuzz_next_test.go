@@ -167,7 +167,7 @@ func (m *muddle) do(t *testing.T, action binding.Action) bool {
 }
 
 func (m *muddle) answer(action binding.Action) {
-	answer := binding.Answer{Of: action.Kind, Err: pick(m.world, nil, nil, errors.New("no"), error(&binding.HookError{Meaning: binding.HookInUse}))}
+	answer := binding.Answer{Of: action.Kind, Hook: action.Hook, Err: pick(m.world, nil, nil, errors.New("no"), error(&binding.HookError{Meaning: binding.HookInUse}))}
 	switch {
 	case action.Request != nil:
 		answer.For = action.Request.Claim.UID

@@ -122,13 +122,10 @@ type HookError struct {
 }
 
 func (e *HookError) Error() string {
-	switch {
-	case e.Err == nil:
+	if e.Err == nil {
 		return string(e.Meaning)
-	case e.Meaning == HookFailed:
-		return e.Err.Error()
 	}
-	return string(e.Meaning) + ": " + e.Err.Error()
+	return e.Err.Error()
 }
 
 func (e *HookError) Unwrap() error { return e.Err }

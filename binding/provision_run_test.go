@@ -251,7 +251,7 @@ func TestP2AProvisionerThatFails(t *testing.T) {
 		{name: "Rh P2 W6 a HookError without a meaning", claim: plain, known: answering(absent, notMade(meaning(binding.HookFailed))), rules: hooked(), want: "P2 Wait", events: []string{failedOwn}, says: broken, retry: binding.RetryBackoff},
 		{name: "Rh P2 refused for good", claim: plain, known: answering(absent, notMade(meaning(binding.HookRefused))), rules: hooked(), want: "P2 Wait", events: []string{failedOwn}, says: broken},
 		{name: "Rh P2 refused for good, wrapped", claim: plain, known: answering(absent, notMade(wrapped)), rules: hooked(), want: "P2 Wait", events: []string{failedOwn}, says: []string{"in short: the disk is broken"}},
-		{name: "Rh P2 refused on a node", claim: placed, known: answering(absent, notMade(meaning(binding.HookRefused))), rules: hooked(), want: leavesNode, events: []string{failedOwn}, says: broken},
+		{name: "Rh P2 refused for good on a node: it stays, for another would be refused too", claim: placed, known: answering(absent, notMade(meaning(binding.HookRefused))), rules: hooked(), want: "P2 Wait", events: []string{failedOwn}, says: broken},
 		{name: "Rh P2 try on another node", claim: placed, known: answering(absent, notMade(meaning(binding.HookOtherNode))), rules: hooked(), want: leavesNode, events: []string{failedOwn}, says: broken},
 		{name: "Rh P2 W6 on another node, and nobody chose one", claim: plain, known: answering(absent, notMade(meaning(binding.HookOtherNode))), rules: hooked(), want: "P2 Wait", events: []string{failedOwn}, says: broken, retry: binding.RetryBackoff},
 		{name: "Rh W6 in progress", claim: plain, known: answering(absent, notMade(inProgress(0))), rules: hooked(), want: "Rh Wait", retry: binding.RetryBackoff},
