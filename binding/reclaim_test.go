@@ -124,6 +124,7 @@ func TestRhWhatADeleterMeans(t *testing.T) {
 		{name: "Rh in progress: ask again after d", volume: madeByOwn(), known: answers(inProgress(time.Second)), rules: hooked(), want: "Rh Wait", retry: binding.RetryAfter},
 		{name: "Rh in progress keeps Failed", volume: madeByOwn(said), known: answers(inProgress(time.Second)), rules: hooked(), want: "Rh Wait", retry: binding.RetryAfter},
 		{name: "Rh R3 W6 in use keeps the phase", volume: madeByOwn(), known: answers(meaning(binding.HookInUse)), rules: hooked(), want: "R3 Wait", events: inUse, says: broken, retry: binding.RetryBackoff},
+		{name: "Rh R3 not mine keeps the phase, and is not asked again", volume: madeByOwn(), known: answers(meaning(binding.HookNotMine)), rules: hooked(), want: "R3 Wait", says: broken},
 		{name: "Rh R3 W6 in use keeps Failed", volume: madeByOwn(said), known: answers(meaning(binding.HookInUse)), rules: hooked(), want: "R3 Wait", events: inUse, says: broken, retry: binding.RetryBackoff},
 	})
 }
