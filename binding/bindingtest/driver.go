@@ -16,7 +16,7 @@ type Options struct {
 	// Rules are those of the controller. Without protection the finalizers that the server puts on claims
 	// and volumes stay, as on a cluster where nobody takes them off.
 	Rules binding.Rules
-	// Hooks are those of the controller.
+	// Hooks are those of the controller, such as Storage.Hooks.
 	Hooks binding.Hooks
 	// Held are kinds whose changes the controller is not told of until they are released.
 	Held []binding.Kind
@@ -50,14 +50,20 @@ func NewDriver(server *Server, options Options) *Driver {
 		held:   map[binding.Kind]bool{},
 	}
 	d.Hold(options.Held...)
+	for _, storage := range storagesIn(d.hooks) {
+		storage.Attach(server)
+	}
 	d.Restart()
 	return d
 }
 
 // Restart replaces the controller by one that knows nothing, as after a crash: all objects will be told
-// to it anew. Kinds that are held stay held.
+// to it anew. Kinds that are held stay held, and the hooks are the same.
 func (d *Driver) Restart() {
 	d.Client.Restart()
+	for _, storage := range storagesIn(d.hooks) {
+		storage.Restarted()
+	}
 	d.Controller = &binding.Controller{Client: d.Client, Recorder: d.Client, Rules: d.rules, Hooks: d.hooks}
 	d.queue, d.delayed, d.watches = queue{}, map[binding.Key]time.Duration{}, nil
 	for _, kind := range Kinds() {

@@ -1,0 +1,34 @@
+package bindingtest
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+// claimOf is the claim with the UID; nil if there is none.
+func (s *Server) claimOf(uid types.UID) *corev1.PersistentVolumeClaim {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, stored := range s.objects {
+		if claim, ok := stored.object.(*corev1.PersistentVolumeClaim); ok && uid != "" && claim.UID == uid {
+			return claim
+		}
+	}
+	return nil
+}
+
+// lastOf is the last state of a volume that is gone; nil if there never was one.
+func (s *Server) lastOf(volume string) *corev1.PersistentVolume {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, change := range slices.Backward(s.changes[binding.KindVolume]) {
+		if last := change.Object.(*corev1.PersistentVolume); last.Name == volume {
+			return last
+		}
+	}
+	return nil
+}
