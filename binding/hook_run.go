@@ -3,6 +3,7 @@ package binding
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -33,8 +34,12 @@ func (r *hookRunner) run(ctx context.Context, hooks Hooks, action Action) reply 
 	defer cancel()
 	answer := make(chan reply, 1)
 	go func() {
-		defer r.end(storage)
-		answer <- guarded(ctx, call)
+		got := reply{err: errNoAnswer}
+		defer func() { // in this order: the next call may come as soon as the answer is there
+			r.end(storage)
+			answer <- got
+		}()
+		got = guarded(ctx, call)
 	}()
 	select {
 	case got := <-answer:
@@ -43,6 +48,8 @@ func (r *hookRunner) run(ctx context.Context, hooks Hooks, action Action) reply 
 		return reply{err: fmt.Errorf("no answer within %s: %w", timeout, ctx.Err())}
 	}
 }
+
+var errNoAnswer = errors.New("the hook ended its goroutine") // as runtime.Goexit does
 
 func (r *hookRunner) begin(storage Key) bool {
 	r.mu.Lock()

@@ -1,0 +1,88 @@
+package binding_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+const (
+	ours  = "example.com/dirs"
+	other = "example.com/other"
+)
+
+// life is that of a claim: it is created, bound and deleted.
+type life struct {
+	name    string
+	objects func() []binding.Object
+	class   string
+	// people are what else may happen between two calls.
+	people []fate
+	// stays: a volume is left. end judges it.
+	stays bool
+	end   func(t *testing.T, w *lifetime, volume *corev1.PersistentVolume)
+}
+
+// depth is how many things happen in one life.
+func (l life) depth() int {
+	if testing.Short() {
+		return 1
+	}
+	return 2
+}
+
+func lives() []life {
+	class := func(policy corev1.PersistentVolumeReclaimPolicy, edits ...func(*storagev1.StorageClass)) func() []binding.Object {
+		return func() []binding.Object { return []binding.Object{dirsClass(ours, policy, edits...)} }
+	}
+	volume := func(policy corev1.PersistentVolumeReclaimPolicy) func() []binding.Object {
+		return func() []binding.Object {
+			return []binding.Object{bindingtest.Volume("a", "1Gi", withPolicy(policy))}
+		}
+	}
+	gone := func(t *testing.T, _ *lifetime, volume *corev1.PersistentVolume) {
+		assert.Fail(t, "a volume is left", "%s %s", volume.Name, volume.Status.Phase)
+	}
+	return []life{
+		{name: "R3 Delete", objects: class("Delete"), class: "dirs", people: []fate{claimDeleted}, end: gone},
+		{name: "R3 Delete, another volume comes", objects: class("Delete"), class: "dirs", people: []fate{claimDeleted, rivalComes}, end: gone},
+		{name: "R3 Delete, another provisioner comes", objects: class("Delete"), class: "dirs", people: []fate{claimDeleted, classChanges}, end: gone},
+		{name: "P2 Delete, on a node", objects: class("Delete", delayedClass), class: "dirs", people: []fate{claimDeleted}, end: gone},
+		{name: "R2 Retain", objects: class("Retain"), class: "dirs", people: []fate{claimDeleted}, stays: true, end: retained},
+		{name: "R3 Delete by source", objects: volume("Delete"), people: []fate{claimDeleted}, end: neverClaimed},
+		{name: "R4 Recycle by source", objects: volume("Recycle"), people: []fate{claimDeleted}, stays: true, end: recycled},
+	}
+}
+
+func dirsClass(provisioner string, policy corev1.PersistentVolumeReclaimPolicy, edits ...func(*storagev1.StorageClass)) *storagev1.StorageClass {
+	class := classOf("dirs", provisioner, edits...)
+	class.ReclaimPolicy = new(policy)
+	return class
+}
+
+func retained(t *testing.T, w *lifetime, volume *corev1.PersistentVolume) {
+	assert.Equal(t, corev1.VolumeReleased, volume.Status.Phase)
+	if w.written != "" {
+		assert.Equal(t, bindingtest.Written, w.storages[0].Kept()[0].Content, "X2")
+	}
+}
+
+// neverClaimed: the claim was deleted before the volume was its own.
+func neverClaimed(t *testing.T, w *lifetime, volume *corev1.PersistentVolume) {
+	assert.Empty(t, w.written)
+	assert.Nil(t, volume.Spec.ClaimRef)
+	assert.Equal(t, corev1.VolumeAvailable, volume.Status.Phase)
+}
+
+func recycled(t *testing.T, w *lifetime, volume *corev1.PersistentVolume) {
+	assert.Nil(t, volume.Spec.ClaimRef)
+	assert.Equal(t, corev1.VolumeAvailable, volume.Status.Phase)
+	if w.written != "" {
+		assert.Equal(t, bindingtest.Scrubbed, w.storages[0].Kept()[0].Content)
+	}
+}

@@ -1,0 +1,226 @@
+package binding_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+// callKind is what kind of call a controller makes.
+type callKind string
+
+const (
+	aWrite callKind = "write"
+	aRead  callKind = "read"
+	aHook  callKind = "hook"
+)
+
+// fate is what happens to a call, or before it.
+type fate string
+
+const (
+	survives      fate = ""
+	callFails     fate = "fails"
+	answerLost    fate = "is done but answers an error"
+	crashBefore   fate = "crash before"
+	crashAfter    fate = "crash after"
+	loses409      fate = "conflict"
+	hookPanics    fate = "panic"
+	hookUnready   fate = "in progress"
+	claimDeleted  fate = "claim deleted before"
+	rivalComes    fate = "another volume before"
+	classChanges  fate = "another provisioner before"
+	givesUpAround      = 60 // rounds of settling
+)
+
+func (l life) fatesOf(kind callKind) []fate {
+	fates := map[callKind][]fate{
+		aWrite: {callFails, answerLost, crashBefore, crashAfter, loses409},
+		aRead:  {callFails, crashBefore},
+		aHook:  {callFails, answerLost, crashBefore, crashAfter, hookPanics, hookUnready},
+	}
+	return append(fates[kind], l.people...)
+}
+
+// mishap is a fate that befalls the call of that number.
+type mishap struct {
+	at   int
+	fate fate
+}
+
+// lifetime is where a life takes place.
+type lifetime struct {
+	story    life
+	cluster  *bindingtest.Cluster
+	storages []*bindingtest.Storage // those of ours, and of the other provisioner
+
+	plan  []mishap
+	calls []callKind
+	quiet bool     // nothing happens, and nothing is counted
+	told  []string // the calls, for people
+
+	deleted bool   // the claim was deleted before it was its time
+	written string // the volume with data on it
+	nodes   int    // chosen so far
+}
+
+func newLifetime(story life, plan []mishap) *lifetime {
+	w := &lifetime{story: story, plan: plan, storages: []*bindingtest.Storage{bindingtest.NewStorage(), bindingtest.NewStorage()}}
+	hooks := w.storages[0].Hooks(ours, "hostPath")
+	maps.Copy(hooks.Provisioners, w.storages[1].Hooks(other).Provisioners)
+	maps.Copy(hooks.Deleters, w.storages[1].Hooks(other).Deleters)
+	options := bindingtest.Options{Rules: binding.Rules{Protection: binding.ProtectionOn}, Hooks: hooks}
+	w.cluster = bindingtest.NewClusterWith(options, story.objects()...)
+	if volume := w.cluster.Volume("a"); volume != nil {
+		w.storages[0].Add(volume)
+	}
+	w.cluster.Client.Use(w.onServer)
+	for i, storage := range w.storages {
+		storage.Use(func(_ context.Context, call *bindingtest.StorageCall, do func() error) error {
+			return w.onHook(fmt.Sprintf("storage %d", i), call, do)
+		})
+	}
+	w.create(bindingtest.Claim("default", "data", "1Gi", askingClass(&story.class)))
+	return w
+}
+
+func (w *lifetime) create(object binding.Object) {
+	if _, err := w.cluster.Create(context.Background(), object); err != nil {
+		panic(err)
+	}
+}
+
+func (w *lifetime) last() int {
+	if len(w.plan) == 0 {
+		return -1
+	}
+	return w.plan[len(w.plan)-1].at
+}
+
+// next is the fate of the next call. What people do before it is done then.
+func (w *lifetime) next(kind callKind, line string) fate {
+	if w.quiet {
+		return survives
+	}
+	at := len(w.calls)
+	w.calls = append(w.calls, kind)
+	suffers := survives
+	for _, m := range w.plan {
+		if m.at == at {
+			suffers = m.fate
+		}
+	}
+	w.told = append(w.told, fmt.Sprintf("%d %s %s", at, line, suffers))
+	switch suffers {
+	case claimDeleted:
+		w.deleted = true
+		w.deleteClaim()
+	case rivalComes:
+		rival := bindingtest.Volume("rival", "1Gi", ofClass("dirs"), withPolicy(corev1.PersistentVolumeReclaimDelete))
+		w.storages[0].Add(rival)
+		w.create(rival)
+	case classChanges:
+		_ = w.cluster.Delete(context.Background(), binding.Key{Kind: bindingtest.KindClass, Name: "dirs"}, metav1.DeleteOptions{})
+		w.create(dirsClass(other, corev1.PersistentVolumeReclaimDelete))
+	}
+	return suffers
+}
+
+func (w *lifetime) deleteClaim() {
+	_ = w.cluster.Delete(context.Background(), dataKey, metav1.DeleteOptions{})
+}
+
+func (w *lifetime) onServer(call *bindingtest.Call, do func() error) error {
+	kind := aRead
+	switch {
+	case call.Verb == bindingtest.VerbRecord:
+		return do()
+	case call.Writes():
+		kind = aWrite
+	}
+	suffers := w.next(kind, fmt.Sprintf("%s %s %s", call.Verb, call.Subresource, call.Key))
+	if suffers == loses409 {
+		return apierrors.NewConflict(schema.GroupResource{Resource: "things"}, call.Key.Name, errConnection)
+	}
+	return w.suffer(suffers, do)
+}
+
+func (w *lifetime) onHook(who string, call *bindingtest.StorageCall, do func() error) error {
+	if w.cluster.Client.Crashed() {
+		return bindingtest.ErrCrashed
+	}
+	switch suffers := w.next(aHook, who+": "+call.String()); suffers {
+	case hookPanics:
+		panic("by a test")
+	case hookUnready:
+		return &binding.HookError{Meaning: binding.HookInProgress, After: time.Minute}
+	default:
+		return w.suffer(suffers, do)
+	}
+}
+
+func (w *lifetime) suffer(suffers fate, do func() error) error {
+	switch suffers {
+	case callFails:
+		return errConnection
+	case answerLost:
+		_ = do()
+		return errConnection
+	case crashAfter:
+		_ = do()
+		fallthrough
+	case crashBefore:
+		w.cluster.Client.CrashAfter(0)
+		return bindingtest.ErrCrashed
+	}
+	return do()
+}
+
+// settle goes on until nothing is left to do and nothing is delayed, and starts the controller again where it
+// crashed. A scheduler chooses a node where one is missing.
+func (w *lifetime) settle() error {
+	for range givesUpAround {
+		err := w.cluster.FallDue(context.Background())
+		switch {
+		case errors.Is(err, bindingtest.ErrCrashed):
+			w.cluster.Restart()
+			w.told = append(w.told, "restart")
+		case w.schedule(), len(w.cluster.Delayed()) > 0:
+		default:
+			return err
+		}
+	}
+	return fmt.Errorf("X8: it does not settle: %v", w.cluster.Delayed())
+}
+
+// schedule chooses another node each time, and reports whether it had to.
+func (w *lifetime) schedule() bool {
+	claim := w.cluster.Claim("default", "data")
+	if w.story.class == "" || claim == nil || claim.DeletionTimestamp != nil || claim.Spec.VolumeName != "" || claim.Annotations[selectedNode] != "" {
+		return false
+	}
+	class, err := w.cluster.Get(context.Background(), binding.Key{Kind: bindingtest.KindClass, Name: w.story.class})
+	if err != nil || !delayed(class) {
+		return false
+	}
+	w.nodes++
+	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, selectedNode, fmt.Sprintf("node-%d", w.nodes))
+	_, err = w.cluster.Update(context.Background(), claim)
+	return err == nil
+}
+
+func delayed(class binding.Object) bool {
+	mode := class.(*storagev1.StorageClass).VolumeBindingMode
+	return mode != nil && *mode == storagev1.VolumeBindingWaitForFirstConsumer
+}

@@ -1,0 +1,54 @@
+package binding_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+// provisioning is a cluster with a claim to provision, and its storage.
+func provisioning(timeout time.Duration) (*bindingtest.Cluster, *bindingtest.Storage) {
+	storage := bindingtest.NewStorage()
+	hooks := storage.Hooks(ours)
+	hooks.Timeout = timeout
+	options := bindingtest.Options{Rules: binding.Rules{Protection: binding.ProtectionOn}, Hooks: hooks}
+	return bindingtest.NewClusterWith(options, dirsClass(ours, "Delete"), bindingtest.Claim("default", "data", "1Gi", askingClass(new("dirs")))), storage
+}
+
+// A hook has returned when its answer is there: a sync that follows at once runs it again.
+func TestRhACallThatAnsweredHasReturned(t *testing.T) {
+	cluster, storage := provisioning(0)
+	failed := errors.New("it failed")
+	storage.Use(func(context.Context, *bindingtest.StorageCall, func() error) error { return failed })
+	require.NoError(t, cluster.Settle(t.Context()))
+	syncs := 20_000
+	before := len(storage.Calls())
+	for range syncs {
+		_, err := cluster.Controller.Sync(t.Context(), dataKey)
+		require.NoError(t, err)
+	}
+	assert.Equal(t, before+syncs, len(storage.Calls()))
+}
+
+// A hook that ends its goroutine, as t.FailNow does, has failed, and holds up nothing.
+func TestRhAHookThatEndsItsGoroutine(t *testing.T) {
+	cluster, storage := provisioning(time.Hour)
+	calls := 0
+	storage.Use(func(_ context.Context, _ *bindingtest.StorageCall, do func() error) error {
+		if calls++; calls == 1 {
+			runtime.Goexit()
+		}
+		return do()
+	})
+	require.NoError(t, cluster.Settle(t.Context()))
+	require.NoError(t, cluster.FallDue(t.Context()))
+	assert.Equal(t, "pvc-"+string(cluster.Claim("default", "data").UID), cluster.Claim("default", "data").Spec.VolumeName)
+}
