@@ -9,7 +9,8 @@ import (
 )
 
 // Answer is what came of an action that a later decision must know of: of a hook, or of a CreateVolume that
-// failed. It holds until the sync that it was given to ends (Rh), through writes too.
+// failed. It holds until the sync that it was given to ends (Rh), through writes too; but what a deleter answered
+// holds only until a provisioner runs for the same object.
 type Answer struct {
 	// Of is the kind of the action, and Hook the hook that it named.
 	Of   ActionKind

@@ -70,10 +70,15 @@ func (s *state) settle(key Key) {
 	}
 }
 
-// answer keeps what a hook answered, or why a volume was not created.
+// answer keeps what a hook answered, or why a volume was not created. Where a provisioner ran, that the storage
+// was deleted before is no longer true.
 func (t *task) answer(got reply) {
 	volume, _ := got.object.(*corev1.PersistentVolume)
-	t.answers = append(t.answers, Answer{Of: t.pending.Kind, Hook: t.pending.Hook, For: t.pending.about(), Volume: volume, Err: got.err})
+	answer := Answer{Of: t.pending.Kind, Hook: t.pending.Hook, For: t.pending.about(), Volume: volume, Err: got.err}
+	if answer.Of == RunProvisioner {
+		t.answers = slices.DeleteFunc(t.answers, func(a Answer) bool { return a.Of == RunDeleter && a.For == answer.For })
+	}
+	t.answers = append(t.answers, answer)
 }
 
 // haveWritten takes the outcome of a write. Proofs and answers hold until a write.

@@ -40,6 +40,11 @@ func provisionHere(claim *corev1.PersistentVolumeClaim, class *storagev1.Storage
 	if problem != "" {
 		return discard(claim, volume, problem, view, rules), nil
 	}
+	if len(view.Answered(RunDeleter, claim.UID)) > 0 { // what was made is another provisioner's, and gone
+		waiting := wait("P2", "what was made for the claim was deleted again; it is to be made anew")
+		waiting.Retry = RetryBackoff
+		return waiting, nil
+	}
 	// A crash after this write leaves a volume that the claim holds, and the binding goes on from there.
 	return Action{Kind: CreateVolume, Volume: volume, Rule: "P2", Why: "its storage is made", Events: []Event{
 		normal(claim, EventProvisioned, fmt.Sprintf("the provisioner %q made volume %q", provisioner, name)),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,18 +31,22 @@ const (
 type fate string
 
 const (
-	survives      fate = ""
-	callFails     fate = "fails"
-	answerLost    fate = "is done but answers an error"
-	crashBefore   fate = "crash before"
-	crashAfter    fate = "crash after"
-	loses409      fate = "conflict"
-	hookPanics    fate = "panic"
-	hookUnready   fate = "in progress"
-	claimDeleted  fate = "claim deleted before"
-	rivalComes    fate = "another volume before"
-	classChanges  fate = "another provisioner before"
-	givesUpAround      = 60 // rounds of settling
+	survives    fate = ""
+	callFails   fate = "fails"
+	answerLost  fate = "is done but answers an error"
+	crashBefore fate = "crash before"
+	crashAfter  fate = "crash after"
+	loses409    fate = "conflict"
+	hookPanics  fate = "panic"
+	hookUnready fate = "in progress"
+
+	// What people do just before a call: the controller hears of it after the sync, or at once.
+	claimDeleted     fate = "claim deleted"
+	claimDeletedTold fate = "claim deleted, and told"
+	rivalComes       fate = "another volume"
+	rivalComesTold   fate = "another volume, and told"
+	classChanges     fate = "another provisioner"
+	classChangesTold fate = "another provisioner, and told"
 )
 
 func (l life) fatesOf(kind callKind) []fate {
@@ -50,7 +55,7 @@ func (l life) fatesOf(kind callKind) []fate {
 		aRead:  {callFails, crashBefore},
 		aHook:  {callFails, answerLost, crashBefore, crashAfter, hookPanics, hookUnready},
 	}
-	return append(fates[kind], l.people...)
+	return slices.Concat(fates[kind], []fate{claimDeleted, claimDeletedTold}, l.people)
 }
 
 // mishap is a fate that befalls the call of that number.
@@ -122,19 +127,32 @@ func (w *lifetime) next(kind callKind, line string) fate {
 		}
 	}
 	w.told = append(w.told, fmt.Sprintf("%d %s %s", at, line, suffers))
+	w.people(suffers)
+	return suffers
+}
+
+// people do something, if the fate says so.
+func (w *lifetime) people(suffers fate) {
+	ctx := context.Background()
 	switch suffers {
-	case claimDeleted:
+	case claimDeleted, claimDeletedTold:
 		w.deleted = true
 		w.deleteClaim()
-	case rivalComes:
+	case rivalComes, rivalComesTold:
 		rival := bindingtest.Volume("rival", "1Gi", ofClass("dirs"), withPolicy(corev1.PersistentVolumeReclaimDelete))
-		w.storages[0].Add(rival)
-		w.create(rival)
-	case classChanges:
-		_ = w.cluster.Delete(context.Background(), binding.Key{Kind: bindingtest.KindClass, Name: "dirs"}, metav1.DeleteOptions{})
+		if _, err := w.cluster.Create(ctx, rival); err == nil {
+			w.storages[0].Add(rival)
+		}
+	case classChanges, classChangesTold:
+		_ = w.cluster.Delete(ctx, binding.Key{Kind: bindingtest.KindClass, Name: "dirs"}, metav1.DeleteOptions{})
 		w.create(dirsClass(other, corev1.PersistentVolumeReclaimDelete))
 	}
-	return suffers
+	switch suffers {
+	case claimDeletedTold, rivalComesTold, classChangesTold:
+		for _, kind := range bindingtest.Kinds() {
+			w.cluster.Deliver(kind, 100)
+		}
+	}
 }
 
 func (w *lifetime) deleteClaim() {
@@ -190,7 +208,7 @@ func (w *lifetime) suffer(suffers fate, do func() error) error {
 // settle goes on until nothing is left to do and nothing is delayed, and starts the controller again where it
 // crashed. A scheduler chooses a node where one is missing.
 func (w *lifetime) settle() error {
-	for range givesUpAround {
+	for range 60 {
 		err := w.cluster.FallDue(context.Background())
 		switch {
 		case errors.Is(err, bindingtest.ErrCrashed):
