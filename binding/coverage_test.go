@@ -19,21 +19,27 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// allRules are the rules that tests must cite, as ranges. N has no number. Hooks (P2, Rh), verbs for people
-// (R7) and pods (S) have no code yet.
-const allRules = "L1-L5, M1-M14, C1-C12, B1-B6, V1-V5, G1-G2, R1-R6, F1-F3, P1, P3, E1-E3, X1-X8, W1-W6, N, A1-A6"
+// allRules are the rules that tests must cite, as ranges. N and Rh have no number. Verbs for people (R7) and pods
+// (S) have no code yet.
+const allRules = "L1-L5, M1-M14, C1-C12, B1-B6, V1-V5, G1-G2, R1-R6, Rh, F1-F3, P1-P3, E1-E3, X1-X8, W1-W6, N, A1-A6"
 
 var (
 	// citation is a rule, or a range of rules, at the beginning of what is left of a text.
 	citation = regexp.MustCompile(`^([LMCBVGRFPEXWNA])(\d*)(?:(?:-| to )([LMCBVGRFPEXWNA]?)(\d+))?\b[,: ]*`)
+	// hooks is Rh, which has a letter in place of a number.
+	hooks = regexp.MustCompile(`^Rh\b[,: ]*`)
 	// testName is the part of a test's name that cites: TestB6ABindIsFourWrites.
-	testName = regexp.MustCompile(`^(?:Test|Example|Fuzz)_?([LMCBVGRFPEXWNA]\d+)`)
+	testName = regexp.MustCompile(`^(?:Test|Example|Fuzz)_?(Rh|[LMCBVGRFPEXWNA]\d+)`)
 )
 
 // citedIn are the rules that a text begins with: "C1, B1-B4: …", "M8 X7 malformed selector", "N one line".
 func citedIn(text string) []string {
 	var rules []string
 	for {
+		if cited := hooks.FindString(text); cited != "" {
+			rules, text = append(rules, "Rh"), text[len(cited):]
+			continue
+		}
 		found := citation.FindStringSubmatch(text)
 		if found == nil || found[2] == "" && (found[1] != "N" || found[3] != "" || found[4] != "") {
 			return rules
@@ -58,6 +64,9 @@ func TestCitedIn(t *testing.T) {
 		"C1, B1-B4: a claim":       "C1 B1 B2 B3 B4",
 		"M8 X7 malformed selector": "M8 X7",
 		"N one line":               "N",
+		"P2, Rh: once":             "P2 Rh",
+		"Rh R3 in use":             "Rh R3",
+		"Rhythm":                   "",
 		"N, X8: once":              "N X8",
 		"C9 to C11 by name":        "C9 C10 C11",
 		"C10-12: all":              "C10 C11 C12",

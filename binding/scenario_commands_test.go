@@ -20,6 +20,9 @@ func (s *stage) do(text string) ([]string, error) {
 	if rest, ok := strings.CutPrefix(text, "rules "); ok {
 		return nil, s.setRules(strings.Fields(rest))
 	}
+	if rest, ok := strings.CutPrefix(text, "hooks "); ok {
+		return nil, s.setHooks(strings.Fields(rest))
+	}
 	if text == "show" {
 		return s.show()
 	}
@@ -49,6 +52,7 @@ func (s *stage) direct(a *actor, text string, all []*actor) ([]string, error) {
 		return nil, nil
 	case text == "restart":
 		a.Restart()
+		a.Controller.Hooks = a.hooks
 		clear(a.written)
 		a.delays = nil
 		return nil, nil

@@ -14,11 +14,11 @@ import (
 )
 
 // planned is a fault: "conflict on write 2", "before read 1: delete pv/a".
-var planned = regexp.MustCompile(`^([a-z ]+) (write|read) (\S+?)(?:: (.*))?$`)
+var planned = regexp.MustCompile(`^([a-z ]+) (write|read|hook) (\S+?)(?:: (.*))?$`)
 
 var errTimedOut = errors.New("timed out")
 
-// fault plans what goes wrong with the n-th write or read from now on.
+// fault plans what goes wrong with the n-th write, read or call of a hook from now on.
 func (s *stage) fault(a *actor, text string) error {
 	found := planned.FindStringSubmatch(text)
 	if found == nil {
@@ -31,6 +31,14 @@ func (s *stage) fault(a *actor, text string) error {
 	}
 	if what == "crash after" && kind == "write" {
 		a.Client.CrashAfter(n)
+		return nil
+	}
+	if kind == "hook" {
+		fault, known := s.faultOfHook(a, what, meanwhile)
+		if !known || (what == "before") != (meanwhile != "") {
+			return fmt.Errorf("unknown fault %q", what)
+		}
+		a.hookFaults[a.made["hook"]+n] = fault
 		return nil
 	}
 	hook := s.hook(what, a.nth(kind, n), meanwhile)

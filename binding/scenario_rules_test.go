@@ -61,8 +61,14 @@ func identityOf(object binding.Object) string {
 
 // checkWrite holds a write to B5, X2 and X5 before it is made.
 func (s *stage) checkWrite(a *actor, call *bindingtest.Call) {
-	if call.Verb != bindingtest.VerbUpdate {
-		s.violate("X2: %s: nothing is created or deleted before there are hooks", call)
+	switch {
+	case call.Verb != bindingtest.VerbUpdate && a.hooks.Provisioners == nil:
+		s.violate("X2: %s: nothing is created or deleted without hooks", call)
+		return
+	case call.Verb == bindingtest.VerbDelete:
+		s.checkDeletion(call)
+		return
+	case call.Verb == bindingtest.VerbCreate:
 		return
 	}
 	if call.Sent.GetResourceVersion() == "" {
@@ -96,6 +102,7 @@ func versionOf(object binding.Object) uint64 {
 // checkEnd holds the end of a story to X1, X4 and X8.
 func (s *stage) checkEnd() {
 	s.checkSecondPass()
+	s.checkStorage()
 	volumes := s.all(binding.KindVolume)
 	boundTo := map[string]string{}
 	for _, object := range s.all(binding.KindClaim) {

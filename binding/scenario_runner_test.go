@@ -43,6 +43,9 @@ func TestAMistakeInAStoryIsNamedByFileAndLine(t *testing.T) {
 		{"number of a fault", firstLine + "> conflict on write x\n", `story.txt:3: "x" is not the number of a write`},
 		{"rules too late", firstLine + "> settle\n> rules protection=On\n", "story.txt:4: a controller has started"},
 		{"unknown rule", firstLine + "> rules gravity=Off\n", `story.txt:3: unknown rule "gravity=Off"`},
+		{"unknown hooks", firstLine + "> hooks plumber=own\n", `story.txt:3: "plumber=own" is not provisioner=`},
+		{"unknown fault of a hook", firstLine + "> eat hook 1\n", `story.txt:3: unknown fault "eat"`},
+		{"before a hook, nothing", firstLine + "> before hook 1\n", `story.txt:3: unknown fault "before"`},
 		{"set what", firstLine + "PV   CAPACITY\na    1Gi\n\n> set pv/a COLOUR=red\n", `story.txt:6: "COLOUR=red" is not COLUMN=value`},
 		{"nothing to deliver", firstLine + "> deliver pv\n", "story.txt:3: no change of a pv is left"},
 	} {
@@ -73,6 +76,8 @@ func TestWhatAStoryViolatesIsNamed(t *testing.T) {
 			"X1: x holds 2 volumes"},
 		{"X4 Lost beside its volume", firstLine + "PV   CLAIM            STATUS\na    default/x:uid-9  Bound\n\nPVC        STATUS   VOLUME  UID\ndefault/x  Lost     a       uid-9\n",
 			"X4: x is Lost, and a is bound to it"},
+		{"P2 storage that nothing stands for", firstLine + "> rules protection=On\n> hooks provisioner=own.example.com\n\nSC     PROVISIONER\nfast   own.example.com\n\n" +
+			"PVC         REQUEST   CLASS\ndefault/x   1Gi       fast\n\n> lose answer of hook 1\n> settle\n> delete pvc/default/x\n> settle\n", "P2: storage pvc-uid-2 is left behind"},
 		{"an impossible meanwhile", bindOne + "> before write 1: delete pv/none\n> settle\n", `"delete pv/none" cannot be done meanwhile`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

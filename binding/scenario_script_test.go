@@ -33,7 +33,7 @@ const (
 )
 
 // header is what the first line of a story must look like: the rules it is about, and what it says of them.
-var header = regexp.MustCompile(`^# ((?:[A-Z][0-9]*(?:-[A-Z]?[0-9]+)?(?:, )?)+): \S`)
+var header = regexp.MustCompile(`^# ((?:(?:Rh|[A-Z][0-9]*)(?:-[A-Z]?[0-9]+)?(?:, )?)+): \S`)
 
 // parseScript takes a file apart. It knows commands and tables by their shape only.
 func parseScript(path, content string) (script, error) {

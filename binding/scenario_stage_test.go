@@ -22,6 +22,10 @@ type stage struct {
 	versions   map[string]binding.Object // every state of every object, see checkInputs
 	recorded   int                       // calls of the server in versions so far
 	violations []string
+
+	hooks     map[string][]string // the names that a controller that starts now has hooks under
+	stored    map[string]bool     // the storage that was made, by the name of its volume: whether it is there
+	hookLines []hookLine          // not printed yet
 }
 
 // actor is a controller with a name.
@@ -30,14 +34,17 @@ type actor struct {
 	name    string
 	delays  []bindingtest.Delay // printed last
 	written map[binding.Key]uint64
-	made    map[string]int // writes and reads so far
+	made    map[string]int // writes, reads and hooks so far
 	down    bool           // the server answers it nothing
+
+	hooks      binding.Hooks
+	hookFaults map[int]hookFault
 }
 
 const defaultActor = "controller"
 
 func newStage(ctx context.Context) *stage {
-	return &stage{ctx: ctx, server: bindingtest.NewServer(), versions: map[string]binding.Object{}}
+	return &stage{ctx: ctx, server: bindingtest.NewServer(), versions: map[string]binding.Object{}, stored: map[string]bool{}}
 }
 
 // actor is the controller of that name, which starts now if it has not.
@@ -47,8 +54,10 @@ func (s *stage) actor(name string) *actor {
 			return a
 		}
 	}
-	a := &actor{name: name, written: map[binding.Key]uint64{}, made: map[string]int{}}
+	a := &actor{name: name, written: map[binding.Key]uint64{}, made: map[string]int{}, hookFaults: map[int]hookFault{}}
 	a.Driver = bindingtest.NewDriver(s.server, bindingtest.Options{Name: name, Rules: s.rules})
+	a.hooks = s.hooksOf(a)
+	a.Controller.Hooks = a.hooks
 	a.Client.Use(s.guard(a))
 	s.drivers = append(s.drivers, a)
 	return a
@@ -109,9 +118,10 @@ func (s *stage) report(err error, actors []*actor) []string {
 // calls prints what the controllers did since the last time, and what others did meanwhile.
 func (s *stage) calls() []string {
 	calls := s.server.CallsSince(s.printed)
-	s.printed += len(calls)
 	var lines []string
 	for _, call := range calls {
+		lines = append(lines, s.hooksBefore(s.printed)...)
+		s.printed++
 		line := strings.TrimSuffix(call.String(), ", but answered: "+bindingtest.ErrCrashed.Error())
 		switch {
 		case call.Actor == "" && !call.Writes():
@@ -123,7 +133,7 @@ func (s *stage) calls() []string {
 		}
 		lines = append(lines, line)
 	}
-	return lines
+	return append(lines, s.hooksBefore(s.printed)...)
 }
 
 // newDelays prints what the controller wants to come back to and did not the last time.

@@ -219,6 +219,7 @@ func classColumns() []column {
 	type sc = *storagev1.StorageClass
 	return append(metadataColumns(),
 		text("PROVISIONER", func(c sc) *string { return &c.Provisioner }),
+		pointer("POLICY", func(c sc) **corev1.PersistentVolumeReclaimPolicy { return &c.ReclaimPolicy }),
 		pointer("BINDING", func(c sc) **storagev1.VolumeBindingMode { return &c.VolumeBindingMode }),
 		of("DEFAULT", func(c sc) string { return "" }, setDefaultClass),
 	)

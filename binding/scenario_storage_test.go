@@ -1,0 +1,215 @@
+package binding_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+// hookLine is the call of a hook, as a story tells it.
+type hookLine struct {
+	at          int // calls of the server before it
+	actor, text string
+}
+
+// hookFault is how a call of a hook goes wrong, and whether it did its work all the same.
+type hookFault struct {
+	err   error
+	works bool
+	small bool   // it makes less than was asked for
+	first func() // happens before
+	last  func() // happens after
+}
+
+// setHooks gives hooks to the controllers that start after it: "provisioner=own.example.com deleter=own.example.com,nfs".
+// A deleter is one of a provisioner if its name has a dot, and else one of a source.
+func (s *stage) setHooks(words []string) error {
+	s.hooks = map[string][]string{}
+	for _, word := range words {
+		if word == "none" {
+			continue
+		}
+		what, names, found := strings.Cut(word, "=")
+		if !found || what != "provisioner" && what != "deleter" && what != "recycler" {
+			return fmt.Errorf("%q is not provisioner=, deleter= or recycler=", word)
+		}
+		s.hooks[what] = strings.Split(names, ",")
+	}
+	return nil
+}
+
+// hooksOf are the hooks of a controller that starts now. All work on the one storage of the stage.
+func (s *stage) hooksOf(a *actor) binding.Hooks {
+	if len(s.hooks) == 0 {
+		return binding.Hooks{}
+	}
+	hooks := binding.Hooks{
+		Provisioners: map[string]binding.Provisioner{}, Deleters: map[string]binding.Deleter{},
+		SourceDeleters: map[string]binding.Deleter{}, Recyclers: map[string]binding.Recycler{},
+	}
+	for _, name := range s.hooks["provisioner"] {
+		hooks.Provisioners[name] = provisions(func(_ context.Context, request binding.ProvisionRequest) (*corev1.PersistentVolume, error) {
+			return s.provision(a, request)
+		})
+	}
+	deleter := deletes(func(_ context.Context, volume *corev1.PersistentVolume) error { return s.deleteStorage(a, volume) })
+	for _, name := range s.hooks["deleter"] {
+		if strings.Contains(name, ".") {
+			hooks.Deleters[name] = deleter
+		} else {
+			hooks.SourceDeleters[name] = deleter
+		}
+	}
+	for _, name := range s.hooks["recycler"] {
+		hooks.Recyclers[name] = recycles(func(_ context.Context, volume *corev1.PersistentVolume) error {
+			return s.call(a, "recycle "+volume.Name, func(hookFault) string { return "scrubbed" })
+		})
+	}
+	return hooks
+}
+
+func (s *stage) provision(a *actor, request binding.ProvisionRequest) (*corev1.PersistentVolume, error) {
+	volume, what := request.Volume, "provision "+request.Volume.Name
+	if request.Node != "" {
+		what += " for node " + request.Node
+	}
+	err := s.call(a, what, func(fault hookFault) string {
+		volume.Spec.NFS = &corev1.NFSVolumeSource{Server: "nfs", Path: "/" + volume.Name}
+		s.stored[volume.Name] = true
+		if fault.small {
+			volume.Spec.Capacity[corev1.ResourceStorage] = resource.MustParse("1")
+			return "made too small"
+		}
+		return "made"
+	})
+	if err != nil {
+		return nil, err
+	}
+	return volume, nil
+}
+
+func (s *stage) deleteStorage(a *actor, volume *corev1.PersistentVolume) error {
+	s.checkStorageIsFree(volume)
+	return s.call(a, "delete storage of "+volume.Name, func(hookFault) string {
+		was, made := s.stored[volume.Name]
+		s.stored[volume.Name] = false
+		if made && !was {
+			return "there is none any more"
+		}
+		return "deleted"
+	})
+}
+
+// call is a call of a hook that does its work, unless a fault is planned for it.
+func (s *stage) call(a *actor, what string, work func(hookFault) string) error {
+	a.made["hook"]++
+	fault, planned := a.hookFaults[a.made["hook"]]
+	if fault.first != nil {
+		fault.first()
+	}
+	outcome := ""
+	if !planned || fault.works {
+		outcome = work(fault)
+	}
+	switch {
+	case fault.err != nil && outcome != "":
+		outcome += ", but answered: " + fault.err.Error()
+	case fault.err != nil:
+		outcome = "failed: " + fault.err.Error()
+	}
+	s.hookLines = append(s.hookLines, hookLine{len(s.server.Calls()), a.name, what + ": " + outcome})
+	if fault.last != nil {
+		fault.last()
+	}
+	return fault.err
+}
+
+// faultOfHook is what goes wrong with a hook; unknown if no such fault is known.
+func (s *stage) faultOfHook(a *actor, what, meanwhile string) (fault hookFault, known bool) {
+	says := func(meaning binding.HookMeaning, err string) hookFault {
+		return hookFault{err: &binding.HookError{Meaning: meaning, Err: errors.New(err)}}
+	}
+	switch what {
+	case "fail":
+		return hookFault{err: errors.New("out of space")}, true
+	case "lose answer of":
+		return hookFault{err: errTimedOut, works: true}, true
+	case "crash after":
+		return hookFault{err: bindingtest.ErrCrashed, works: true, last: func() { a.Client.CrashAfter(0) }}, true
+	case "bad answer of":
+		return hookFault{works: true, small: true}, true
+	case "in progress at":
+		return says(binding.HookInProgress, "at work"), true
+	case "in use at":
+		return says(binding.HookInUse, "mounted"), true
+	case "refuse":
+		return says(binding.HookRefused, "not here"), true
+	case "other node at":
+		return says(binding.HookOtherNode, "node is full"), true
+	case "before":
+		return hookFault{works: true, first: func() { s.meanwhile(meanwhile) }}, true
+	}
+	return hookFault{}, false
+}
+
+// hooksBefore prints the calls of hooks that came before the n-th call of the server.
+func (s *stage) hooksBefore(n int) (lines []string) {
+	for len(s.hookLines) > 0 && s.hookLines[0].at <= n {
+		line := s.hookLines[0].text
+		if len(s.drivers) > 1 {
+			line = s.hookLines[0].actor + ": " + line
+		}
+		lines = append(lines, line)
+		s.hookLines = s.hookLines[1:]
+	}
+	return lines
+}
+
+// checkStorageIsFree holds a deleter to X2.
+func (s *stage) checkStorageIsFree(volume *corev1.PersistentVolume) {
+	stored := s.server.Volume(volume.Name)
+	switch {
+	case volume.UID == "" && stored != nil:
+		s.violate("P2: the storage of %s is deleted as if no volume stood for it", volume.Name)
+	case stored == nil:
+		return
+	case stored.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete:
+		s.violate("X2: the storage of %s is deleted, whose policy is %s", volume.Name, stored.Spec.PersistentVolumeReclaimPolicy)
+	}
+	if ref := stored.Spec.ClaimRef; ref != nil {
+		claim := s.server.Claim(ref.Namespace, ref.Name)
+		if claim != nil && claim.UID == ref.UID && (claim.Spec.VolumeName == "" || claim.Spec.VolumeName == volume.Name) {
+			s.violate("X2: the storage of %s is deleted, and its claim exists", volume.Name)
+		}
+	}
+}
+
+// checkDeletion holds the deletion of a volume to R3: after its storage, and with preconditions.
+func (s *stage) checkDeletion(call *bindingtest.Call) {
+	if conditions := call.Options.Preconditions; conditions == nil || conditions.UID == nil || conditions.ResourceVersion == nil {
+		s.violate("R3: %s without preconditions", call)
+	}
+	if s.stored[call.Key.Name] {
+		s.violate("R3: %s before its storage", call)
+	}
+}
+
+// checkStorage compares the storage that was made with the volumes, at the end of a story.
+func (s *stage) checkStorage() {
+	for name, exists := range s.stored {
+		volume := s.server.Volume(name)
+		if exists && volume == nil {
+			s.violate("P2: storage %s is left behind", name)
+		}
+		if !exists && volume != nil && volume.DeletionTimestamp == nil {
+			s.violate("R3: volume %s has no storage any more", name)
+		}
+	}
+}
