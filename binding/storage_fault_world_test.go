@@ -189,6 +189,10 @@ func (w *lifetime) onHook(who string, call *bindingtest.StorageCall, do func() e
 }
 
 func (w *lifetime) suffer(suffers fate, do func() error) error {
+	return suffer(suffers, w.cluster.Client, do)
+}
+
+func suffer(suffers fate, client *bindingtest.Client, do func() error) error {
 	switch suffers {
 	case callFails:
 		return errConnection
@@ -199,7 +203,7 @@ func (w *lifetime) suffer(suffers fate, do func() error) error {
 		_ = do()
 		fallthrough
 	case crashBefore:
-		w.cluster.Client.CrashAfter(0)
+		client.CrashAfter(0)
 		return bindingtest.ErrCrashed
 	}
 	return do()
@@ -225,16 +229,24 @@ func (w *lifetime) settle() error {
 // schedule chooses another node each time, and reports whether it had to.
 func (w *lifetime) schedule() bool {
 	claim := w.cluster.Claim("default", "data")
-	if w.story.class == "" || claim == nil || claim.DeletionTimestamp != nil || claim.Spec.VolumeName != "" || claim.Annotations[selectedNode] != "" {
+	if w.story.class == "" || claim == nil {
 		return false
 	}
 	class, err := w.cluster.Get(context.Background(), binding.Key{Kind: bindingtest.KindClass, Name: w.story.class})
-	if err != nil || !delayed(class) {
+	if err != nil || !delayed(class) || !choose(w.cluster, claim, fmt.Sprintf("node-%d", w.nodes)) {
 		return false
 	}
 	w.nodes++
-	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, selectedNode, fmt.Sprintf("node-%d", w.nodes))
-	_, err = w.cluster.Update(context.Background(), claim)
+	return true
+}
+
+// choose chooses a node for a claim that waits for one, as a scheduler does, and reports whether it does wait.
+func choose(cluster *bindingtest.Cluster, claim *corev1.PersistentVolumeClaim, node string) bool {
+	if claim.DeletionTimestamp != nil || claim.Spec.VolumeName != "" || claim.Annotations[selectedNode] != "" {
+		return false
+	}
+	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, selectedNode, node)
+	_, err := cluster.Update(context.Background(), claim)
 	return err == nil
 }
 
