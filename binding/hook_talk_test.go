@@ -1,0 +1,77 @@
+package binding_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+// talk is one sync after another of one key, in which the test says what comes of each action.
+type talk struct {
+	*testing.T
+	state     *binding.State
+	key       binding.Key
+	step      binding.Step
+	version   int
+	published []string // "Type Reason" of every event
+}
+
+func newTalk(t *testing.T, rules binding.Rules, key binding.Key, objects ...binding.Object) *talk {
+	state := binding.NewHookedState(rules, 0)
+	for _, object := range objects {
+		state.Observe(object)
+	}
+	return &talk{T: t, state: state, key: key, version: 100}
+}
+
+func (d *talk) took(step binding.Step) *talk {
+	d.step = step
+	for _, event := range step.Published() {
+		d.published = append(d.published, event.Type+" "+string(event.Reason))
+	}
+	return d
+}
+
+func (d *talk) starts() *talk { return d.took(d.state.Start(d.key)) }
+
+// says asserts what the sync wants done next: "P2 Read pv/pvc-uid-1".
+func (d *talk) says(action string) *talk {
+	d.Helper()
+	require.NoError(d, d.step.Err())
+	require.False(d, d.step.Done(), "it ended and should have said %s", action)
+	asked := d.step.Action()
+	require.Equal(d, action, asked.Rule+" "+string(asked.Kind)+" "+asked.Target().String())
+	return d
+}
+
+// gets answers the action: a hook, a read, or a write that failed.
+func (d *talk) gets(object binding.Object, err error) *talk {
+	return d.took(d.state.Proceed(d.key, binding.Reply(object, err)))
+}
+
+// stored answers a write as a server does that takes it.
+func (d *talk) stored() *talk {
+	action := d.step.Action()
+	var object binding.Object
+	if action.Volume != nil {
+		object = action.Volume.DeepCopy()
+	} else {
+		object = action.Claim.DeepCopy()
+	}
+	d.version++
+	object.SetResourceVersion(fmt.Sprint(d.version))
+	if object.GetUID() == "" {
+		object.SetUID("uid-of-volume")
+	}
+	return d.gets(object, nil)
+}
+
+func (d *talk) ends() *talk {
+	d.Helper()
+	require.True(d, d.step.Done(), "it goes on: %s", d.step.Action())
+	require.NoError(d, d.step.Err())
+	return d
+}
