@@ -3,13 +3,14 @@ package binding_test
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 )
 
-// crew drives a controller from many goroutines, as an adapter does: one queue that holds a key once, and
-// watches that are delivered as they come.
+// crew drives a controller from many goroutines, as an adapter does: one queue that holds a key once, delays that
+// are obeyed, and watches that are delivered as they come.
 type crew struct {
 	server     *bindingtest.Server
 	client     *bindingtest.Client
@@ -19,6 +20,7 @@ type crew struct {
 	queue      []binding.Key
 	queued     map[binding.Key]bool
 	busy       int
+	delayed    int // keys that come back after a time
 	watches    []*bindingtest.Watch
 	errs       []error
 }
@@ -46,9 +48,24 @@ func (c *crew) add(keys []binding.Key) {
 func (c *crew) deliver() {
 	for _, watch := range c.watches {
 		for change, ok := watch.Next(); ok; change, ok = watch.Next() {
-			c.add(c.controller.Observe(change.Object))
+			if change.Type == bindingtest.Deleted {
+				c.add(c.controller.ObserveDeleted(change.Object))
+			} else {
+				c.add(c.controller.Observe(change.Object))
+			}
 		}
 	}
+}
+
+// addAfter adds a key later.
+func (c *crew) addAfter(key binding.Key, after time.Duration) {
+	c.delayed++
+	time.AfterFunc(after, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.delayed--
+		c.add([]binding.Key{key})
+	})
 }
 
 // next is a key to sync; false when nobody has work left.
@@ -57,7 +74,7 @@ func (c *crew) next() (binding.Key, bool) {
 	defer c.mu.Unlock()
 	c.deliver()
 	for len(c.queue) == 0 {
-		if c.busy == 0 {
+		if c.busy == 0 && c.delayed == 0 {
 			return binding.Key{}, false
 		}
 		c.idle.Wait()
@@ -69,7 +86,7 @@ func (c *crew) next() (binding.Key, bool) {
 	return key, true
 }
 
-func (c *crew) done(result binding.Result, err error) {
+func (c *crew) done(key binding.Key, result binding.Result, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.busy--
@@ -78,6 +95,10 @@ func (c *crew) done(result binding.Result, err error) {
 	}
 	c.deliver()
 	c.add(result.Next)
+	if result.After > 0 {
+		c.addAfter(key, result.After)
+	}
+	c.idle.Broadcast()
 }
 
 func (c *crew) run(ctx context.Context, workers int) []error {
@@ -85,7 +106,8 @@ func (c *crew) run(ctx context.Context, workers int) []error {
 	for range workers {
 		wait.Go(func() {
 			for key, ok := c.next(); ok; key, ok = c.next() {
-				c.done(c.controller.Sync(ctx, key))
+				result, err := c.controller.Sync(ctx, key)
+				c.done(key, result, err)
 			}
 		})
 	}
