@@ -43,4 +43,10 @@
 // Settle syncs until nothing is left to do, and fails, showing the last writes, if there is no end to it.
 // Delays that the controller asks for are listed by Delayed and pass when FallDue says so. Several
 // Drivers on one Server are several controllers; the function Settle runs them in turn.
+//
+// # The storage
+//
+// A controller that makes storage of its own needs hooks. Storage is a fake of what they stand for: it records
+// what exists and every call, fails or lies where a StorageHook says so, and at the end of a test Problems names
+// what was leaked, deleted twice or deleted in use. Options take its Hooks.
 package bindingtest
