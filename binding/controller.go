@@ -7,7 +7,7 @@ import (
 )
 
 // Controller runs the decisions against an API server: it keeps what it was told of the cluster, and
-// makes one write after another. It has no queue, no clock and no goroutine. Whoever drives it (an
+// makes one write after another. It has no queue, no clock and no goroutine but for a hook that runs. Whoever drives it (an
 // adapter, a reconciler, a test) tells it what changed with Observe and ObserveDeleted and calls Sync
 // with the keys that these and Sync itself return.
 //

@@ -30,7 +30,7 @@ func (r *hookRunner) run(ctx context.Context, hooks Hooks, action Action) reply 
 		return reply{err: &HookError{Meaning: HookInProgress, Err: fmt.Errorf("an earlier call for %s has not returned", storage)}}
 	}
 	timeout := cmp.Or(hooks.Timeout, defaultTimeout)
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	inTime, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	answer := make(chan reply, 1)
 	go func() {
@@ -39,14 +39,18 @@ func (r *hookRunner) run(ctx context.Context, hooks Hooks, action Action) reply 
 			r.end(storage)
 			answer <- got
 		}()
-		got = guarded(ctx, call)
+		got = guarded(inTime, call)
 	}()
+	var got reply
 	select {
-	case got := <-answer:
-		return got
-	case <-ctx.Done():
-		return reply{err: fmt.Errorf("no answer within %s: %w", timeout, ctx.Err())}
+	case got = <-answer:
+	case <-inTime.Done():
+		got.err = fmt.Errorf("no answer within %s: %w", timeout, inTime.Err())
 	}
+	if got.err != nil && ctx.Err() != nil { // it did not fail: whoever called Sync is not waiting any more
+		got.err = &HookError{Meaning: HookInProgress, Err: ctx.Err()}
+	}
+	return got
 }
 
 var errNoAnswer = errors.New("the hook ended its goroutine") // as runtime.Goexit does

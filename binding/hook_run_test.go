@@ -287,3 +287,20 @@ func TestRhAHookThatIsNotRegistered(t *testing.T) {
 		})
 	}
 }
+
+func TestRhASyncThatIsCancelledIsNoFailureOfItsHook(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	server := bindingtest.NewServer()
+	hook := provisions(func(ctx context.Context, _ binding.ProvisionRequest) (*corev1.PersistentVolume, error) {
+		cancel()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	driver := bindingtest.NewDriver(server, bindingtest.Options{Hooks: provisionedBy1(hook)})
+	_, err := server.Create(t.Context(), classOf("fast", own))
+	require.NoError(t, err)
+	_, err = server.Create(t.Context(), bindingtest.Claim("default", "data", "1Gi", func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = new("fast") }))
+	require.NoError(t, err)
+	_ = driver.Settle(ctx)
+	assert.Empty(t, server.Events())
+}

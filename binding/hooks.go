@@ -21,7 +21,7 @@ type Provisioner interface {
 	Provision(ctx context.Context, request ProvisionRequest) (*corev1.PersistentVolume, error)
 }
 
-// ProvisionRequest is what a provisioner is asked for. All of it is the provisioner's own copy.
+// ProvisionRequest is what a provisioner is asked for. What the provisioner gets is a copy of its own.
 type ProvisionRequest struct {
 	Claim *corev1.PersistentVolumeClaim
 	// Class has the parameters, and the allowedTopologies that the storage must be reachable from.

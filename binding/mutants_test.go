@@ -17,7 +17,7 @@ import (
 )
 
 // TestMutants breaks the code in one way at a time, as testdata/mutants.txt says, and runs the scenarios and, if
-// none of them notices, the model checker on it. A mutant that survives is an invariant that nobody checks.
+// none of them notices, the random histories on it. A mutant that survives is an invariant that nobody checks.
 //
 //	go test ./binding -tags mutants -run Mutants -v -timeout 60m
 //
@@ -79,7 +79,7 @@ func readMutants(t *testing.T) []mutant {
 // killer is the first test that fails on the mutant; "" if none does.
 func (m mutant) killer(t *testing.T) string {
 	binary := m.build(t)
-	for _, tests := range []string{"Scenario", "Model"} {
+	for _, tests := range []string{"Scenario", "Histories"} {
 		run := exec.Command(binary, "-test.run", tests, "-test.short", "-test.failfast", "-test.timeout", "5m")
 		output, err := run.CombinedOutput()
 		if err == nil {

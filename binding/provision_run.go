@@ -102,7 +102,10 @@ func discard(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolum
 		return action
 	}
 	waiting := wait("P2", problem, append([]Event{warning(claim, EventProvisioningFailed, problem)}, action.Events...)...)
-	waiting.Retry = RetryBackoff
+	waiting.Retry, waiting.After = RetryBackoff, action.After
+	if action.After > 0 { // the deleter is at work
+		waiting.Retry = RetryAfter
+	}
 	return tryElsewhere(claim, waiting)
 }
 
