@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	hookTime = 20 * time.Millisecond
+	hookTime = 20 * time.Millisecond * slowedBy
 	atOnce   = 16
 	crewSize = 64
 )
