@@ -23,6 +23,10 @@ type life struct {
 	class   string
 	// people are what else may happen, in lives in which at least one of these does.
 	people []fate
+	// oneIn: of the plans of two mishaps, only each of so many is played; what they share with others is played there.
+	oneIn int
+	// late: after a crash the volumes are known before the claims.
+	late bool
 	// found are plans that have found something, to be played even where there is no time for all.
 	found [][]mishap
 	// stays: a volume is left. end judges it.
@@ -52,13 +56,15 @@ func lives() []life {
 	}
 	return []life{
 		{name: "R3 Delete", objects: class("Delete"), class: "dirs", end: gone},
-		{name: "R3 Delete, another volume comes", objects: class("Delete"), class: "dirs", people: []fate{rivalComes, rivalComesTold}, end: gone},
-		{name: "R3 Delete, another provisioner comes", objects: class("Delete"), class: "dirs", people: []fate{classChanges, classChangesTold}, end: gone,
+		{name: "R3 Delete, another volume comes", oneIn: 3, objects: class("Delete"), class: "dirs", people: []fate{rivalComes, rivalComesTold}, end: gone},
+		{name: "R3 Delete, another provisioner comes", oneIn: 3, objects: class("Delete"), class: "dirs", people: []fate{classChanges, classChangesTold}, end: gone,
 			found: [][]mishap{
 				{{3, classChangesTold}},                        // the storage was deleted, and then the volume created
 				{{0, classChangesTold}, {6, claimDeletedTold}}, // what the second one made was taken for what the first one's deleter had deleted
 			}},
-		{name: "P2 Delete, on a node", objects: class("Delete", delayedClass), class: "dirs", end: gone},
+		{name: "R3 Delete, its volume is deleted as well", objects: class("Delete"), class: "dirs", people: []fate{volumeDeleted}, end: gone},
+		{name: "V3 Delete, claims are known late", objects: class("Delete"), class: "dirs", late: true, people: []fate{crashBefore, crashAfter}, end: gone},
+		{name: "P2 Delete, on a node", oneIn: 3, objects: class("Delete", delayedClass), class: "dirs", end: gone},
 		{name: "R2 Retain", objects: class("Retain"), class: "dirs", stays: true, end: retained},
 		{name: "R3 Delete by source", objects: volume("Delete"), end: neverClaimed},
 		{name: "R4 Recycle by source", objects: volume("Recycle"), stays: true, end: recycled},

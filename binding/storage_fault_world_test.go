@@ -47,6 +47,7 @@ const (
 	rivalComesTold   fate = "another volume, and told"
 	classChanges     fate = "another provisioner"
 	classChangesTold fate = "another provisioner, and told"
+	volumeDeleted    fate = "bound volume deleted"
 )
 
 func (l life) fatesOf(kind callKind) []fate {
@@ -55,7 +56,13 @@ func (l life) fatesOf(kind callKind) []fate {
 		aRead:  {callFails, crashBefore},
 		aHook:  {callFails, answerLost, crashBefore, crashAfter, hookPanics, hookUnready},
 	}
-	return slices.Concat(fates[kind], []fate{claimDeleted, claimDeletedTold}, l.people)
+	all := fates[kind]
+	for _, fate := range append([]fate{claimDeleted, claimDeletedTold}, l.people...) {
+		if !slices.Contains(all, fate) {
+			all = append(all, fate)
+		}
+	}
+	return all
 }
 
 // mishap is a fate that befalls the call of that number.
@@ -146,6 +153,10 @@ func (w *lifetime) people(suffers fate) {
 	case classChanges, classChangesTold:
 		_ = w.cluster.Delete(ctx, binding.Key{Kind: bindingtest.KindClass, Name: "dirs"}, metav1.DeleteOptions{})
 		w.create(dirsClass(other, corev1.PersistentVolumeReclaimDelete))
+	case volumeDeleted:
+		if claim := w.cluster.Claim("default", "data"); claim != nil && claim.Status.Phase == corev1.ClaimBound {
+			_ = w.cluster.Delete(ctx, binding.VolumeKey(claim.Spec.VolumeName), metav1.DeleteOptions{})
+		}
 	}
 	switch suffers {
 	case claimDeletedTold, rivalComesTold, classChangesTold:
@@ -212,16 +223,24 @@ func suffer(suffers fate, client *bindingtest.Client, do func() error) error {
 // settle goes on until nothing is left to do and nothing is delayed, and starts the controller again where it
 // crashed. A scheduler chooses a node where one is missing.
 func (w *lifetime) settle() error {
+	held := false
 	for range 60 {
 		err := w.cluster.FallDue(context.Background())
+		w.cluster.Release(binding.KindClaim)
 		switch {
 		case errors.Is(err, bindingtest.ErrCrashed):
 			w.cluster.Restart()
 			w.told = append(w.told, "restart")
-		case w.schedule(), len(w.cluster.Delayed()) > 0:
+			if w.story.late {
+				w.cluster.Hold(binding.KindClaim)
+				held = true
+				continue
+			}
+		case w.schedule(), held, len(w.cluster.Delayed()) > 0:
 		default:
 			return err
 		}
+		held = false
 	}
 	return fmt.Errorf("X8: it does not settle: %v", w.cluster.Delayed())
 }
