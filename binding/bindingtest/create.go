@@ -41,7 +41,7 @@ func (s *Server) create(call *Call) error {
 		return invalid(call.Key.Kind, object.GetName(), errs)
 	}
 	call.Key.Name = object.GetName()
-	if existing, ok := s.objects[call.Key]; ok {
+	if existing, ok := s.objects[call.Key.Kind][call.Key]; ok {
 		call.Before, call.After = existing.object, existing.object
 		return apierrors.NewAlreadyExists(info.groupResource(), call.Key.Name)
 	}
@@ -99,9 +99,9 @@ func including(finalizers []string, finalizer string) []string {
 // defaultClassName is that of the newest default class, then of the first by name; nil if there is none.
 func (s *Server) defaultClassName() *string {
 	var best *storagev1.StorageClass
-	for _, stored := range s.objects {
-		class, ok := stored.object.(*storagev1.StorageClass)
-		if ok && isDefault(class) && (best == nil || before(class, best)) {
+	for _, stored := range s.objects[KindClass] {
+		class := stored.object.(*storagev1.StorageClass)
+		if isDefault(class) && (best == nil || before(class, best)) {
 			best = class
 		}
 	}

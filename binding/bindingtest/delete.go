@@ -17,7 +17,7 @@ func (s *Server) delete(call *Call) error {
 	if len(call.Options.DryRun) > 0 {
 		return apierrors.NewBadRequest("bindingtest: a dry run is not supported")
 	}
-	found, ok := s.objects[call.Key]
+	found, ok := s.objects[call.Key.Kind][call.Key]
 	if !ok {
 		return notFound(call.Key)
 	}

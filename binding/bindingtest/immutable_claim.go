@@ -87,7 +87,7 @@ func (s *Server) checkResize(call *Call, object, old binding.Object) error {
 	if size.Cmp(old.(*corev1.PersistentVolumeClaim).Spec.Resources.Requests[corev1.ResourceStorage]) <= 0 {
 		return nil
 	}
-	class, ok := s.objects[binding.Key{Kind: KindClass, Name: className(claim)}].object.(*storagev1.StorageClass)
+	class, ok := s.objects.get(binding.Key{Kind: KindClass, Name: className(claim)}).object.(*storagev1.StorageClass)
 	if ok && class.AllowVolumeExpansion != nil && *class.AllowVolumeExpansion {
 		return nil
 	}

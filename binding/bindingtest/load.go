@@ -46,7 +46,7 @@ func (s *Server) keysToLoad(objects []binding.Object) ([]binding.Key, error) {
 		if key.Name == "" {
 			return nil, fmt.Errorf("bindingtest: cannot load a %s without a name", key.Kind)
 		}
-		if _, there := s.objects[key]; there || seen[key] {
+		if _, there := s.objects[key.Kind][key]; there || seen[key] {
 			return nil, fmt.Errorf("bindingtest: cannot load %s: it is there already", display(key))
 		}
 		seen[key], keys[i] = true, key

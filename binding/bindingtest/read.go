@@ -2,6 +2,7 @@ package bindingtest
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,7 +14,7 @@ func (s *Server) get(call *Call) error {
 	if err := knownKind(call.Key.Kind); err != nil {
 		return err
 	}
-	found, ok := s.objects[call.Key]
+	found, ok := s.objects[call.Key.Kind][call.Key]
 	if !ok {
 		return notFound(call.Key)
 	}
@@ -25,8 +26,8 @@ func (s *Server) list(call *Call) error {
 	if err := knownKind(call.Key.Kind); err != nil {
 		return err
 	}
-	for key, stored := range s.objects {
-		if key.Kind == call.Key.Kind && (call.Key.Namespace == "" || call.Key.Namespace == key.Namespace) {
+	for key, stored := range s.objects[call.Key.Kind] {
+		if call.Key.Namespace == "" || call.Key.Namespace == key.Namespace {
 			call.list = append(call.list, stored.object)
 		}
 	}
@@ -52,18 +53,13 @@ func notFound(key binding.Key) error {
 func (s *Server) keys(kind binding.Kind) []binding.Key {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var keys []binding.Key
-	for key := range s.objects {
-		if key.Kind == kind {
-			keys = append(keys, key)
-		}
-	}
-	slices.SortFunc(keys, func(a, b binding.Key) int { return cmp.Compare(a.String(), b.String()) })
-	return keys
+	return slices.SortedFunc(maps.Keys(s.objects[kind]), func(a, b binding.Key) int {
+		return cmp.Compare(a.String(), b.String())
+	})
 }
 
 func (s *Server) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.objects)
+	return s.objects.len()
 }

@@ -1,7 +1,6 @@
 package bindingtest
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -29,9 +28,8 @@ var (
 type Server struct {
 	verbs
 
-	mu sync.Mutex
-	// The objects in here are never modified, only replaced, so that copies of the server share them.
-	objects map[binding.Key]stored
+	mu      sync.Mutex
+	objects stores
 	version uint64 // of the last write
 	now     time.Time
 	changes map[binding.Kind][]Change
@@ -39,15 +37,10 @@ type Server struct {
 	calls   []*Call
 }
 
-type stored struct {
-	object binding.Object
-	serial int // of the change that made it so
-}
-
 // NewServer returns an empty server.
 func NewServer() *Server {
 	s := &Server{
-		objects: map[binding.Key]stored{},
+		objects: stores{},
 		now:     time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC),
 		changes: map[binding.Kind][]Change{},
 	}
@@ -61,7 +54,7 @@ func (s *Server) Clone() *Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := NewServer()
-	c.objects, c.version, c.now, c.serial = maps.Clone(s.objects), s.version, s.now, s.serial
+	c.objects, c.version, c.now, c.serial = s.objects.clone(), s.version, s.now, s.serial
 	for kind, changes := range s.changes {
 		c.changes[kind] = slices.Clip(changes)
 	}
@@ -91,7 +84,7 @@ func (s *Server) Claim(namespace, name string) *corev1.PersistentVolumeClaim {
 func (s *Server) look(key binding.Key) binding.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return copyOf(s.objects[key].object)
+	return copyOf(s.objects.get(key).object)
 }
 
 // tick begins a write: the clock and the version advance.
@@ -111,14 +104,14 @@ func (s *Server) store(key binding.Key, object binding.Object, change ChangeType
 
 func (s *Server) put(key binding.Key, object binding.Object, change ChangeType) {
 	s.tell(key.Kind, object, change)
-	s.objects[key] = stored{object, s.serial}
+	s.objects.put(key, stored{object, s.serial})
 }
 
 // remove drops the object. Watchers get its last state, on the version of the deletion.
 func (s *Server) remove(key binding.Key) {
-	last := copyOf(s.objects[key].object)
+	last := copyOf(s.objects.get(key).object)
 	last.SetResourceVersion(strconv.FormatUint(s.version, 10))
-	delete(s.objects, key)
+	delete(s.objects[key.Kind], key)
 	s.tell(key.Kind, last, Deleted)
 }
 

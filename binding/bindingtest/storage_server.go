@@ -13,8 +13,8 @@ import (
 func (s *Server) claimOf(uid types.UID) *corev1.PersistentVolumeClaim {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, stored := range s.objects {
-		if claim, ok := stored.object.(*corev1.PersistentVolumeClaim); ok && uid != "" && claim.UID == uid {
+	for _, stored := range s.objects[binding.KindClaim] {
+		if claim := stored.object.(*corev1.PersistentVolumeClaim); uid != "" && claim.UID == uid {
 			return claim
 		}
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 func (s *Server) update(call *Call) error {
-	found, ok := s.objects[call.Key]
+	found, ok := s.objects[call.Key.Kind][call.Key]
 	if !ok {
 		return notFound(call.Key)
 	}

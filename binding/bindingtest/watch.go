@@ -40,10 +40,8 @@ func (s *Server) Watch(kind binding.Kind) *Watch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := &Watch{server: s, kind: kind, cursor: len(s.changes[kind])}
-	for key, stored := range s.objects {
-		if key.Kind == kind {
-			w.first = append(w.first, Change{Type: Added, Object: stored.object, serial: stored.serial})
-		}
+	for _, stored := range s.objects[kind] {
+		w.first = append(w.first, Change{Type: Added, Object: stored.object, serial: stored.serial})
 	}
 	slices.SortFunc(w.first, func(a, b Change) int { return a.serial - b.serial })
 	return w

@@ -1,0 +1,40 @@
+package bindingtest
+
+import (
+	"maps"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+// stores are the objects of a server by kind, so that what looks for those of one kind does not meet the
+// others. The objects in here are never modified, only replaced, so that copies of the server share them.
+type stores map[binding.Kind]map[binding.Key]stored
+
+type stored struct {
+	object binding.Object
+	serial int // of the change that made it so
+}
+
+func (s stores) get(key binding.Key) stored { return s[key.Kind][key] }
+
+func (s stores) put(key binding.Key, object stored) {
+	if s[key.Kind] == nil {
+		s[key.Kind] = map[binding.Key]stored{}
+	}
+	s[key.Kind][key] = object
+}
+
+func (s stores) len() (n int) {
+	for _, ofKind := range s {
+		n += len(ofKind)
+	}
+	return n
+}
+
+func (s stores) clone() stores {
+	c := make(stores, len(s))
+	for kind, ofKind := range s {
+		c[kind] = maps.Clone(ofKind)
+	}
+	return c
+}
