@@ -23,6 +23,13 @@ func (s *stage) do(text string) ([]string, error) {
 	if rest, ok := strings.CutPrefix(text, "hooks "); ok {
 		return nil, s.setHooks(strings.Fields(rest))
 	}
+	if names, ok := strings.CutPrefix(text, "step "); ok {
+		s.step(strings.Fields(names))
+		return nil, nil
+	}
+	if printed, done, err := s.steps.do(text); done {
+		return printed, err
+	}
 	if text == "show" {
 		return s.show()
 	}

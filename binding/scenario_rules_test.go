@@ -101,6 +101,7 @@ func versionOf(object binding.Object) uint64 {
 
 // checkEnd holds the end of a story to X1, X4 and X8.
 func (s *stage) checkEnd() {
+	s.violations = append(s.violations, s.steps.check()...)
 	s.checkSecondPass()
 	s.checkStorage()
 	volumes := s.all(binding.KindVolume)

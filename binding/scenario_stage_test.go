@@ -26,6 +26,7 @@ type stage struct {
 	hooks     map[string][]string // the names that a controller that starts now has hooks under
 	stored    map[string]bool     // the storage that was made, by the name of its volume: whether it is there
 	hookLines []hookLine          // not printed yet
+	steps     *steps              // controllers that take single steps; nil if there are none
 }
 
 // actor is a controller with a name.
@@ -128,7 +129,7 @@ func (s *stage) calls() []string {
 			continue
 		case call.Actor == "":
 			line = "meanwhile: " + line
-		case len(s.drivers) > 1:
+		case len(s.drivers) > 1 || s.steps != nil:
 			line = call.Actor + ": " + line
 		}
 		lines = append(lines, line)

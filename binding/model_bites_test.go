@@ -1,0 +1,71 @@
+package binding_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+// sabotage is a way in which the model breaks a controller on purpose, to see that it is noticed.
+type sabotage string
+
+const (
+	dropsVersion sabotage = "writes carry no resourceVersion"
+	trustsCache  sabotage = "reads are answered from the cache"
+	wakesNobody  sabotage = "what a sync asks to be synced next is not"
+)
+
+// sabotaged is what comes of a call.
+func (m *model) sabotaged(now *moment, l *leader, action binding.Action) answer {
+	switch {
+	case m.sabotage == dropsVersion && action.Volume != nil:
+		action.Volume = action.Volume.DeepCopy()
+		action.Volume.ResourceVersion = ""
+	case m.sabotage == dropsVersion && action.Claim != nil:
+		action.Claim = action.Claim.DeepCopy()
+		action.Claim.ResourceVersion = ""
+	case m.sabotage == trustsCache && !action.Writes() && action.Key.Kind != binding.KindPods:
+		if known := l.state.Known(action.Key); known != nil {
+			return answer{got: m.of(known)}
+		}
+		return answer{fail: notFound}
+	}
+	return m.perform(now, action)
+}
+
+// TestModelBites breaks controllers on purpose. Each is caught, and the counterexample is short.
+func TestModelBites(t *testing.T) {
+	for _, test := range []struct {
+		sabotage sabotage
+		world    string
+		want     string
+		moves    int // at most
+	}{
+		{dropsVersion, "two claims and a volume", "X2", 20},
+		{trustsCache, "a pair, a deed and a fault", "X2", 20},
+		{wakesNobody, "two claims and a volume", "C1", 20},
+	} {
+		t.Run(string(test.sabotage), func(t *testing.T) {
+			world := worldNamed(test.world)
+			world.sabotage, world.limit = test.sabotage, 150_000
+			m := newModel(world)
+			found := m.explore()
+			require.NotEmpty(t, found.broken)
+			assert.Contains(t, found.broken, test.want)
+			assert.LessOrEqual(t, len(found.path), test.moves)
+			t.Logf("%d states\n%s", found.states, m.story(found.broken, found.path))
+		})
+	}
+}
+
+func worldNamed(name string) modelWorld {
+	for _, world := range modelWorlds() {
+		if world.name == name {
+			return world
+		}
+	}
+	panic("there is no world " + name)
+}

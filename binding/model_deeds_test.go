@@ -1,0 +1,215 @@
+package binding_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/phase"
+)
+
+// deed is something that somebody other than a controller may do: a command as in a scenario file ("set",
+// "annotate", "delete", "remove"), or "create KEY", which stands for that object's row in the model's tables.
+// "{pvc/default/a}" in it is the UID of that object.
+type deed struct {
+	text string
+	when func(now *moment) bool // nil: always
+	do   func(next *moment) bool
+}
+
+// doing is a deed that changes a copy of an object by a function. It reports whether the server did anything.
+func (m *model) doing(d deed) deed {
+	words := strings.Fields(d.text)
+	_, key, err := keyNamed(words[1])
+	if err != nil {
+		panic(err)
+	}
+	at, act := m.place(key), m.actOf(words)
+	d.do = func(next *moment) bool {
+		if d.when != nil && !d.when(next) {
+			return false
+		}
+		before := next.server.written[at]
+		act(&next.server, at)
+		return next.server.written[at] != before
+	}
+	return d
+}
+
+// actOf is what a command does to the server.
+func (m *model) actOf(words []string) func(*tinyServer, int) {
+	switch verb, args := words[0], words[2:]; verb {
+	case "create":
+		return m.creating(words[1])
+	case "delete":
+		return func(s *tinyServer, at int) { s.delete(at) }
+	case "remove":
+		return func(s *tinyServer, at int) {
+			s.delete(at)
+			editing(func(_ *tinyServer, object binding.Object) bool { object.SetFinalizers(nil); return true })(s, at)
+		}
+	case "set":
+		return editing(func(s *tinyServer, object binding.Object) bool { return setAll(s, object, args) })
+	case "annotate":
+		return editing(func(_ *tinyServer, object binding.Object) bool { annotate(object, args); return true })
+	default:
+		panic("the model does not know how to " + verb)
+	}
+}
+
+// creating is about the object of that row.
+func (m *model) creating(name string) func(*tinyServer, int) {
+	row, ok := m.rows[name]
+	if !ok {
+		panic("no row for " + name)
+	}
+	return func(s *tinyServer, _ int) {
+		if object, ok := row.object(s); ok {
+			s.create(object)
+		}
+	}
+}
+
+// editing is about the newest version of an object, which a person has read just now.
+func editing(edit func(*tinyServer, binding.Object) bool) func(*tinyServer, int) {
+	return func(s *tinyServer, at int) {
+		if s.objects[at] == nil {
+			return
+		}
+		object := s.objects[at].object.DeepCopyObject().(binding.Object)
+		if edit(s, object) {
+			s.update(object, specHalf)
+		}
+	}
+}
+
+func setAll(s *tinyServer, object binding.Object, args []string) bool {
+	kind := tableFor(object)
+	for _, arg := range args {
+		name, value, _ := strings.Cut(arg, "=")
+		column, ok := kind.column(name)
+		value, known := withUID(s, value)
+		if !known {
+			return false
+		}
+		if !ok || column.set(object, value) != nil {
+			panic("the model cannot set " + arg)
+		}
+	}
+	return true
+}
+
+func tableFor(object binding.Object) kindTable {
+	tables := kindTables()
+	return tables[slices.IndexFunc(tables, func(t kindTable) bool { return t.kind == keyOfAny(object).Kind })]
+}
+
+func annotate(object binding.Object, args []string) {
+	marks := object.GetAnnotations()
+	if marks == nil {
+		marks = map[string]string{}
+	}
+	for _, arg := range args {
+		name, value, found := strings.Cut(arg, "=")
+		if found {
+			marks[name] = value
+		} else {
+			delete(marks, strings.TrimSuffix(name, "-"))
+		}
+	}
+	object.SetAnnotations(marks)
+}
+
+// withUID puts in UIDs for the names in braces; it fails if there is no such object. A number after the name asks
+// for the UID of that creation, whether it still exists or not.
+func withUID(s *tinyServer, text string) (string, bool) {
+	before, rest, found := strings.Cut(text, "{")
+	if !found {
+		return text, true
+	}
+	name, after, _ := strings.Cut(rest, "}")
+	name, number, past := strings.Cut(name, "#")
+	_, key, err := keyNamed(name)
+	if err != nil {
+		panic(err)
+	}
+	at := s.things.place(key)
+	switch {
+	case past:
+		return before + fmt.Sprintf("%s.%s", key.Name, number) + after, true
+	case s.objects[at] == nil:
+		return "", false
+	}
+	return before + string(s.objects[at].object.GetUID()) + after, true
+}
+
+// row is an object as a table has it.
+type row struct {
+	header, cells string
+}
+
+func (r row) object(s *tinyServer) (binding.Object, bool) {
+	kind, columns, err := headerOf(r.header)
+	if err != nil {
+		panic(err)
+	}
+	cells, ok := withUID(s, r.cells)
+	if !ok {
+		return nil, false
+	}
+	object, err := kind.object(columns, strings.Fields(cells))
+	if err != nil {
+		panic(err)
+	}
+	if class, ok := object.(*storagev1.StorageClass); ok { // the tables leave these to the server's defaults
+		class.ReclaimPolicy = new(corev1.PersistentVolumeReclaimDelete)
+		if class.VolumeBindingMode == nil {
+			class.VolumeBindingMode = new(storagev1.VolumeBindingImmediate)
+		}
+	}
+	return object, true
+}
+
+// rowsIn are the rows of tables, by key, and the keys in their order.
+func rowsIn(tables string) (rows map[string]row, names []string) {
+	rows = map[string]row{}
+	header := ""
+	for line := range strings.Lines(tables) {
+		line = strings.TrimSpace(line)
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 0:
+			header = ""
+		case header == "":
+			header = line
+		default:
+			name := strings.ToLower(strings.Fields(header)[0]) + "/" + words[0]
+			rows[name] = row{header, line}
+			names = append(names, name)
+		}
+	}
+	return rows, names
+}
+
+// claimAsks is when the provisioner may serve a claim: it asked for it once, and nobody knows that it has a volume.
+func claimAsks(now *moment) bool { return now.asked }
+
+// volumeIs is when a volume is in a phase.
+func volumeIs(name string, at corev1.PersistentVolumePhase) func(*moment) bool {
+	return func(now *moment) bool {
+		volume := now.server.volume(name)
+		return volume != nil && volume.Status.Phase == at
+	}
+}
+
+// claimIsUnbound is when a scheduler may choose for a claim.
+func claimIsUnbound(name string) func(*moment) bool {
+	return func(now *moment) bool {
+		claim := now.server.claim(binding.ClaimKey("default", name))
+		return claim != nil && claim.Spec.VolumeName == "" && !phase.BindCompleted(claim)
+	}
+}

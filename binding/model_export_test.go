@@ -1,0 +1,165 @@
+package binding
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Notebook takes down what a State remembers, so that two states that will do the same read the same. Versions
+// are written apart from the objects, for only their order counts.
+type Notebook interface {
+	Number(n int)
+	Key(key Key)
+	KeySet(set map[Key]struct{})
+	Object(object Object)
+	Version(of Key, version string)
+	Text(text string)
+}
+
+// Describe writes down all that the state remembers of these keys and by them, which have to be all that there
+// are. Left out is what decides nothing but the length of a delay (failures), or an end that the model would
+// see as a circle (the steps of a sync); what a sync waits for the caller knows. Of the dead it says only
+// whether the given UIDs are known to be gone: those that anybody may still mention.
+func (s *State) Describe(n Notebook, keys []Key, mentioned []types.UID) {
+	s.describeStore(n, keys)
+	for _, key := range keys {
+		n.Key(s.holders[key])
+		n.Key(s.unsettled[key])
+		n.Key(s.offers.awaited[key])
+		s.describeLinks(n, key)
+		s.describeOffer(n, key)
+		describeEvents(n, s.said[key])
+		refused, ok := s.refused[key]
+		n.Number(flag(ok))
+		if ok {
+			n.Version(key, refused.claimVersion)
+			n.Key(VolumeKey(refused.volume))
+			n.Version(VolumeKey(refused.volume), refused.volumeVersion)
+		}
+		running := s.tasks[key]
+		n.Number(flag(running != nil))
+		if running != nil {
+			running.describe(n)
+		}
+	}
+	n.Number(len(s.offers.calls))
+	for _, key := range s.offers.calls {
+		n.Key(key)
+	}
+	for _, uid := range mentioned {
+		n.Number(flag(s.Buried(uid)))
+	}
+}
+
+func (s *State) describeStore(n Notebook, keys []Key) {
+	found := 0
+	for _, key := range keys {
+		object := s.Known(key)
+		if object != nil {
+			found++
+		}
+		n.Object(object)
+		if key.Kind == KindVolume {
+			n.Key(s.index.owners[key.Name])
+			n.Key(s.index.reserved[key.Name])
+		}
+		if key.Kind == KindClaim {
+			n.Object(orNil(s.waiting.claims[key]))
+			n.Object(orNil(s.called.claims[key]))
+		}
+	}
+	if found != len(s.volumes)+len(s.claims)+len(s.classes)+len(s.pods) {
+		panic("the state knows objects that the model does not describe")
+	}
+}
+
+func (s *State) describeLinks(n Notebook, to Key) {
+	for _, l := range []links{s.naming, s.holding, s.using, s.waiters, s.doubts, s.offers.pending} {
+		n.KeySet(l[to])
+	}
+}
+
+func (s *State) describeOffer(n Notebook, volume Key) {
+	made, ok := s.offers.made[volume.Name]
+	ok = ok && volume.Kind == KindVolume
+	n.Number(flag(ok))
+	if !ok {
+		return
+	}
+	n.Version(volume, made.version)
+	n.Number(len(made.claims))
+	for _, claim := range slices.SortedFunc(maps.Keys(made.claims), compareKeys) {
+		n.Key(claim)
+		n.Version(claim, made.claims[claim])
+	}
+}
+
+func (t *task) describe(n Notebook) {
+	n.Key(t.volume)
+	n.Text(string(t.asked))
+	n.KeySet(t.live)
+	n.Number(len(t.pods))
+	for _, pods := range t.pods {
+		n.Number(len(pods))
+		for _, pod := range pods {
+			n.Object(pod)
+		}
+	}
+	describeEvents(n, t.publish)
+	next := make(map[Key]struct{}, len(t.next))
+	for _, key := range t.next {
+		next[key] = struct{}{}
+	}
+	n.KeySet(next)
+}
+
+func describeEvents(n Notebook, events []Event) {
+	n.Number(len(events))
+	for _, event := range events {
+		n.Key(event.On)
+		n.Text(string(event.UID))
+		n.Text(string(event.Reason))
+		n.Text(event.Message)
+		n.Text(event.same)
+	}
+}
+
+// Known is the object that is stored under a key, of any kind; nil if there is none.
+func (s *State) Known(key Key) Object {
+	switch key.Kind {
+	case KindVolume, KindClaim:
+		return s.known(key)
+	case kindPod:
+		if pod := s.pods[key]; pod != nil {
+			return pod
+		}
+	default:
+		if class := s.classes[key.Name]; class != nil {
+			return class
+		}
+	}
+	return nil
+}
+
+// Buried reports whether the state knows that the object of the UID is gone.
+func (s *State) Buried(uid types.UID) bool { return s.gone.has(uid) || s.gonePods.has(uid) }
+
+func orNil(claim *corev1.PersistentVolumeClaim) Object {
+	if claim == nil {
+		return nil
+	}
+	return claim
+}
+
+func flag(set bool) int {
+	if set {
+		return 1
+	}
+	return 0
+}
+
+// ReplyPods is what comes of a list of pods.
+func ReplyPods(pods []*corev1.Pod) any { return reply{pods: pods} }

@@ -1,0 +1,134 @@
+package binding_test
+
+import (
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/phase"
+)
+
+// What must hold at every moment. What must hold when all is settled is in model_settled_test.go, and that nothing
+// shared is modified (X6) is looked at when all is explored, on every object that there was.
+
+func versionIn(object binding.Object) uint8 {
+	version, _ := strconv.Atoi(object.GetResourceVersion())
+	return uint8(version)
+}
+
+// judgeKnown holds what a leader knows of a name to X5: it never goes back.
+func (m *model) judgeKnown(l *leader, at int, before binding.Object) {
+	if m.keys[at].Kind == binding.KindPods || before == nil {
+		return
+	}
+	after := l.state.Known(m.keys[at])
+	if after != nil && versionIn(after) < versionIn(before) {
+		m.broke("X5: of %s version %s is known, and then %s", m.keys[at], before.GetResourceVersion(), after.GetResourceVersion())
+	}
+}
+
+// judgeHeard holds what a leader knows to what it has just written (X5).
+func (m *model) judgeHeard(l *leader, wrote *thing) {
+	known := l.state.Known(m.keys[wrote.at])
+	uid := wrote.object.GetUID()
+	switch {
+	case known == nil && !l.state.Buried(uid):
+		m.broke("X5: %s was written, and is not known", m.keys[wrote.at])
+	case known != nil && known.GetUID() == uid && versionIn(known) < wrote.version:
+		m.broke("X5: of %s version %d was written, and %s is known", m.keys[wrote.at], wrote.version, known.GetResourceVersion())
+	}
+}
+
+// judgeDecision holds a decision to what its leader knows, to what it has read in this sync since its last write
+// (C10, V3, F2), and to what it does at the same time (B6).
+func (m *model) judgeDecision(l *leader, decided *errand) {
+	action := decided.action
+	if !action.Writes() {
+		return
+	}
+	known := l.state.Known(action.Target())
+	switch {
+	case decided.version == 0:
+		m.broke("B5: %s carries no resourceVersion", action)
+	case known == nil || versionIn(known) != decided.version:
+		m.broke("X5: %s is decided on version %d, which is not the newest known", action, decided.version)
+	case l.doubts.has(decided.target):
+		m.broke("B6: %s without having read what became of the write before", action)
+	}
+	for _, other := range l.running {
+		if other != nil && other.action.Writes() && other.answer == nil && pairIn(other.action) == pairIn(action) {
+			m.broke("B6: one controller is at work on %s twice: %s, and %s", pairIn(action), action, other.action)
+		}
+	}
+	if proof := m.proofFor(l, action); proof != (binding.Key{}) && !decided.reads.has(m.place(proof)) {
+		m.broke("%s: %s without having read %s", action.Rule, action, proof)
+	}
+}
+
+// proofFor is what must have been read for the action; zero if nothing.
+func (m *model) proofFor(l *leader, action binding.Action) binding.Key {
+	switch action.Rule {
+	case "C10":
+		if action.Claim.Spec.VolumeName != "" {
+			return binding.VolumeKey(action.Claim.Spec.VolumeName)
+		}
+	case "F2":
+		return binding.PodsKey(action.Claim.Namespace)
+	case "V3", "R3", "R4", "R5":
+		key := claimOf(action.Volume)
+		claim, _ := l.state.Known(key).(*corev1.PersistentVolumeClaim)
+		if claim == nil || phase.LinkOf(action.Volume, claim) != phase.Held {
+			return key
+		}
+	}
+	return binding.Key{}
+}
+
+func claimOf(volume *corev1.PersistentVolume) binding.Key {
+	ref := volume.Spec.ClaimRef
+	return binding.ClaimKey(ref.Namespace, ref.Name)
+}
+
+// judgeWrite looks at a write of a controller in the moment in which it takes effect.
+func (m *model) judgeWrite(s *tinyServer, before, after *thing) {
+	if after == nil {
+		return
+	}
+	switch object := after.object.(type) {
+	case *corev1.PersistentVolume:
+		m.judgeVolumeWrite(s, before.object.(*corev1.PersistentVolume), object)
+	case *corev1.PersistentVolumeClaim:
+		m.judgeClaimWrite(s, object)
+	}
+}
+
+// judgeVolumeWrite is X2, that no volume is taken from a claim that exists and names no other, and X3, that none
+// goes from one claim to another in one step.
+func (m *model) judgeVolumeWrite(s *tinyServer, before, after *corev1.PersistentVolume) {
+	ref := before.Spec.ClaimRef
+	if ref == nil || ref.UID == "" {
+		return
+	}
+	claim := s.claim(claimOf(before))
+	serves := claim != nil && claim.UID == ref.UID && (claim.Spec.VolumeName == "" || claim.Spec.VolumeName == before.Name)
+	at := after.Status.Phase
+	lets := at != before.Status.Phase && (at == corev1.VolumeReleased || at == corev1.VolumeFailed)
+	unbinds := after.Spec.ClaimRef == nil || after.Spec.ClaimRef.UID != ref.UID
+	switch {
+	case serves && (lets || unbinds):
+		m.broke("X2: %s is taken from %s, which exists", before.Name, ref.Name)
+	case after.Spec.ClaimRef != nil && after.Spec.ClaimRef.UID != "" && unbinds:
+		m.broke("X3: %s is handed on from one claim to another", before.Name)
+	}
+}
+
+// judgeClaimWrite is X3, that no claim becomes Bound to the volume of an earlier one of its name.
+func (m *model) judgeClaimWrite(s *tinyServer, claim *corev1.PersistentVolumeClaim) {
+	if claim.Spec.VolumeName == "" || claim.Status.Phase != corev1.ClaimBound {
+		return
+	}
+	if volume := s.volume(claim.Spec.VolumeName); volume != nil && phase.LinkOf(volume, claim) == phase.Gone {
+		m.broke("X3: %s is bound to %s, which served an earlier claim", claim.Name, volume.Name)
+	}
+}

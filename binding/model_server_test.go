@@ -1,0 +1,171 @@
+package binding_test
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+// maxNames is how many objects a model can have names for.
+const maxNames = 10
+
+// watched are the kinds that a cache is kept of, each lagging by itself.
+var watched = [...]binding.Kind{bindingtest.KindClass, binding.KindVolume, binding.KindClaim, bindingtest.KindPod}
+
+// change is what watchers are told of.
+type change struct {
+	*thing
+	deleted bool
+}
+
+// tinyServer is what of an API server matters to the model, and no more: conflicts, UIDs, the status subresource,
+// finalizers, and what of a claim cannot be changed. It is a value: a copy goes its own way. That it answers as
+// bindingtest.Server does is held by TestModelServerIsLikeTheOther.
+type tinyServer struct {
+	things  *things
+	objects [maxNames]*thing
+	created [maxNames]uint8        // objects of this name so far
+	written [maxNames]uint8        // the last version under this name
+	log     [len(watched)][]change // shared with copies, which only ever append
+}
+
+// answer is what a server says to a request: the object that it stored or holds, or why not.
+type answer struct {
+	got  *thing
+	pods []*thing
+	fail failure
+}
+
+// failure is the reason of an error, as the API calls it.
+type failure string
+
+const (
+	notFound      = failure(metav1.StatusReasonNotFound)
+	alreadyExists = failure(metav1.StatusReasonAlreadyExists)
+	conflict      = failure(metav1.StatusReasonConflict)
+	invalid       = failure(metav1.StatusReasonInvalid)
+	noAnswer      = failure("NoAnswer") // the connection is lost
+)
+
+func (s *tinyServer) tell(at int, told change) {
+	kind := slices.Index(watched[:], s.things.keys[at].Kind)
+	s.log[kind] = append(slices.Clip(s.log[kind]), told)
+}
+
+// store puts the object in place, on the next version of its name.
+func (s *tinyServer) store(at int, object binding.Object) *thing {
+	if s.written[at] == 255 {
+		panic("too many writes of one name")
+	}
+	s.written[at]++
+	s.objects[at] = s.things.keep(at, object, s.written[at])
+	s.tell(at, change{thing: s.objects[at]})
+	return s.objects[at]
+}
+
+// remove drops the object; watchers get its last state on the version of the deletion.
+func (s *tinyServer) remove(at int) {
+	s.written[at]++
+	last := s.things.keep(at, s.objects[at].object, s.written[at])
+	s.objects[at] = nil
+	s.tell(at, change{thing: last, deleted: true})
+}
+
+func (s *tinyServer) get(at int) answer {
+	if s.objects[at] == nil {
+		return answer{fail: notFound}
+	}
+	return answer{got: s.objects[at]}
+}
+
+// listPods are all pods, by name.
+func (s *tinyServer) listPods() answer {
+	listed := answer{}
+	for at, key := range s.things.keys {
+		if key.Kind == bindingtest.KindPod && s.objects[at] != nil {
+			listed.pods = append(listed.pods, s.objects[at])
+		}
+	}
+	return listed
+}
+
+// create stores a new object: a UID of its own, the first phase, the protection of admission (A1, A6). Defaults
+// must be spelled out.
+func (s *tinyServer) create(object binding.Object) answer {
+	at := s.things.place(keyOfAny(object))
+	if s.objects[at] != nil {
+		return answer{fail: alreadyExists}
+	}
+	made := object.DeepCopyObject().(binding.Object)
+	s.created[at]++
+	made.SetUID(uidOf(s.things.keys[at], s.created[at]))
+	switch o := made.(type) {
+	case *corev1.PersistentVolume:
+		o.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending}
+		o.Finalizers = append(o.Finalizers, volumeProtection)
+	case *corev1.PersistentVolumeClaim:
+		o.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
+		o.Finalizers = append(o.Finalizers, claimProtection)
+	case *corev1.Pod:
+		o.Status = corev1.PodStatus{Phase: corev1.PodPending}
+	}
+	return answer{got: s.store(at, made)}
+}
+
+func uidOf(key binding.Key, number uint8) types.UID {
+	return types.UID(fmt.Sprintf("%s.%d", key.Name, number))
+}
+
+// delete removes an object, or marks it while finalizers hold it (A5).
+func (s *tinyServer) delete(at int) answer {
+	old := s.objects[at]
+	switch {
+	case old == nil:
+		return answer{fail: notFound}
+	case s.things.keys[at].Kind == bindingtest.KindPod: // a pod is always marked first
+		s.mark(at)
+		s.remove(at)
+	case len(old.object.GetFinalizers()) == 0:
+		s.remove(at)
+	case old.object.GetDeletionTimestamp() == nil:
+		s.mark(at)
+	}
+	return answer{}
+}
+
+func (s *tinyServer) mark(at int) {
+	marked := s.objects[at].object.DeepCopyObject().(binding.Object)
+	marked.SetDeletionTimestamp(&metav1.Time{Time: deletionTime})
+	marked.SetDeletionGracePeriodSeconds(new(int64))
+	s.store(at, marked)
+}
+
+func keyOfAny(object binding.Object) binding.Key {
+	key, err := bindingtest.KeyOf(object)
+	if err != nil {
+		panic(err)
+	}
+	return key
+}
+
+// claim is the claim of that name; nil if there is none.
+func (s *tinyServer) claim(key binding.Key) *corev1.PersistentVolumeClaim {
+	if at, ok := s.things.places[key]; ok && s.objects[at] != nil {
+		return s.objects[at].object.(*corev1.PersistentVolumeClaim)
+	}
+	return nil
+}
+
+// volume is the volume of that name; nil if there is none.
+func (s *tinyServer) volume(name string) *corev1.PersistentVolume {
+	if at, ok := s.things.places[binding.VolumeKey(name)]; ok && s.objects[at] != nil {
+		return s.objects[at].object.(*corev1.PersistentVolume)
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package binding_test
+
+import (
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+// effect is what a move did.
+type effect struct {
+	writes int      // of the controllers, that changed something
+	events int      // sent
+	said   string   // by a sync that ended with an error
+	broken []string // rules, and how
+
+	observed []observed
+}
+
+// observed is that a leader was told of a change of a kind.
+type observed struct{ who, kind int }
+
+func (m *model) broke(format string, args ...any) {
+	m.effect.broken = append(m.effect.broken, fmt.Sprintf(format, args...))
+}
+
+// decided takes what a step of a sync came to.
+func (m *model) decided(now *moment, l *leader, at int, step binding.Step, reads places) {
+	m.effect.events += len(step.Published())
+	l.running[at] = nil
+	if !step.Done() {
+		next := &errand{action: step.Action(), target: m.place(step.Action().Target()), reads: reads}
+		if next.action.Writes() {
+			sent := written(next.action)
+			next.content, next.version = m.things.contentOf(sent), versionIn(sent)
+		}
+		m.judgeDecision(l, next)
+		l.running[at] = next
+		return
+	}
+	if step.Err() != nil {
+		m.effect.said = step.Err().Error()
+		if step.After() > 0 {
+			l.queue |= place(at)
+		}
+	}
+	if m.sabotage != wakesNobody {
+		m.enqueue(l, step.Next())
+	}
+}
+
+// send lets a call reach the server, or not.
+func (m *model) send(now *moment, l *leader, at int, how verb) {
+	running := *l.running[at]
+	var got answer
+	switch {
+	case how == collides:
+		got = answer{fail: conflict}
+	case how == misses, how == dallies:
+		got = answer{fail: noAnswer}
+	default:
+		got = m.sabotaged(now, l, running.action)
+	}
+	switch how {
+	case deafens:
+		got = answer{fail: noAnswer}
+	case dallies:
+		now.late = &running
+	}
+	answered := running
+	answered.answer = &got
+	l.running[at] = &answered
+}
+
+// perform does what a controller asks of the server.
+func (m *model) perform(now *moment, action binding.Action) answer {
+	s := &now.server
+	if !action.Writes() {
+		if action.Key.Kind == binding.KindPods {
+			return s.listPods()
+		}
+		return s.get(m.place(action.Key))
+	}
+	at := m.place(action.Target())
+	before, wrote := s.objects[at], s.written[at]
+	part := specHalf
+	if action.Kind == binding.UpdateVolumeStatus || action.Kind == binding.UpdateClaimStatus {
+		part = statusHalf
+	}
+	got := s.update(written(action), part)
+	if s.written[at] != wrote {
+		m.effect.writes++
+		m.judgeWrite(s, before, s.objects[at])
+		if action.Claim != nil && action.Claim.Annotations[provisioner] != "" {
+			now.asked = true
+		}
+	}
+	return got
+}
+
+// hear lets a sync see its answer, and decide again.
+func (m *model) hear(now *moment, l *leader, at int) {
+	was := l.running[at]
+	before := l.state.Known(m.keys[was.target])
+	step := l.state.Proceed(m.keys[at], replyOf(was.answer))
+	reads := was.reads
+	target := place(was.target)
+	switch fail := was.answer.fail; {
+	case !was.action.Writes() && (fail == "" || fail == notFound):
+		reads |= target
+		l.doubts &^= target
+	case was.action.Writes():
+		reads = 0
+		if fail == conflict || fail == notFound || fail == noAnswer {
+			l.doubts |= target
+		}
+	}
+	if was.action.Writes() && was.answer.got != nil {
+		m.judgeHeard(l, was.answer.got)
+	}
+	m.judgeKnown(l, was.target, before)
+	m.decided(now, l, at, step, reads)
+}
+
+var (
+	errNoAnswer    = errors.New("connection lost")
+	errorsByReason = map[failure]error{
+		notFound: apierrors.NewNotFound(schema.GroupResource{Resource: "things"}, "it"),
+		conflict: apierrors.NewConflict(schema.GroupResource{Resource: "things"}, "it", errors.New("modified")),
+		invalid:  apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "it", nil),
+		noAnswer: errNoAnswer,
+	}
+)
+
+// replyOf is the answer as the controller sees it. Objects are shared: nobody may modify them (X6).
+func replyOf(a *answer) any {
+	switch {
+	case a.fail != "":
+		return binding.Reply(nil, errorsByReason[a.fail])
+	case a.got != nil:
+		return binding.Reply(a.got.object, nil)
+	}
+	pods := make([]*corev1.Pod, len(a.pods))
+	for i, listed := range a.pods {
+		pods[i] = listed.object.(*corev1.Pod)
+	}
+	return binding.ReplyPods(pods)
+}
+
+// written is the object that an action writes.
+func written(action binding.Action) binding.Object {
+	if action.Volume != nil {
+		return action.Volume
+	}
+	return action.Claim
+}

@@ -1,0 +1,143 @@
+package binding_test
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+var (
+	pairLags = []binding.Kind{binding.KindVolume, binding.KindClaim}
+	allLag   = []binding.Kind{binding.KindVolume, binding.KindClaim, bindingtest.KindPod}
+)
+
+const onePair = `
+	PV  CAPACITY
+	x   1Gi
+
+	PVC        REQUEST  CLASS
+	default/a  1Gi      ""
+`
+
+// What people do to a claim and a volume.
+var (
+	claimComesAndGoes  = deeds("delete pvc/default/a", "remove pvc/default/a", "create pvc/default/a")
+	volumeComesAndGoes = deeds("delete pv/x", "remove pv/x", "create pv/x")
+	reservations       = deeds("set pv/x CLAIM=default/a", "set pv/x CLAIM=-", "set pv/x CLAIM=default/a:{pvc/default/a}")
+	annotationsGo      = deeds("annotate pv/x "+boundBy+"-", "annotate pvc/default/a "+boundBy+"-", "annotate pvc/default/a "+completed+"-")
+	policyChanges      = deeds("set pv/x POLICY=Delete", "set pv/x POLICY=Recycle", "set pv/x POLICY=Retain")
+)
+
+func deeds(texts ...string) (all []deed) {
+	for _, text := range texts {
+		all = append(all, deed{text: text})
+	}
+	return all
+}
+
+func anyOf(parts ...[]deed) (all []deed) {
+	for _, part := range parts {
+		all = append(all, part...)
+	}
+	return all
+}
+
+// modelWorlds are small enough to be explored to the last state. Names count in the order of decisions, so that worlds
+// of two like objects are worlds of their own. What long runs may do beyond is in the last field.
+func modelWorlds() []modelWorld {
+	everything := anyOf(claimComesAndGoes, volumeComesAndGoes, reservations, annotationsGo, policyChanges)
+	return []modelWorld{
+		{name: "a pair, a deed and a fault", tables: onePair, leaders: 1, workers: 2, lags: pairLags,
+			people: 1, faults: 1, long: [2]uint8{1, 2}, deedTexts: everything},
+		{name: "a pair, two deeds", tables: onePair, leaders: 1, workers: 2, lags: pairLags,
+			people: 2, long: [2]uint8{2, 1}, deedTexts: everything},
+		{name: "a bound pair, two deeds and a fault", tables: onePair, settledFirst: true, leaders: 1, workers: 2, lags: pairLags,
+			people: 2, faults: 1, long: [2]uint8{3, 1}, deedTexts: everything},
+		{name: "a pair and two leaders", tables: onePair, leaders: 2, workers: 1, lags: pairLags,
+			long: [2]uint8{1, 0}, deedTexts: anyOf(claimComesAndGoes, reservations)},
+		{name: "a bound pair, two leaders and a deed", tables: onePair, settledFirst: true, leaders: 2, workers: 1, lags: pairLags,
+			people: 1, long: [2]uint8{2, 0}, deedTexts: everything},
+		{name: "two leaders and a claim that comes again", tables: onePair, settledFirst: true, leaders: 2, workers: 1, lags: pairLags,
+			people: 2, long: [2]uint8{2, 1}, deedTexts: deeds("remove pvc/default/a", "create pvc/default/a")},
+		{name: "two claims and a volume", tables: twoClaims, leaders: 1, workers: 2, lags: pairLags,
+			people: 1, long: [2]uint8{1, 1},
+			deedTexts: anyOf(claimComesAndGoes, reservations, deeds("set pv/x CLAIM=default/b", "remove pvc/default/b"))},
+		{name: "a claim and two volumes", tables: twoVolumes, leaders: 1, workers: 2, lags: pairLags,
+			people: 1, long: [2]uint8{1, 1},
+			deedTexts: anyOf(claimComesAndGoes, volumeComesAndGoes, reservations, deeds("set pv/y CLAIM=default/a", "set pv/y CLAIM=default/a:{pvc/default/a}"))},
+		{name: "an external provisioner", tables: provisioned, absent: []string{"pv/pvc-a"}, leaders: 1, workers: 2, lags: pairLags,
+			people: 3, faults: 1, long: [2]uint8{4, 1}, deedTexts: anyOf(claimComesAndGoes, provisionerActs)},
+		{name: "a scheduler", tables: delayedTables, leaders: 1, workers: 2, lags: pairLags,
+			people: 2, long: [2]uint8{2, 1}, deedTexts: anyOf(claimComesAndGoes, schedules)},
+		{name: "protection and a pod", tables: usedByPod, absent: []string{"pod/default/p"}, settledFirst: true, leaders: 1, workers: 2, lags: allLag,
+			rules: binding.Rules{Protection: binding.ProtectionOn}, people: 3, faults: 1, long: [2]uint8{4, 1},
+			deedTexts: deeds("delete pvc/default/a", "create pvc/default/a", "delete pv/x", "create pv/x", "create pod/default/p", "delete pod/default/p")},
+	}
+}
+
+const (
+	twoClaims = `
+		PV  CAPACITY
+		x   1Gi
+
+		PVC        REQUEST  CLASS
+		default/a  1Gi      ""
+		default/b  1Gi      ""
+	`
+	twoVolumes = `
+		PV  CAPACITY
+		x   1Gi
+		y   2Gi
+
+		PVC        REQUEST  CLASS
+		default/a  1Gi      ""
+	`
+	provisioned = `
+		SC    PROVISIONER
+		fast  csi.example.com
+
+		PV     CAPACITY  CLASS  POLICY  CLAIM                         ANNOTATIONS
+		pvc-a  1Gi       fast   Delete  default/a:{pvc/default/a#1}   ` + provisionedBy + `=csi.example.com
+
+		PVC        REQUEST  CLASS
+		default/a  1Gi      fast
+	`
+	delayedTables = `
+		SC    BINDING               PROVISIONER
+		late  WaitForFirstConsumer  kubernetes.io/no-provisioner
+
+		PV  CAPACITY  CLASS
+		x   1Gi       late
+		y   1Gi       late
+
+		PVC        REQUEST  CLASS
+		default/a  1Gi      late
+	`
+	usedByPod = `
+		PV  CAPACITY  POLICY
+		x   1Gi       Recycle
+
+		PVC        REQUEST  CLASS
+		default/a  1Gi      ""
+
+		POD        NODE   CLAIMS
+		default/p  node   a
+	`
+)
+
+var (
+	// provisionerActs is what a provisioner does: it makes a volume for the claim that it was asked for, though that may be
+	// gone or another by now, and deletes it once it is Released.
+	provisionerActs = []deed{
+		{text: "create pv/pvc-a", when: claimAsks},
+		{text: "remove pv/pvc-a", when: volumeIs("pvc-a", corev1.VolumeReleased)},
+		{text: "annotate pvc/default/a " + completed + "-"},
+	}
+	// schedules is what a scheduler does: it sets a volume aside, or asks for one to be made.
+	schedules = []deed{
+		{text: "set pv/x CLAIM=default/a:{pvc/default/a} ANNOTATIONS=" + boundBy, when: claimIsUnbound("a")},
+		{text: "set pv/y CLAIM=default/a:{pvc/default/a} ANNOTATIONS=" + boundBy, when: claimIsUnbound("a")},
+		{text: "annotate pvc/default/a " + selectedNode + "=node", when: claimIsUnbound("a")},
+	}
+)
