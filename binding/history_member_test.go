@@ -15,6 +15,7 @@ type member struct {
 	name    string
 	rules   binding.Rules
 	client  *bindingtest.Client
+	hooks   binding.Hooks
 	fault   fault // of the next call
 	state   *binding.State
 	watches []*bindingtest.Watch
@@ -31,6 +32,7 @@ type work struct {
 	action binding.Action
 	reply  any
 	reads  []binding.Key // since its last write
+	failed bool          // a hook did: it is to be tried again
 }
 
 func (h *history) restart(m *member) {
@@ -44,19 +46,41 @@ func (h *history) restart(m *member) {
 // learn keeps what the controller is told, to judge its next decisions by.
 func (m *member) learn(running *work) {
 	target, err := running.action.Target(), binding.Failed(running.reply)
+	running.failed = running.failed || err != nil && (running.action.RunsHook() || running.action.Kind == binding.CreateVolume)
 	switch {
+	case running.action.RunsHook():
+		return
 	case !running.action.Writes():
 		if err == nil || apierrors.IsNotFound(err) {
 			running.reads = append(running.reads, target)
 			delete(m.doubts, target)
 		}
 		return
+	case err == nil && running.action.Kind == binding.DeleteVolume:
+		m.doubts[target] = true // its finalizers may keep it
 	case err == nil:
 		m.wrote[target] = binding.Replied(running.reply)
 	case !apierrors.IsForbidden(err) && !apierrors.IsTooManyRequests(err) && !apierrors.IsInvalid(err):
 		m.doubts[target] = true
 	}
 	running.reads = nil
+}
+
+// perform does what a step asks for. What happens to the call of a hook is seen to here, and to any other by the client.
+func (m *member) perform(action binding.Action) any {
+	if !action.RunsHook() {
+		return binding.Perform(m.client, action)
+	}
+	suffered := m.fault
+	m.fault = noFault
+	if suffered == fails {
+		return binding.Reply(nil, errConnection)
+	}
+	got := binding.PerformHook(m.hooks, action)
+	if suffered == loses {
+		return binding.Reply(nil, errConnection)
+	}
+	return got
 }
 
 func (m *member) enqueue(keys []binding.Key) {

@@ -24,7 +24,16 @@ func (h *history) broke(format string, args ...any) {
 // judgeDecision holds a decision to what its controller knows, from what it has written (X5), from what it has read
 // in this sync since its last write (C10, V3, F2), and from what it does at the same time (B6).
 func (h *history) judgeDecision(m *member, action binding.Action, reads []binding.Key) {
-	if !action.Writes() {
+	if !action.Writes() && !action.RunsHook() {
+		return
+	}
+	if proof := h.proofFor(m, action); proof != (binding.Key{}) && !slices.Contains(reads, proof) {
+		h.broke("%s: %s without having read %s", action.Rule, action, proof)
+	}
+	if action.RunsHook() {
+		if !slices.Contains(reads, action.Target()) {
+			h.broke("%s: %s without having read %s", action.Rule, action, action.Target())
+		}
 		return
 	}
 	h.judgeVersion(m, action)
@@ -35,9 +44,6 @@ func (h *history) judgeDecision(m *member, action binding.Action, reads []bindin
 		if other.action.Writes() && pairIn(other.action) == pairIn(action) {
 			h.broke("B6: %s is at work on %s twice: %s, and %s", m.name, pairIn(action), action, other.action)
 		}
-	}
-	if proof := h.proofFor(action); proof != (binding.Key{}) && !slices.Contains(reads, proof) {
-		h.broke("%s: %s without having read %s", action.Rule, action, proof)
 	}
 }
 
@@ -50,7 +56,7 @@ func pairIn(action binding.Action) binding.Key {
 }
 
 // proofFor is what must have been read live for the action; zero if nothing.
-func (h *history) proofFor(action binding.Action) binding.Key {
+func (h *history) proofFor(m *member, action binding.Action) binding.Key {
 	switch action.Rule {
 	case "C10":
 		if action.Claim.Spec.VolumeName != "" {
@@ -59,9 +65,13 @@ func (h *history) proofFor(action binding.Action) binding.Key {
 	case "F2":
 		return binding.PodsKey(action.Claim.Namespace)
 	case "V3", "R3", "R4", "R5":
-		ref := action.Volume.Spec.ClaimRef
+		volume, ok := m.state.Known(action.Target()).(*corev1.PersistentVolume) // for the action may unbind it
+		if !ok || volume.Spec.ClaimRef == nil {
+			return binding.Key{}
+		}
+		ref := volume.Spec.ClaimRef
 		claim := h.server.Claim(ref.Namespace, ref.Name)
-		if claim == nil || phase.LinkOf(action.Volume, claim) != phase.Held {
+		if claim == nil || phase.LinkOf(volume, claim) != phase.Held {
 			return binding.ClaimKey(ref.Namespace, ref.Name)
 		}
 	}
@@ -69,6 +79,9 @@ func (h *history) proofFor(action binding.Action) binding.Key {
 }
 
 func (h *history) judgeVersion(m *member, action binding.Action) {
+	if action.Kind == binding.CreateVolume {
+		return
+	}
 	var writes binding.Object = action.Claim
 	if action.Volume != nil {
 		writes = action.Volume
@@ -93,7 +106,7 @@ func (h *history) judgeCalls(actor string) {
 		return
 	}
 	for _, call := range calls {
-		if !call.Writes() || !call.Changed() || call.After == nil {
+		if !call.Writes() || !call.Changed() || call.Before == nil || call.After == nil {
 			continue
 		}
 		h.note("    %s", call)

@@ -187,7 +187,7 @@ func (h *history) work(m *member, key binding.Key, suffers fault) {
 		h.proceed(m, key, m.state.Start(key))
 	case running.reply == nil:
 		m.fault = suffers
-		running.reply = binding.Perform(m.client, running.action)
+		running.reply = m.perform(running.action)
 		h.note("%s: %s %s", m.name, running.action, suffers)
 		h.witness(binding.Replied(running.reply))
 		h.judgeCalls(m.name)
@@ -199,9 +199,9 @@ func (h *history) work(m *member, key binding.Key, suffers fault) {
 }
 
 func (h *history) proceed(m *member, key binding.Key, step binding.Step) {
-	var reads []binding.Key
-	if before := m.running[key]; before != nil {
-		reads = before.reads
+	before := m.running[key]
+	if before == nil {
+		before = &work{}
 	}
 	delete(m.running, key)
 	for _, event := range step.Published() {
@@ -209,15 +209,15 @@ func (h *history) proceed(m *member, key binding.Key, step binding.Step) {
 		h.note("%s: event %s", m.name, event)
 	}
 	if !step.Done() {
-		h.judgeDecision(m, step.Action(), reads)
-		m.running[key] = &work{action: step.Action(), reads: reads}
+		h.judgeDecision(m, step.Action(), before.reads)
+		m.running[key] = &work{action: step.Action(), reads: before.reads, failed: before.failed}
 		return
 	}
 	if step.Err() != nil {
 		h.note("%s: %s fails: %v", m.name, key, step.Err())
-		if step.After() > 0 {
-			m.failed = append(m.failed, key)
-		}
+	}
+	if step.After() > 0 && (before.failed || step.Err() != nil) {
+		m.failed = append(m.failed, key)
 	}
 	for i, next := range step.Next() {
 		if slices.Contains(step.Next()[:i], next) {

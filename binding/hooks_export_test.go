@@ -17,6 +17,15 @@ func (s *Slots) Take(key Key) bool    { return s.take(key) }
 func (s *Slots) Give(key Key)         { s.give(key) }
 func (s *Slots) Next(ended Key) []Key { return s.next(ended) }
 func (s *Slots) Clone() *Slots        { return &Slots{s.clone()} }
+
+// Names are those that the hooks are registered under.
+func (h Hooks) Names() HookNames { return h.names() }
+
+// PerformHook runs a hook for a step that asks for one.
+func PerformHook(hooks Hooks, action Action) any {
+	return (&hookRunner{}).run(context.Background(), hooks, action)
+}
+
 func (c *Controller) RunHook(action Action) error {
 	return c.runner.run(context.Background(), c.Hooks, action).err
 }

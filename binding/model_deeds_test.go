@@ -14,7 +14,7 @@ import (
 
 // deed is something that somebody other than a controller may do: a command as in a scenario file ("set",
 // "annotate", "delete", "remove"), or "create KEY", which stands for that object's row in the model's tables.
-// "{pvc/default/a}" in it is the UID of that object.
+// "{pvc/default/a}" in it is the UID of that object, "{pvc/default/a#1}" that of the first of its name.
 type deed struct {
 	text string
 	when func(now *moment) bool // nil: always
@@ -24,7 +24,8 @@ type deed struct {
 // doing is a deed that changes a copy of an object by a function. It reports whether the server did anything.
 func (m *model) doing(d deed) deed {
 	words := strings.Fields(d.text)
-	_, key, err := keyNamed(words[1])
+	name, _ := withUID(&tinyServer{things: m.things}, words[1])
+	_, key, err := keyNamed(name)
 	if err != nil {
 		panic(err)
 	}
@@ -33,9 +34,13 @@ func (m *model) doing(d deed) deed {
 		if d.when != nil && !d.when(next) {
 			return false
 		}
-		before := next.server.written[at]
+		before, written, created := next.server.objects[at], next.server.written[at], next.server.created[at]
 		act(&next.server, at)
-		return next.server.written[at] != before
+		if next.server.created[at] != created {
+			m.stock(next, at)
+		}
+		m.leave(next, at, before)
+		return next.server.written[at] != written
 	}
 	return d
 }
@@ -53,7 +58,8 @@ func (m *model) actOf(words []string) func(*tinyServer, int) {
 			editing(func(_ *tinyServer, object binding.Object) bool { object.SetFinalizers(nil); return true })(s, at)
 		}
 	case "set":
-		return editing(func(s *tinyServer, object binding.Object) bool { return setAll(s, object, args) })
+		tables := kindTables() // once: they are many
+		return editing(func(s *tinyServer, object binding.Object) bool { return setAll(s, tables, object, args) })
 	case "annotate":
 		return editing(func(_ *tinyServer, object binding.Object) bool { annotate(object, args); return true })
 	default:
@@ -87,8 +93,8 @@ func editing(edit func(*tinyServer, binding.Object) bool) func(*tinyServer, int)
 	}
 }
 
-func setAll(s *tinyServer, object binding.Object, args []string) bool {
-	kind := tableFor(object)
+func setAll(s *tinyServer, tables []kindTable, object binding.Object, args []string) bool {
+	kind := tables[slices.IndexFunc(tables, func(t kindTable) bool { return t.kind == keyOfAny(object).Kind })]
 	for _, arg := range args {
 		name, value, _ := strings.Cut(arg, "=")
 		column, ok := kind.column(name)
@@ -101,11 +107,6 @@ func setAll(s *tinyServer, object binding.Object, args []string) bool {
 		}
 	}
 	return true
-}
-
-func tableFor(object binding.Object) kindTable {
-	tables := kindTables()
-	return tables[slices.IndexFunc(tables, func(t kindTable) bool { return t.kind == keyOfAny(object).Kind })]
 }
 
 func annotate(object binding.Object, args []string) {

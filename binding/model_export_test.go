@@ -49,6 +49,12 @@ func (s *State) Describe(n Notebook, keys []Key, mentioned []types.UID) {
 	for _, key := range s.offers.calls {
 		n.Key(key)
 	}
+	n.KeySet(s.slots.running)
+	n.KeySet(s.slots.promised)
+	n.Number(len(s.slots.waiting))
+	for _, key := range s.slots.waiting {
+		n.Key(key)
+	}
 	for _, uid := range mentioned {
 		n.Number(flag(s.Buried(uid)))
 	}
@@ -108,6 +114,17 @@ func (t *task) describe(n Notebook) {
 			n.Object(pod)
 		}
 	}
+	n.Number(len(t.answers))
+	for _, answer := range t.answers {
+		n.Text(string(answer.Of))
+		n.Text(answer.Hook)
+		n.Text(string(answer.For))
+		n.Object(volumeOrNil(answer.Volume))
+		n.Number(flag(answer.Err != nil))
+		if answer.Err != nil {
+			n.Text(answer.Err.Error())
+		}
+	}
 	describeEvents(n, t.publish)
 	next := make(map[Key]struct{}, len(t.next))
 	for _, key := range t.next {
@@ -146,6 +163,13 @@ func (s *State) Known(key Key) Object {
 
 // Buried reports whether the state knows that the object of the UID is gone.
 func (s *State) Buried(uid types.UID) bool { return s.gone.has(uid) || s.gonePods.has(uid) }
+
+func volumeOrNil(volume *corev1.PersistentVolume) Object {
+	if volume == nil {
+		return nil
+	}
+	return volume
+}
 
 func orNil(claim *corev1.PersistentVolumeClaim) Object {
 	if claim == nil {

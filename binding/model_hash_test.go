@@ -32,6 +32,9 @@ func (m *model) print(now *moment) fingerprint {
 	n.start(m.things)
 	n.server(&now.server)
 	n.bytes(now.people, now.faults, byte(btoi(now.asked)))
+	n.places(now.storage.kept)
+	n.places(now.storage.written)
+	n.places(now.storage.left)
 	n.errand(now.late)
 	var bounds [3]int
 	for who, l := range now.leaders {
@@ -85,6 +88,8 @@ func (n *notes) start(things *things) {
 	clear(n.versions[:])
 }
 
+func (n *notes) places(p places) { n.bytes(byte(p), byte(p>>8)) }
+
 func (n *notes) bytes(b ...byte) { n.text = append(n.text, b...) }
 
 func (n *notes) version(at int, version uint8) {
@@ -125,7 +130,8 @@ func (n *notes) leader(s *tinyServer, l *leader) {
 		})
 		n.bytes(0)
 	}
-	n.bytes(byte(l.queue), byte(l.queue>>8), byte(l.doubts), byte(l.doubts>>8))
+	n.places(l.queue)
+	n.places(l.doubts)
 	from := len(n.text) // the state has in it what each sync waits for
 	for at := range n.things.keys {
 		n.errand(l.running[at])
@@ -148,8 +154,10 @@ func (n *notes) errand(e *errand) {
 		n.bytes(0)
 		return
 	}
-	n.bytes(1, byte(e.target), byte(e.content), byte(e.content>>8), byte(e.content>>16), byte(e.reads), byte(e.reads>>8))
+	n.bytes(1, byte(e.target), byte(e.content), byte(e.content>>8), byte(e.content>>16), byte(btoi(e.failed)))
+	n.places(e.reads)
 	n.Text(string(e.action.Kind))
+	n.Text(e.action.Hook)
 	n.Text(e.action.Rule)
 	if e.content != 0 {
 		n.version(e.target, e.version)
@@ -191,7 +199,7 @@ func (n *notes) KeySet(set map[binding.Key]struct{}) {
 	for key := range set {
 		all |= place(n.things.place(key))
 	}
-	n.bytes(byte(all), byte(all>>8))
+	n.places(all)
 }
 
 func (n *notes) Object(object binding.Object) {

@@ -27,11 +27,26 @@ type likeness struct {
 // meet notes the UIDs of objects that have been created.
 func (l *likeness) meet() {
 	for at, key := range l.tiny.things.keys {
-		object, err := l.large.Get(context.Background(), key)
+		object, err := l.large.Get(context.Background(), l.keyOf(key))
 		if err == nil && l.tiny.objects[at] != nil && l.uids[string(object.GetUID())] == "" {
 			l.uids[string(object.GetUID())] = string(l.tiny.objects[at].object.GetUID())
 		}
 	}
+}
+
+// larger is the name that the large server has for what was made for a claim: it has its UID in it.
+func (l *likeness) larger(name string) string {
+	for large, tiny := range l.uids {
+		if name == "pvc-"+tiny {
+			return "pvc-" + large
+		}
+	}
+	return name
+}
+
+func (l *likeness) keyOf(key binding.Key) binding.Key {
+	key.Name = l.larger(key.Name)
+	return key
 }
 
 // differ says how what the two have under a name differs; empty if it does not.
@@ -41,7 +56,7 @@ func (l *likeness) differ() string {
 		if key.Kind == binding.KindPods {
 			continue
 		}
-		object, err := l.large.Get(context.Background(), key)
+		object, err := l.large.Get(context.Background(), l.keyOf(key))
 		stored := l.tiny.objects[at]
 		switch {
 		case (err != nil) != (stored == nil):
@@ -64,7 +79,12 @@ func bare(object binding.Object, uids map[string]string) binding.Object {
 		object.SetDeletionTimestamp(&metav1.Time{Time: deletionTime})
 	}
 	object.SetUID(translated(object.GetUID(), uids))
+	if claim, ok := object.(*corev1.PersistentVolumeClaim); ok {
+		claim.Spec.VolumeName = smaller(claim.Spec.VolumeName, uids)
+	}
 	if volume, ok := object.(*corev1.PersistentVolume); ok {
+		volume.Name = smaller(volume.Name, uids)
+		volume.Spec.NFS = nil // it has the name in it
 		volume.Status.LastPhaseTransitionTime = nil
 		if ref := volume.Spec.ClaimRef; ref != nil {
 			ref.ResourceVersion = ""
@@ -72,6 +92,14 @@ func bare(object binding.Object, uids map[string]string) binding.Object {
 		}
 	}
 	return object
+}
+
+// smaller is the name that the tiny server has for what was made for a claim.
+func smaller(name string, uids map[string]string) string {
+	if uid, made := strings.CutPrefix(name, "pvc-"); made {
+		return "pvc-" + translated(uid, uids)
+	}
+	return name
 }
 
 func translated[S ~string](uid S, uids map[string]string) S {
@@ -97,7 +125,11 @@ const likenessTables = `
 // on old versions and on none, and compares every answer and all objects after each.
 func TestModelServerIsLikeTheOther(t *testing.T) {
 	const seed = 1
-	for run := range uint64(300) {
+	runs := uint64(100)
+	if testing.Short() {
+		runs = 5
+	}
+	for run := range runs {
 		random := rand.New(rand.NewPCG(seed, run))
 		m := newModel(modelWorld{tables: likenessTables})
 		now := m.beginning()
@@ -130,13 +162,15 @@ type pairOfVersions struct{ tiny, large binding.Object }
 func (w *wildCaller) call() (call string, tiny, large failure) {
 	at := w.IntN(len(w.m.keys) - 1)
 	key := w.m.keys[at]
-	switch w.IntN(8) {
+	switch w.IntN(9) {
 	case 0:
 		return "delete " + key.String(), w.tiny.delete(at).fail, reasonOf(w.large.Delete(context.Background(), key, metav1.DeleteOptions{}))
 	case 1:
 		object, _ := w.m.rows[display(key)].object(w.tiny)
 		_, err := w.large.Create(context.Background(), object)
 		return "create " + key.String(), w.tiny.create(object).fail, reasonOf(err)
+	case 2:
+		return w.deleteExactly()
 	}
 	if w.tiny.objects[at] != nil && key.Kind != bindingtest.KindPod {
 		object, _ := w.large.Get(context.Background(), key)
@@ -150,6 +184,21 @@ func (w *wildCaller) call() (call string, tiny, large failure) {
 		chosen = w.olds[w.IntN(len(w.olds))]
 	}
 	return w.update(chosen)
+}
+
+// deleteExactly deletes a volume if it still is the one that was read some time ago.
+func (w *wildCaller) deleteExactly() (call string, tiny, large failure) {
+	for _, old := range w.olds {
+		volume, ok := old.tiny.(*corev1.PersistentVolume)
+		if !ok || w.IntN(2) == 0 {
+			continue
+		}
+		uid, version := old.large.GetUID(), old.large.GetResourceVersion()
+		options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}
+		err := w.large.Delete(context.Background(), binding.VolumeKey(volume.Name), options)
+		return "delete exactly " + volume.Name, w.tiny.deleteExactly(w.tiny.things.place(binding.VolumeKey(volume.Name)), volume).fail, reasonOf(err)
+	}
+	return "nothing", "", ""
 }
 
 func (w *wildCaller) update(of pairOfVersions) (call string, tiny, large failure) {

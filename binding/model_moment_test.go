@@ -10,6 +10,7 @@ import (
 // shared between a moment and the next.
 type moment struct {
 	server  tinyServer
+	storage tinyStorage
 	leaders [2]*leader // the second may be missing
 	late    *errand    // a write whose sender has given up, and which may still arrive
 	asked   bool       // the provisioner has seen that the claim asked for it
@@ -31,9 +32,10 @@ type leader struct {
 type errand struct {
 	action  binding.Action
 	target  int
-	content uint32 // of what it writes; zero if it reads
+	content uint32 // of what it writes or calls a hook with; zero if it reads
 	version uint8
 	reads   places // in this sync, since its last write
+	failed  bool   // a hook of this sync did, or nobody knows: the sync is to be repeated
 	answer  *answer
 }
 

@@ -82,7 +82,16 @@ func (m *model) faultsOf(found []move, now *moment, who, at uint8, running *erra
 		return found
 	}
 	for _, fault := range []verb{collides, misses, deafens, dallies} {
-		if fault != misses && !running.action.Writes() || fault == dallies && now.late != nil {
+		happens := running.action.Writes()
+		switch fault {
+		case misses:
+			happens = true
+		case deafens:
+			happens = happens || running.action.RunsHook()
+		case dallies:
+			happens = happens && now.late == nil
+		}
+		if !happens {
 			continue
 		}
 		found = append(found, move{fault, who, at})
@@ -133,7 +142,7 @@ func (m *model) step(next *moment, mv move) {
 		m.observe(next, l, at)
 	case starts:
 		l.queue &^= place(at)
-		m.decided(next, l, at, l.state.Start(m.keys[at]), 0)
+		m.decided(next, l, at, l.state.Start(m.keys[at]), 0, false)
 	case hears:
 		m.hear(next, l, at)
 	default:

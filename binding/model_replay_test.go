@@ -11,7 +11,11 @@ import (
 // scenario. Told again, on bindingtest.Server, it reads the same and breaks nothing: so a counterexample can be
 // dropped into testdata. And after every move both servers have the same objects.
 func TestModelStoriesCanBeToldAgain(t *testing.T) {
-	const seed, walks, length = 1, 30, 60
+	const seed, length = 1, 60
+	walks := 30
+	if testing.Short() {
+		walks = 4
+	}
 	for _, world := range modelWorlds() {
 		t.Run(world.name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, seed))

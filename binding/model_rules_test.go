@@ -44,11 +44,20 @@ func (m *model) judgeHeard(l *leader, wrote *thing) {
 // (C10, V3, F2), and to what it does at the same time (B6).
 func (m *model) judgeDecision(l *leader, decided *errand) {
 	action := decided.action
+	if action.RunsHook() {
+		m.judgeHookDecision(l, decided)
+	}
+	if action.RunsHook() || action.Writes() {
+		m.judgeProof(l, decided)
+	}
 	if !action.Writes() {
 		return
 	}
-	known := l.state.Known(action.Target())
+	known, creates := l.state.Known(action.Target()), action.Kind == binding.CreateVolume
 	switch {
+	case creates && known != nil:
+		m.broke("P2: %s though it exists", action)
+	case creates:
 	case decided.version == 0:
 		m.broke("B5: %s carries no resourceVersion", action)
 	case known == nil || versionIn(known) != decided.version:
@@ -61,8 +70,12 @@ func (m *model) judgeDecision(l *leader, decided *errand) {
 			m.broke("B6: one controller is at work on %s twice: %s, and %s", pairIn(action), action, other.action)
 		}
 	}
-	if proof := m.proofFor(l, action); proof != (binding.Key{}) && !decided.reads.has(m.place(proof)) {
-		m.broke("%s: %s without having read %s", action.Rule, action, proof)
+}
+
+// judgeProof is about what has to be read first.
+func (m *model) judgeProof(l *leader, decided *errand) {
+	if proof := m.proofFor(l, decided.action); proof != (binding.Key{}) && !decided.reads.has(m.place(proof)) {
+		m.broke("%s: %s without having read %s", decided.action.Rule, decided.action, proof)
 	}
 }
 
@@ -76,9 +89,13 @@ func (m *model) proofFor(l *leader, action binding.Action) binding.Key {
 	case "F2":
 		return binding.PodsKey(action.Claim.Namespace)
 	case "V3", "R3", "R4", "R5":
-		key := claimOf(action.Volume)
+		volume, ok := l.state.Known(action.Target()).(*corev1.PersistentVolume) // for the action may unbind it
+		if !ok || volume.Spec.ClaimRef == nil {
+			return binding.Key{}
+		}
+		key := claimOf(volume)
 		claim, _ := l.state.Known(key).(*corev1.PersistentVolumeClaim)
-		if claim == nil || phase.LinkOf(action.Volume, claim) != phase.Held {
+		if claim == nil || phase.LinkOf(volume, claim) != phase.Held {
 			return key
 		}
 	}
@@ -91,13 +108,14 @@ func claimOf(volume *corev1.PersistentVolume) binding.Key {
 }
 
 // judgeWrite looks at a write of a controller in the moment in which it takes effect.
-func (m *model) judgeWrite(s *tinyServer, before, after *thing) {
-	if after == nil {
+func (m *model) judgeWrite(now *moment, at int, before *thing) {
+	s, after := &now.server, now.server.objects[at]
+	if before == nil || after == nil {
 		return
 	}
 	switch object := after.object.(type) {
 	case *corev1.PersistentVolume:
-		m.judgeVolumeWrite(s, before.object.(*corev1.PersistentVolume), object)
+		m.judgeVolumeWrite(now, at, before.object.(*corev1.PersistentVolume), object)
 	case *corev1.PersistentVolumeClaim:
 		m.judgeClaimWrite(s, object)
 	}
@@ -105,21 +123,22 @@ func (m *model) judgeWrite(s *tinyServer, before, after *thing) {
 
 // judgeVolumeWrite is X2, that no volume is taken from a claim that exists and names no other, and X3, that none
 // goes from one claim to another in one step.
-func (m *model) judgeVolumeWrite(s *tinyServer, before, after *corev1.PersistentVolume) {
+func (m *model) judgeVolumeWrite(now *moment, at int, before, after *corev1.PersistentVolume) {
 	ref := before.Spec.ClaimRef
 	if ref == nil || ref.UID == "" {
 		return
 	}
-	claim := s.claim(claimOf(before))
+	claim := now.server.claim(claimOf(before))
 	serves := claim != nil && claim.UID == ref.UID && (claim.Spec.VolumeName == "" || claim.Spec.VolumeName == before.Name)
-	at := after.Status.Phase
-	lets := at != before.Status.Phase && (at == corev1.VolumeReleased || at == corev1.VolumeFailed)
+	lets := after.Status.Phase != before.Status.Phase && isReleased(after)
 	unbinds := after.Spec.ClaimRef == nil || after.Spec.ClaimRef.UID != ref.UID
 	switch {
 	case serves && (lets || unbinds):
 		m.broke("X2: %s is taken from %s, which exists", before.Name, ref.Name)
 	case after.Spec.ClaimRef != nil && after.Spec.ClaimRef.UID != "" && unbinds:
 		m.broke("X3: %s is handed on from one claim to another", before.Name)
+	case unbinds && isReleased(before) && now.storage.written.has(at):
+		m.broke("R4: %s is free for others with the data of %s", before.Name, ref.Name)
 	}
 }
 

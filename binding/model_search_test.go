@@ -19,7 +19,7 @@ type model struct {
 	effect effect // of the last move
 	found  []move
 	notes  notes
-	judged map[[maxNames]*thing][]string
+	judged map[settledEnd][]string
 
 	memories map[fingerprint]*binding.State
 }
@@ -178,6 +178,7 @@ func (m *model) beginning() *moment {
 			panic("the row of " + name + " refers to something that is not there")
 		}
 		now.server.create(object)
+		m.stock(now, m.place(keyOfAny(object)))
 	}
 	now.server.log = [len(watched)][]change{}
 	for who := range m.leaders {
@@ -211,6 +212,7 @@ type modelWorld struct {
 	rules        binding.Rules
 	tables       string   // all objects that there can be, as in a scenario
 	absent       []string // of those, the ones that do not exist at first
+	made         []string // names of volumes that a provisioner may make
 	deedTexts    []deed
 	leaders      int
 	workers      int            // syncs at once in one controller
@@ -226,7 +228,7 @@ type modelWorld struct {
 
 // newModel readies a world.
 func newModel(world modelWorld) *model {
-	m := &model{modelWorld: world, judged: map[[maxNames]*thing][]string{}, memories: map[fingerprint]*binding.State{}}
+	m := &model{modelWorld: world, judged: map[settledEnd][]string{}, memories: map[fingerprint]*binding.State{}}
 	rows, names := rowsIn(world.tables)
 	m.rows = rows
 	var keys []binding.Key
@@ -239,6 +241,9 @@ func newModel(world modelWorld) *model {
 		if !slices.Contains(world.absent, name) {
 			m.start = append(m.start, name)
 		}
+	}
+	for _, name := range world.made {
+		keys = append(keys, binding.VolumeKey(name))
 	}
 	m.things = newThings(append(keys, binding.PodsKey("default")))
 	for _, d := range world.deedTexts {

@@ -139,6 +139,18 @@ func (s *tinyServer) delete(at int) answer {
 	return answer{}
 }
 
+// deleteExactly deletes an object if it still is that version of it.
+func (s *tinyServer) deleteExactly(at int, volume *corev1.PersistentVolume) answer {
+	stored := s.objects[at]
+	switch {
+	case stored == nil:
+		return answer{fail: notFound}
+	case stored.object.GetUID() != volume.UID || versionIn(volume) != stored.version:
+		return answer{fail: conflict}
+	}
+	return s.delete(at)
+}
+
 func (s *tinyServer) mark(at int) {
 	marked := s.objects[at].object.DeepCopyObject().(binding.Object)
 	marked.SetDeletionTimestamp(&metav1.Time{Time: deletionTime})

@@ -10,13 +10,23 @@ import (
 // judgeSettled looks at a moment in which the controllers have nothing to do: X1, X3, X4 and what the C and V rules
 // say of it, on what the server has; and a second pass over everything by every leader (X8).
 func (m *model) judgeSettled(now *moment) (broken []string) {
-	if verdict, ok := m.judged[now.server.objects]; ok {
+	end := settledEnd{now.server.objects, now.storage}
+	if verdict, ok := m.judged[end]; ok {
 		broken = verdict
 	} else {
 		broken = judgedEnd(&now.server)
-		m.judged[now.server.objects] = broken
+		if m.hooked() {
+			broken = append(broken, judgeStorage(&now.server, now.storage)...)
+		}
+		m.judged[end] = broken
 	}
 	return append(broken, m.secondPass(now)...)
+}
+
+// settledEnd is what a settled moment is judged by.
+type settledEnd struct {
+	objects [maxNames]*thing
+	storage tinyStorage
 }
 
 // judgedEnd is the judgement of the random histories, which need not settle by the same way.
@@ -81,7 +91,7 @@ func (m *model) drain(now *moment, l *leader) (broken []string) {
 		switch sync.verb {
 		case starts:
 			l.queue &^= place(at)
-			m.decided(now, l, at, l.state.Start(m.keys[at]), 0)
+			m.decided(now, l, at, l.state.Start(m.keys[at]), 0, false)
 		case sends:
 			m.send(now, l, at, sends)
 		case hears:

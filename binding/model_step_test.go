@@ -29,13 +29,12 @@ func (m *model) broke(format string, args ...any) {
 }
 
 // decided takes what a step of a sync came to.
-func (m *model) decided(now *moment, l *leader, at int, step binding.Step, reads places) {
+func (m *model) decided(now *moment, l *leader, at int, step binding.Step, reads places, failed bool) {
 	m.effect.events += len(step.Published())
 	l.running[at] = nil
 	if !step.Done() {
-		next := &errand{action: step.Action(), target: m.place(step.Action().Target()), reads: reads}
-		if next.action.Writes() {
-			sent := written(next.action)
+		next := &errand{action: step.Action(), target: m.place(step.Action().Target()), reads: reads, failed: failed}
+		if sent := subject(next.action); sent != nil {
 			next.content, next.version = m.things.contentOf(sent), versionIn(sent)
 		}
 		m.judgeDecision(l, next)
@@ -44,9 +43,9 @@ func (m *model) decided(now *moment, l *leader, at int, step binding.Step, reads
 	}
 	if step.Err() != nil {
 		m.effect.said = step.Err().Error()
-		if step.After() > 0 {
-			l.queue |= place(at)
-		}
+	}
+	if step.After() > 0 && (failed || step.Err() != nil) {
+		l.queue |= place(at)
 	}
 	if m.sabotage != wakesNobody {
 		m.enqueue(l, step.Next())
@@ -79,7 +78,10 @@ func (m *model) send(now *moment, l *leader, at int, how verb) {
 // perform does what a controller asks of the server.
 func (m *model) perform(now *moment, action binding.Action) answer {
 	s := &now.server
-	if !action.Writes() {
+	switch {
+	case action.RunsHook():
+		return m.runHook(now, action)
+	case !action.Writes():
 		if action.Key.Kind == binding.KindPods {
 			return s.listPods()
 		}
@@ -87,16 +89,15 @@ func (m *model) perform(now *moment, action binding.Action) answer {
 	}
 	at := m.place(action.Target())
 	before, wrote := s.objects[at], s.written[at]
-	part := specHalf
-	if action.Kind == binding.UpdateVolumeStatus || action.Kind == binding.UpdateClaimStatus {
-		part = statusHalf
-	}
-	got := s.update(written(action), part)
+	got := s.write(at, action)
 	if s.written[at] != wrote {
 		m.effect.writes++
-		m.judgeWrite(s, before, s.objects[at])
-		if action.Claim != nil && action.Claim.Annotations[provisioner] != "" {
-			now.asked = true
+		m.judgeWrite(now, at, before)
+		m.judgeEnd(now, action, before)
+		m.leave(now, at, before)
+		if action.Claim != nil {
+			now.asked = now.asked || action.Claim.Annotations[provisioner] != ""
+			m.use(now, action.Claim)
 		}
 	}
 	return got
@@ -110,12 +111,12 @@ func (m *model) hear(now *moment, l *leader, at int) {
 	reads := was.reads
 	target := place(was.target)
 	switch fail := was.answer.fail; {
-	case !was.action.Writes() && (fail == "" || fail == notFound):
+	case was.action.Kind == binding.Read && (fail == "" || fail == notFound):
 		reads |= target
 		l.doubts &^= target
 	case was.action.Writes():
 		reads = 0
-		if fail == conflict || fail == notFound || fail == noAnswer {
+		if fail != "" && fail != invalid || was.action.Kind == binding.DeleteVolume { // its finalizers may keep it
 			l.doubts |= target
 		}
 	}
@@ -123,16 +124,17 @@ func (m *model) hear(now *moment, l *leader, at int) {
 		m.judgeHeard(l, was.answer.got)
 	}
 	m.judgeKnown(l, was.target, before)
-	m.decided(now, l, at, step, reads)
+	m.decided(now, l, at, step, reads, was.failed || was.answer.fail != "" && (was.action.RunsHook() || was.action.Kind == binding.CreateVolume))
 }
 
 var (
 	errNoAnswer    = errors.New("connection lost")
 	errorsByReason = map[failure]error{
-		notFound: apierrors.NewNotFound(schema.GroupResource{Resource: "things"}, "it"),
-		conflict: apierrors.NewConflict(schema.GroupResource{Resource: "things"}, "it", errors.New("modified")),
-		invalid:  apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "it", nil),
-		noAnswer: errNoAnswer,
+		notFound:      apierrors.NewNotFound(schema.GroupResource{Resource: "things"}, "it"),
+		alreadyExists: apierrors.NewAlreadyExists(schema.GroupResource{Resource: "things"}, "it"),
+		conflict:      apierrors.NewConflict(schema.GroupResource{Resource: "things"}, "it", errors.New("modified")),
+		invalid:       apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "it", nil),
+		noAnswer:      errNoAnswer,
 	}
 )
 
@@ -149,12 +151,4 @@ func replyOf(a *answer) any {
 		pods[i] = listed.object.(*corev1.Pod)
 	}
 	return binding.ReplyPods(pods)
-}
-
-// written is the object that an action writes.
-func written(action binding.Action) binding.Object {
-	if action.Volume != nil {
-		return action.Volume
-	}
-	return action.Claim
 }

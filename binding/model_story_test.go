@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/pvbind/pvbind/binding"
 )
@@ -29,6 +32,7 @@ func (m *model) story(title string, path []move) string {
 	s := &storyteller{model: m, stage: newStage(context.Background()), uids: map[string][]string{}}
 	s.likeness = likeness{large: s.stage.server, uids: map[string]string{}}
 	s.stage.rules = m.rules
+	s.stage.rules.Hooks = binding.HookNames{} // told by a command
 	fmt.Fprintf(&s.text, "# %s\n", strings.ReplaceAll(title, "\n", "; "))
 	if err := s.tell(path); err != nil {
 		fmt.Fprintf(&s.text, "# but: %v\n", err)
@@ -39,6 +43,11 @@ func (m *model) story(title string, path []move) string {
 func (s *storyteller) tell(path []move) error {
 	if s.rules.Protection == binding.ProtectionOn {
 		s.text.WriteString("\n> rules protection=On\n")
+	}
+	if s.hooked() {
+		if err := s.command(s.hooksCommand()); err != nil {
+			return err
+		}
 	}
 	for _, name := range s.start {
 		if err := s.create(name); err != nil {
@@ -148,9 +157,9 @@ func (s *storyteller) commandFor(mv move) string {
 	case observes:
 		return who + "observe " + shortOf(watched[mv.at])
 	case starts:
-		return who + "begin " + display(s.keys[mv.at])
+		return who + "begin " + s.display(s.keys[mv.at])
 	case hears:
-		return who + "hear " + display(s.keys[mv.at])
+		return who + "hear " + s.display(s.keys[mv.at])
 	case crashes:
 		return who + "crash"
 	case arrives:
@@ -158,7 +167,29 @@ func (s *storyteller) commandFor(mv move) string {
 	case does:
 		return s.withUIDs(s.deeds[mv.at].text)
 	}
-	return who + "send " + display(s.keys[mv.at]) + suffering
+	return who + "send " + s.display(s.keys[mv.at]) + suffering
+}
+
+// display is the key as this story names it, whose claims have UIDs of their own.
+func (s *storyteller) display(key binding.Key) string {
+	key.Name = s.likeness.larger(key.Name)
+	return display(key)
+}
+
+// hooksCommand gives the controllers of the story the hooks of the world.
+func (s *storyteller) hooksCommand() string {
+	hooks := s.rules.Hooks
+	deleters := slices.Concat(sets.List(hooks.Deleters), sets.List(hooks.SourceDeleters))
+	command := "hooks"
+	for _, registered := range []struct {
+		what  string
+		names []string
+	}{{"provisioner", sets.List(hooks.Provisioners)}, {"deleter", deleters}, {"recycler", sets.List(hooks.Recyclers)}} {
+		if len(registered.names) > 0 {
+			command += " " + registered.what + "=" + strings.Join(registered.names, ",")
+		}
+	}
+	return command
 }
 
 // display is the key as the stories name it.

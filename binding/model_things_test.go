@@ -61,7 +61,10 @@ func (t *things) keep(at int, object binding.Object, version uint8) *thing {
 		return known
 	}
 	object = object.DeepCopyObject().(binding.Object)
-	object.SetResourceVersion(strconv.Itoa(int(version)))
+	object.SetResourceVersion("")
+	if version > 0 { // else it is not stored
+		object.SetResourceVersion(strconv.Itoa(int(version)))
+	}
 	made := &thing{object: object, copy: object.DeepCopyObject().(binding.Object), at: at, content: content, version: version}
 	t.stored[id], t.byPointer[object] = made, made
 	return made

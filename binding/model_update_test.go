@@ -22,6 +22,19 @@ const (
 	statusHalf half = "Status"
 )
 
+// write makes the write of a controller.
+func (s *tinyServer) write(at int, action binding.Action) answer {
+	switch action.Kind {
+	case binding.CreateVolume:
+		return s.create(action.Volume)
+	case binding.DeleteVolume:
+		return s.deleteExactly(at, action.Volume)
+	case binding.UpdateVolumeStatus, binding.UpdateClaimStatus:
+		return s.update(subject(action), statusHalf)
+	}
+	return s.update(subject(action), specHalf)
+}
+
 // update stores metadata and one half of an object (A2 to A5). An empty version overwrites anything.
 func (s *tinyServer) update(sent binding.Object, part half) answer {
 	at := s.things.place(keyOfAny(sent))

@@ -2,6 +2,7 @@ package binding_test
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
@@ -51,7 +52,7 @@ func modelWorlds() []modelWorld {
 		{name: "a pair, a deed and a fault", tables: onePair, leaders: 1, workers: 2, lags: pairLags,
 			people: 1, faults: 1, long: [2]uint8{1, 2}, deedTexts: everything},
 		{name: "a pair, two deeds", tables: onePair, leaders: 1, workers: 2, lags: pairLags,
-			people: 2, long: [2]uint8{2, 1}, deedTexts: everything},
+			people: 2, long: [2]uint8{3, 1}, deedTexts: anyOf(claimComesAndGoes, reservations)},
 		{name: "a bound pair, two deeds and a fault", tables: onePair, settledFirst: true, leaders: 1, workers: 2, lags: pairLags,
 			people: 2, faults: 1, long: [2]uint8{3, 1}, deedTexts: everything},
 		{name: "a pair and two leaders", tables: onePair, leaders: 2, workers: 1, lags: pairLags,
@@ -67,16 +68,48 @@ func modelWorlds() []modelWorld {
 			people: 1, long: [2]uint8{1, 1},
 			deedTexts: anyOf(claimComesAndGoes, volumeComesAndGoes, reservations, deeds("set pv/y CLAIM=default/a", "set pv/y CLAIM=default/a:{pvc/default/a}"))},
 		{name: "an external provisioner", tables: provisioned, absent: []string{"pv/pvc-a"}, leaders: 1, workers: 2, lags: pairLags,
-			people: 3, faults: 1, long: [2]uint8{4, 1}, deedTexts: anyOf(claimComesAndGoes, provisionerActs)},
+			people: 3, long: [2]uint8{3, 1}, deedTexts: anyOf(claimComesAndGoes, provisionerActs)},
 		{name: "a scheduler", tables: delayedTables, leaders: 1, workers: 2, lags: pairLags,
 			people: 2, long: [2]uint8{2, 1}, deedTexts: anyOf(claimComesAndGoes, schedules)},
 		{name: "protection and a pod", tables: usedByPod, absent: []string{"pod/default/p"}, settledFirst: true, leaders: 1, workers: 2, lags: allLag,
-			rules: binding.Rules{Protection: binding.ProtectionOn}, people: 3, faults: 1, long: [2]uint8{4, 1},
+			rules: recyclerHook, people: 2, faults: 1, long: [2]uint8{4, 1},
 			deedTexts: deeds("delete pvc/default/a", "create pvc/default/a", "delete pv/x", "create pv/x", "create pod/default/p", "delete pod/default/p")},
+		{name: "a provisioner of our own", tables: ownProvisioner, absent: []string{"pv/x"}, made: []string{"pvc-a.1", "pvc-a.2"}, leaders: 1, workers: 2, lags: pairLags,
+			rules: ownHooks, people: 1, faults: 1, long: [2]uint8{2, 1},
+			deedTexts: anyOf(deeds("delete pvc/default/a", "create pvc/default/a", "create pv/x"), madeVolumeChanges)},
+		{name: "a provisioned claim", tables: ownProvisioner, absent: []string{"pv/x"}, made: []string{"pvc-a.1", "pvc-a.2"}, settledFirst: true, leaders: 1, workers: 2, lags: pairLags,
+			rules: ownHooks, people: 2, long: [2]uint8{2, 1},
+			deedTexts: anyOf(deeds("delete pvc/default/a", "create pvc/default/a"), madeVolumeChanges)},
+		{name: "a provisioned claim and two leaders", tables: ownProvisioner, absent: []string{"pv/x"}, made: []string{"pvc-a.1"}, settledFirst: true, leaders: 2, workers: 1, lags: pairLags,
+			rules: ownHooks, people: 1, long: [2]uint8{2, 0}, deedTexts: deeds("delete pvc/default/a", "set pv/pvc-{pvc/default/a#1} POLICY=Retain")},
+		{name: "a provisioner and two leaders", tables: ownProvisioner, absent: []string{"pv/x"}, made: []string{"pvc-a.1"}, leaders: 2, workers: 1, lags: pairLags,
+			rules: ownHooks, long: [2]uint8{1, 0}, deedTexts: deeds("delete pvc/default/a")},
+		{name: "storage that is reclaimed", tables: onePair, settledFirst: true, leaders: 1, workers: 2, lags: pairLags,
+			rules: sourceHooks, people: 2, faults: 1, long: [2]uint8{3, 1}, deedTexts: anyOf(deeds("delete pvc/default/a", "create pvc/default/a", "delete pv/x"), policyChanges)},
 	}
 }
 
+// Controllers that make and delete storage themselves protect what is in use too, or it would never go.
+var (
+	ownHooks = binding.Rules{Protection: binding.ProtectionOn, Hooks: binding.HookNames{
+		Provisioners: sets.New("own.example.com"), Deleters: sets.New("own.example.com")}}
+	recyclerHook = binding.Rules{Protection: binding.ProtectionOn, Hooks: binding.HookNames{Recyclers: sets.New("hostPath")}}
+	sourceHooks  = binding.Rules{Protection: binding.ProtectionOn, Hooks: binding.HookNames{
+		SourceDeleters: sets.New("hostPath"), Recyclers: sets.New("hostPath")}}
+	madeVolumeChanges = deeds("delete pv/pvc-{pvc/default/a#1}", "set pv/pvc-{pvc/default/a#1} POLICY=Retain")
+)
+
 const (
+	ownProvisioner = `
+		SC   PROVISIONER
+		own  own.example.com
+
+		PV  CAPACITY  CLASS
+		x   1Gi       own
+
+		PVC        REQUEST  CLASS
+		default/a  1Gi      own
+	`
 	twoClaims = `
 		PV  CAPACITY
 		x   1Gi

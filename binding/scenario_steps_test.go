@@ -24,6 +24,8 @@ func (s *stage) step(names []string) {
 	s.steps.history = &history{Rand: rand.New(rand.NewPCG(0, 0)), extent: small, server: s.server}
 	for _, name := range names {
 		m := &member{name: name, rules: s.rules, client: s.server.NewClient(name)}
+		m.hooks = s.hooksOf(&actor{name: name, made: map[string]int{}})
+		m.rules.Hooks = m.hooks.Names()
 		m.client.Use(func(call *bindingtest.Call, do func() error) error { return s.steps.suffer(m, call, do) })
 		s.steps.members = append(s.steps.members, m)
 		s.steps.restart(m)
@@ -134,11 +136,16 @@ func (s *steps) arriveNow() ([]string, bool, error) {
 	}
 	call := s.late[0]
 	s.late = s.late[1:]
-	write := s.server.Update
-	if call.Subresource == bindingtest.Status {
-		write = s.server.UpdateStatus
+	switch {
+	case call.Verb == bindingtest.VerbCreate:
+		_, _ = s.server.Create(s.stage.ctx, call.Sent)
+	case call.Verb == bindingtest.VerbDelete:
+		_ = s.server.Delete(s.stage.ctx, call.Key, call.Options)
+	case call.Subresource == bindingtest.Status:
+		_, _ = s.server.UpdateStatus(s.stage.ctx, call.Sent)
+	default:
+		_, _ = s.server.Update(s.stage.ctx, call.Sent)
 	}
-	_, _ = write(s.stage.ctx, call.Sent)
 	return s.stage.calls(), true, nil
 }
 

@@ -163,7 +163,7 @@ func (s *stage) faultOfHook(a *actor, what, meanwhile string) (fault hookFault, 
 func (s *stage) hooksBefore(n int) (lines []string) {
 	for len(s.hookLines) > 0 && s.hookLines[0].at <= n {
 		line := s.hookLines[0].text
-		if len(s.drivers) > 1 {
+		if len(s.drivers) > 1 || s.steps != nil {
 			line = s.hookLines[0].actor + ": " + line
 		}
 		lines = append(lines, line)
@@ -176,10 +176,11 @@ func (s *stage) hooksBefore(n int) (lines []string) {
 func (s *stage) checkStorageIsFree(volume *corev1.PersistentVolume) {
 	stored := s.server.Volume(volume.Name)
 	switch {
-	case volume.UID == "" && stored != nil:
-		s.violate("P2: the storage of %s is deleted as if no volume stood for it", volume.Name)
 	case stored == nil:
 		return
+	case s.steps != nil: // somebody may have stored the volume, or changed the policy, after the controller looked
+	case volume.UID == "":
+		s.violate("P2: the storage of %s is deleted as if no volume stood for it", volume.Name)
 	case stored.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete:
 		s.violate("X2: the storage of %s is deleted, whose policy is %s", volume.Name, stored.Spec.PersistentVolumeReclaimPolicy)
 	}

@@ -1,0 +1,200 @@
+package binding_test
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/reclaim"
+)
+
+// tinyStorage is what of a storage matters to the model: which volumes have any, by their names, on which of it there
+// is data, and which outlived its volume because that was to be retained. It is a value, as tinyServer is. That it does
+// what bindingtest.Storage does is held by TestModelStorageIsLikeTheOther.
+type tinyStorage struct{ kept, written, left places }
+
+func (s *tinyStorage) provision(at int) {
+	s.kept |= place(at)
+	s.left &^= place(at)
+}
+
+func (s *tinyStorage) delete(at int) {
+	s.kept &^= place(at)
+	s.written &^= place(at)
+}
+
+func (s *tinyStorage) recycle(at int) { s.written &^= place(at) }
+
+// write is what a pod does.
+func (s *tinyStorage) write(at int) { s.written |= place(at) & s.kept }
+
+// runHook does what a controller asks of the storage.
+func (m *model) runHook(now *moment, action binding.Action) answer {
+	m.judgeHook(now, action)
+	switch at := m.place(action.Target()); action.Kind {
+	case binding.RunProvisioner:
+		now.storage.provision(at)
+		made := action.Request.Volume.DeepCopy()
+		made.Spec.NFS = &corev1.NFSVolumeSource{Server: "nfs", Path: "/" + made.Name}
+		return answer{got: m.things.keep(at, made, 0)}
+	case binding.RunDeleter:
+		now.storage.delete(at)
+	case binding.RunRecycler:
+		now.storage.recycle(at)
+	}
+	return answer{}
+}
+
+// subject is the object that an action writes, or that a hook is called with; nil if it is a read.
+func subject(action binding.Action) binding.Object {
+	switch {
+	case action.Request != nil:
+		return action.Request.Volume
+	case action.Volume != nil:
+		return action.Volume
+	case action.Claim != nil:
+		return action.Claim
+	}
+	return nil
+}
+
+// judgeHookDecision holds the decision to run a hook to what its leader knows and has read in this sync since its last
+// write. Of a volume that is not stored it has to be proven that it is not.
+func (m *model) judgeHookDecision(l *leader, decided *errand) {
+	action := decided.action
+	known := l.state.Known(action.Target())
+	volume := subject(action).(*corev1.PersistentVolume)
+	stored := volume.UID != ""
+	switch {
+	case !decided.reads.has(decided.target):
+		m.broke("%s: %s without having read %s", action.Rule, action, action.Target())
+	case l.doubts.has(decided.target):
+		m.broke("B6: %s without having read what became of the write before", action)
+	case stored && (known == nil || versionIn(known) != decided.version):
+		m.broke("X5: %s is decided on version %d, which is not the newest known", action, decided.version)
+	case !stored && known != nil:
+		m.broke("P2: %s though the volume exists", action)
+	}
+	for _, other := range l.running {
+		if other != nil && other.action.RunsHook() && other.answer == nil && other.target == decided.target {
+			m.broke("Rh: two hooks at once: %s, and %s", action, other.action)
+		}
+	}
+	policy := volume.Spec.PersistentVolumeReclaimPolicy
+	if action.Kind == binding.RunDeleter && stored && policy != corev1.PersistentVolumeReclaimDelete ||
+		action.Kind == binding.RunRecycler && policy != corev1.PersistentVolumeReclaimRecycle {
+		m.broke("X2: %s, whose policy is %s", action, policy)
+	}
+	if claim := m.claimKnown(l, volume); action.Kind == binding.RunProvisioner && !traced(claim) {
+		m.broke("P2: %s without a trace of it on the claim", action)
+	}
+}
+
+func (m *model) claimKnown(l *leader, volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
+	claim, _ := l.state.Known(claimOf(volume)).(*corev1.PersistentVolumeClaim)
+	return claim
+}
+
+// judgeHook looks at what a deleter or a recycler is called for in the moment in which it does its work (X2): that claim
+// must be gone for good, or have another volume. Where the volume was never stored, it must not be now.
+func (m *model) judgeHook(now *moment, action binding.Action) {
+	if action.Kind == binding.RunProvisioner {
+		return
+	}
+	s, volume := &now.server, action.Volume
+	if now.storage.left.has(m.place(action.Target())) {
+		m.broke("X2: %s, which was to be retained", action)
+	}
+	claim := s.claim(claimOf(volume))
+	serves := claim != nil && phase.LinkOf(volume, claim) == phase.Held && (claim.Spec.VolumeName == "" || claim.Spec.VolumeName == volume.Name)
+	unborn := volume.UID == "" && (s.volume(volume.Name) == nil || claim != nil && claim.DeletionTimestamp != nil && !phase.BindCompleted(claim))
+	if serves && !unborn {
+		m.broke("X2: %s, and its claim exists", action)
+	}
+}
+
+// judgeStorage looks at what is stored when all has settled: what was made is a volume's or about to be, and a volume
+// that a claim has is there.
+func judgeStorage(s *tinyServer, storage tinyStorage) (broken []string) {
+	for at, key := range s.things.keys {
+		if key.Kind != binding.KindVolume {
+			continue
+		}
+		volume := s.volume(key.Name)
+		switch kept := storage.kept.has(at); {
+		case kept && volume == nil && !storage.left.has(at) && untraced(s, key.Name):
+			broken = append(broken, "P2: the storage of "+key.Name+" is lost track of")
+		case !kept && volume != nil && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete && volume.DeletionTimestamp == nil:
+			broken = append(broken, "R3: "+key.Name+" has no storage any more")
+		}
+	}
+	return broken
+}
+
+// untraced reports whether a volume of that name was made for a claim that does not say so any more, or is gone. What
+// people have made they know of.
+func untraced(s *tinyServer, name string) bool {
+	uid, made := strings.CutPrefix(name, "pvc-")
+	for _, stored := range s.objects {
+		if stored == nil {
+			continue
+		}
+		if claim, ok := stored.object.(*corev1.PersistentVolumeClaim); ok && string(claim.UID) == uid && traced(claim) {
+			return false
+		}
+	}
+	return made
+}
+
+func traced(claim *corev1.PersistentVolumeClaim) bool {
+	return claim != nil && slices.Contains(claim.Finalizers, binding.ProvisioningFinalizer)
+}
+
+// hooked reports whether the controllers of the world have hooks.
+func (m *model) hooked() bool {
+	hooks := m.rules.Hooks
+	return len(hooks.Provisioners)+len(hooks.Deleters)+len(hooks.SourceDeleters)+len(hooks.Recyclers) > 0
+}
+
+// stock is that people have made a volume: they made its storage too.
+func (m *model) stock(now *moment, at int) {
+	if m.hooked() && m.keys[at].Kind == binding.KindVolume {
+		now.storage.provision(at)
+	}
+}
+
+// judgeEnd holds the end of a volume to R3: it is deleted, and let go, after its storage.
+func (m *model) judgeEnd(now *moment, action binding.Action, before *thing) {
+	volume := action.Volume
+	if volume == nil || before == nil || !m.hooked() || !now.storage.kept.has(before.at) {
+		return
+	}
+	lets := slices.Contains(before.object.GetFinalizers(), reclaim.InTreeFinalizer) && !slices.Contains(volume.Finalizers, reclaim.InTreeFinalizer)
+	if action.Kind == binding.DeleteVolume || lets && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
+		m.broke("R3: %s before its storage is deleted", action)
+	}
+}
+
+// leave is that a volume which was to be retained is gone: its storage is for people to look after.
+func (m *model) leave(now *moment, at int, before *thing) {
+	if before == nil || now.server.objects[at] != nil || !m.hooked() {
+		return
+	}
+	if volume, ok := before.object.(*corev1.PersistentVolume); ok && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain {
+		now.storage.left |= place(at)
+	}
+}
+
+// use is that pods write onto the volume that a claim is Bound to.
+func (m *model) use(now *moment, claim *corev1.PersistentVolumeClaim) {
+	if at, ok := m.places[binding.VolumeKey(claim.Spec.VolumeName)]; ok && claim.Status.Phase == corev1.ClaimBound {
+		now.storage.write(at)
+	}
+}
+
+func isReleased(volume *corev1.PersistentVolume) bool {
+	return volume.Status.Phase == corev1.VolumeReleased || volume.Status.Phase == corev1.VolumeFailed
+}
