@@ -142,17 +142,6 @@ func TestP2WhatHappensWhileItsProvisionerRuns(t *testing.T) {
 		d.gets(madeVolume(), nil).says("P2 Read pv/pvc-uid-1").gets(nil, errNotFound).says("P2 RunDeleter pv/pvc-uid-1").gets(nil, nil)
 		d.says("P2 UpdateClaim pvc/default/data").stored().ends()
 	})
-	t.Run("P2 the claim is gone altogether: it ends", func(t *testing.T) {
-		d := running(t)
-		d.state.Forget(provisioningClaim())
-		d.gets(madeVolume(), nil).ends()
-	})
-	t.Run("P2 Rh a claim of another UID has its name: nothing of the first is its", func(t *testing.T) {
-		d := running(t)
-		d.state.Forget(provisioningClaim())
-		d.state.Observe(at("40", provisioningClaim(ofUID("uid-9"))))
-		d.gets(madeVolume(), nil).says("P2 Read pv/pvc-uid-9").gets(nil, errNotFound).says("P2 RunProvisioner pv/pvc-uid-9")
-	})
 	t.Run("P1 the class goes", func(t *testing.T) {
 		d := running(t)
 		d.state.Forget(classOf("fast", own))

@@ -52,7 +52,7 @@ func boundsOf(world modelWorld) modelWorld {
 	case testing.Short():
 		world.workers, world.faults = 1, 0
 		world.people = min(world.people, 1)
-		if !world.settledFirst || len(world.made) > 0 {
+		if !world.settledFirst || len(world.deedTexts) > 2 || len(world.made) > 0 {
 			world.leaders = 1
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
@@ -13,7 +14,9 @@ import (
 )
 
 // ProvisionedName is the name of the volume that is provisioned for the claim (P2).
-func ProvisionedName(claim *corev1.PersistentVolumeClaim) string { return "pvc-" + string(claim.UID) }
+func ProvisionedName(claim *corev1.PersistentVolumeClaim) string { return provisionedName(claim.UID) }
+
+func provisionedName(claim types.UID) string { return "pvc-" + string(claim) }
 
 // newProvisionRequest is what a provisioner is asked for on behalf of a claim. The class may be nil where the
 // storage is only to be deleted again.

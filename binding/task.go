@@ -67,7 +67,12 @@ func (s *state) decide(t *task) (Action, error) {
 		if volume := s.volumes[t.key.Name]; volume != nil {
 			return NextForVolume(volume, view, s.rules)
 		}
-	} else if claim := s.claims[t.key]; claim != nil {
+		return Action{}, nil
+	}
+	if action, left := outlived(t.key, s.uidOf(t.key), t.answers, view, s.rules); left {
+		return action, nil
+	}
+	if claim := s.claims[t.key]; claim != nil {
 		return NextForClaim(claim, view, s.rules)
 	}
 	return Action{}, nil

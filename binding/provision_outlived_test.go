@@ -1,0 +1,49 @@
+package binding_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// whileMaking is a sync whose provisioner runs when its claim goes: another controller has let it go.
+func whileMaking(t *testing.T) *talk {
+	t.Helper()
+	d := newTalk(t, hooked(), dataKey, classOf("fast", own), provisioningClaim()).starts()
+	d.says("P2 Read pv/pvc-uid-1").gets(nil, errNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+	d.state.Forget(provisioningClaim())
+	return d
+}
+
+func TestP2WhatIsMadeForAClaimThatIsGone(t *testing.T) {
+	t.Run("P2 it is deleted, after a live read", func(t *testing.T) {
+		d := whileMaking(t).gets(madeVolume(), nil).says("P2 Read pv/pvc-uid-1").gets(nil, errNotFound).says("P2 RunDeleter pv/pvc-uid-1")
+		volume := d.step.Action().Volume
+		assert.Equal(t, own, d.step.Action().Hook)
+		assert.Equal(t, types.UID("uid-1"), volume.Spec.ClaimRef.UID)
+		assert.NotNil(t, volume.Spec.HostPath, "as it was made")
+		d.gets(nil, nil).ends()
+	})
+	t.Run("P2 so is what may have been made, for its answer was lost", func(t *testing.T) {
+		d := whileMaking(t).gets(nil, errLost).says("P2 Read pv/pvc-uid-1").gets(nil, errNotFound).says("P2 RunDeleter pv/pvc-uid-1")
+		assert.Equal(t, "pvc-uid-1", d.step.Action().Volume.Name)
+		d.gets(nil, nil).ends()
+	})
+	t.Run("P2 a deleter that fails is run three times", func(t *testing.T) {
+		d := whileMaking(t).gets(madeVolume(), nil).says("P2 Read pv/pvc-uid-1").gets(nil, errNotFound)
+		for range 3 {
+			d.says("P2 RunDeleter pv/pvc-uid-1").gets(nil, errBroken)
+		}
+		d.ends()
+	})
+	t.Run("P2 a volume that stands for it is reclaimed as any other", func(t *testing.T) {
+		whileMaking(t).gets(madeVolume(), nil).says("P2 Read pv/pvc-uid-1").gets(storedOwn(), nil).ends()
+	})
+	t.Run("P2 before anything is done for a new claim of its name", func(t *testing.T) {
+		d := whileMaking(t)
+		d.state.Observe(at("60", provisioningClaim(ofUID("uid-9"))))
+		d.gets(madeVolume(), nil).says("P2 Read pv/pvc-uid-1").gets(nil, errNotFound).says("P2 RunDeleter pv/pvc-uid-1")
+		d.gets(nil, nil).says("P2 Read pv/pvc-uid-9").gets(nil, errNotFound).says("P2 RunProvisioner pv/pvc-uid-9")
+	})
+}
