@@ -1,0 +1,227 @@
+package binding_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/reclaim"
+)
+
+// removal is a story of a volume that moves.
+type removal struct {
+	name   string
+	policy corev1.PersistentVolumeReclaimPolicy
+	by     string // the provisioner that made the volume; "" is a person
+	to     *corev1.PersistentVolumeClaim
+	before func(w *removalDay) // what there is beside the volume and its claim
+	// lag: the controller hears of volumes, or of claims, only where the tool waits.
+	lag []binding.Kind
+	// eager: the controller goes on after every call of the tool, and not only where it waits.
+	eager bool
+}
+
+const (
+	nameRecreated fate = "somebody creates a claim under the old name"
+	newCreated    fate = "somebody creates the claim under the new name"
+)
+
+// removalDay is where a move takes place. Each call of the tool and of the controller has a number, and may suffer.
+type removalDay struct {
+	story   removal
+	cluster *bindingtest.Cluster
+	storage *bindingtest.Storage
+	tool    *tool
+	volume  string
+	plan    []mishap
+	calls   []callKind
+	owners  []string // the tool or the controller
+	armed   bool
+	told    []string
+	broken  []string
+}
+
+var oldKey = binding.ClaimKey("shop", "data")
+
+// newRemovalDay has shop/data bound to a volume with data on it.
+func newRemovalDay(story removal, plan []mishap) *removalDay {
+	w := &removalDay{story: story, plan: plan, storage: bindingtest.NewStorage()}
+	options := bindingtest.Options{Rules: binding.Rules{Protection: binding.ProtectionOn}, Hooks: w.storage.Hooks(ours, "hostPath")}
+	var note []func(*corev1.PersistentVolume)
+	if story.by != "" {
+		note = append(note, volumeNote(provisionedBy, story.by))
+	}
+	volume := bindingtest.Volume("pv-1", "5Gi", append(note, withPolicy(story.policy))...)
+	w.cluster = bindingtest.NewClusterWith(options, volume, bindingtest.Claim("shop", "data", "5Gi", claimNote("team", "orders"), func(c *corev1.PersistentVolumeClaim) {
+		c.Labels = map[string]string{"app": "shop"}
+	}))
+	w.storage.Add(volume)
+	w.volume = volume.Name
+	w.mustSettle()
+	w.storage.Write(w.volume)
+	if story.before != nil {
+		story.before(w)
+		w.mustSettle()
+	}
+	w.tool = &tool{client: w.cluster.NewClient("tool"), move: reclaim.Move{Volume: w.volume, To: story.to}}
+	w.tool.client.Use(func(call *bindingtest.Call, do func() error) error { return w.onCall("tool", w.tool.client, call, do) })
+	w.cluster.Client.Use(func(call *bindingtest.Call, do func() error) error {
+		return w.onCall("controller", w.cluster.Client, call, do)
+	})
+	w.cluster.Hold(story.lag...)
+	w.armed = true
+	return w
+}
+
+func (w *removalDay) mustSettle() {
+	if err := w.cluster.Settle(context.Background()); err != nil {
+		panic(err)
+	}
+}
+
+func (w *removalDay) create(object binding.Object) { _, _ = w.cluster.Create(context.Background(), object) }
+
+// onCall lets a call suffer, and looks at the world after it.
+func (w *removalDay) onCall(who string, client *bindingtest.Client, call *bindingtest.Call, do func() error) error {
+	if !w.armed || call.Verb == bindingtest.VerbRecord {
+		return do()
+	}
+	defer w.judge()
+	kind := aRead
+	if call.Writes() {
+		kind = aWrite
+	}
+	at, suffers := len(w.calls), survives
+	for _, m := range w.plan {
+		if m.at == at {
+			suffers = m.fate
+		}
+	}
+	w.calls, w.owners = append(w.calls, kind), append(w.owners, who)
+	w.told = append(w.told, fmt.Sprintf("%d %s: %s %s %s: %s", at, who, call.Verb, call.Subresource, call.Key, suffers))
+	switch suffers {
+	case loses409:
+		return apierrors.NewConflict(schema.GroupResource{Resource: "things"}, call.Key.Name, errConnection)
+	case nameRecreated:
+		w.create(bindingtest.Claim("shop", "data", "1Gi"))
+	case newCreated:
+		w.create(bindingtest.Claim(w.story.to.Namespace, w.story.to.Name, "1Gi", naming(w.volume)))
+	}
+	return suffer(suffers, client, do)
+}
+
+// fatesOf are the fates that a call can have.
+func (w *removalDay) fatesOf(at int) []fate {
+	fates := []fate{callFails, crashBefore, nameRecreated}
+	if w.calls[at] == aWrite {
+		fates = append(fates, answerLost, crashAfter, loses409)
+	}
+	if w.story.to.Spec.VolumeName == "" {
+		fates = append(fates, newCreated)
+	}
+	return fates
+}
+
+// judge is what must hold at every moment: the volume exists, is kept or held by a claim that exists, and its data is
+// intact (X2, X3); no two claims are Bound to it (X1).
+func (w *removalDay) judge() {
+	broke := func(format string, args ...any) {
+		w.broken = append(w.broken, fmt.Sprintf("call %d: ", len(w.calls)-1)+fmt.Sprintf(format, args...))
+	}
+	volume := w.cluster.Volume(w.volume)
+	if volume == nil {
+		broke("the volume is gone")
+		return
+	}
+	if ref := volume.Spec.ClaimRef; volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+		if claim := w.cluster.Claim(ref.Namespace, ref.Name); claim == nil || phase.LinkOf(volume, claim) != phase.Held {
+			broke("X2: it is neither kept nor held by a claim that exists")
+		}
+	}
+	kept := w.storage.Kept()
+	if len(kept) != 1 || kept[0].Content != bindingtest.Written {
+		broke("X2: its data is gone: %v", kept)
+	}
+	bound := 0
+	for _, key := range []binding.Key{oldKey, binding.KeyOf(w.story.to)} {
+		claim := w.cluster.Claim(key.Namespace, key.Name)
+		if claim != nil && claim.Status.Phase == corev1.ClaimBound && claim.Spec.VolumeName == w.volume {
+			bound++
+			if phase.LinkOf(volume, claim) != phase.Held {
+				broke("X3: %s is Bound to it and does not hold it", key)
+			}
+		}
+	}
+	if bound > 1 {
+		broke("X1: two claims are Bound to it")
+	}
+}
+
+// run goes on until the tool says that it is done, and all has settled.
+func (w *removalDay) run(ctx context.Context) error {
+	for range 200 {
+		step, err := w.tool.turn(ctx)
+		w.told = append(w.told, step.String())
+		refused := (*reclaim.Refusal)(nil)
+		switch {
+		case w.tool.client.Crashed():
+			w.tool.restart(w.cluster.Server, w.story.to)
+			err = nil
+		case errors.As(err, &refused):
+			return errRefused(step, err)
+		case step.Kind == reclaim.StepDone:
+			w.cluster.Release(w.story.lag...)
+			return w.settle(ctx)
+		case step.Kind == reclaim.StepWait:
+			w.cluster.Release(w.story.lag...)
+			err = w.settle(ctx)
+			w.cluster.Hold(w.story.lag...)
+		case w.story.eager:
+			err = w.settle(ctx)
+		default:
+			err = nil // it tries again
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errors.New("it does not end")
+}
+
+// settle lets the controller go on, and starts it again where it crashed.
+func (w *removalDay) settle(ctx context.Context) error {
+	for range 20 {
+		err := w.cluster.FallDue(ctx)
+		switch {
+		case errors.Is(err, bindingtest.ErrCrashed):
+			w.cluster.Restart()
+			w.told = append(w.told, "the controller restarts")
+		case len(w.cluster.Delayed()) == 0:
+			return err
+		}
+	}
+	return fmt.Errorf("X8: it does not settle: %v", w.cluster.Delayed())
+}
+
+func (w *removalDay) claims() []string {
+	list, _ := w.cluster.List(context.Background(), binding.KindClaim, "")
+	var names []string
+	for _, object := range list {
+		names = append(names, object.GetNamespace()+"/"+object.GetName())
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (w *removalDay) deleteOld() {
+	_ = w.cluster.Delete(context.Background(), oldKey, metav1.DeleteOptions{})
+}

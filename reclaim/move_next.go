@@ -1,0 +1,135 @@
+package reclaim
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/phase"
+)
+
+// mover is a move under way.
+type mover struct {
+	volume    *corev1.PersistentVolume
+	note      *moveNote
+	known     Known
+	accepting []Risk
+}
+
+// next reads off the volume how far the move is: its claimRef names the old claim, nobody, or the new one.
+func (m mover) next() (Step, error) {
+	ref := m.volume.Spec.ClaimRef
+	toNew := ref != nil && ref.Namespace == m.note.To.Namespace && ref.Name == m.note.To.Name
+	switch {
+	case toNew && ref.UID != "":
+		return m.finish()
+	case m.volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain:
+		kept := Retain(m.volume)
+		return Step{Kind: StepUpdateVolume, Volume: kept.Volume, Hazards: kept.Hazards, Why: "keep it: somebody changed its reclaim policy"}, nil
+	case toNew:
+		return m.arrive()
+	case ref == nil || m.held():
+		return m.leave()
+	}
+	return Step{}, refuseMove(m.volume.Name, Taken, fmt.Sprintf("somebody gave it to %s/%s meanwhile, neither %s nor %s", ref.Namespace, ref.Name, m.note.From, nameOf(&m.note.To)))
+}
+
+// held reports whether the volume is still as the old claim had it.
+func (m mover) held() bool {
+	ref, from := m.volume.Spec.ClaimRef, m.note.From
+	return ref.Namespace == from.Namespace && ref.Name == from.Name && ref.UID == from.UID
+}
+
+// leave is for a volume that the old claim has, or had: that one is deleted, and then the volume set aside.
+func (m mover) leave() (Step, error) {
+	from := m.note.From
+	claim, read := m.known.claim(from.Namespace, from.Name)
+	switch {
+	case !read:
+		return readStep(Read{ReadClaim, from.Namespace, from.Name}), nil
+	case !m.serves(claim):
+		return Step{Kind: StepUpdateVolume, Volume: reserved(m.volume, &m.note.To), Why: fmt.Sprintf("%s is gone: set it aside for %s", from, nameOf(&m.note.To))}, nil
+	case m.volume.Spec.ClaimRef == nil:
+		return waitStep("somebody freed it while %s has it; it is bound to it again", from), nil
+	case claim.DeletionTimestamp != nil:
+		return waitStep("%s is being deleted; held by %v%s", from, claim.Finalizers, m.users()), nil
+	}
+	return m.dismiss(claim)
+}
+
+// serves reports whether the claim is the old one, and has the volume or had it until somebody freed it.
+func (m mover) serves(claim *corev1.PersistentVolumeClaim) bool {
+	if claim == nil || claim.UID != m.note.From.UID {
+		return false
+	}
+	return claim.Spec.VolumeName == "" || claim.Spec.VolumeName == m.volume.Name
+}
+
+// users says which pods keep the old claim, if they are known.
+func (m mover) users() string {
+	var using []*corev1.Pod
+	for _, pod := range m.known.Pods[m.note.From.Namespace] {
+		if References(pod, m.note.From.Namespace, m.note.From.Name) {
+			using = append(using, pod)
+		}
+	}
+	if len(using) == 0 {
+		return ""
+	}
+	return ", for pods " + names(using)
+}
+
+// dismiss deletes the old claim. From then on there is no way back, so all is looked at once more.
+func (m mover) dismiss(claim *corev1.PersistentVolumeClaim) (Step, error) {
+	r := review{accepting: m.accepting}
+	r.source(m.volume, m.known)
+	to := &m.note.To
+	switch existing, read := m.known.claim(to.Namespace, to.Name); {
+	case !read:
+		r.unread(Read{ReadClaim, to.Namespace, to.Name})
+	case existing != nil:
+		r.waiting(existing, m.volume)
+	}
+	if step, err := r.decided(m.volume.Name); step.Kind != "" || err != nil {
+		return step, err
+	}
+	return Step{Kind: StepDeleteClaim, Claim: claim.DeepCopy(), Hazards: r.hazards, Why: m.volume.Name + " is kept",
+		Preconditions: metav1.Preconditions{UID: new(claim.UID), ResourceVersion: new(claim.ResourceVersion)}}, nil
+}
+
+// arrive is for a volume that is set aside for the new claim.
+func (m mover) arrive() (Step, error) {
+	to := &m.note.To
+	claim, read := m.known.claim(to.Namespace, to.Name)
+	switch {
+	case !read:
+		return readStep(Read{ReadClaim, to.Namespace, to.Name}), nil
+	case phase.BoundByController(m.volume):
+		return Step{Kind: StepUpdateVolume, Volume: reserved(m.volume, to), Why: "a reservation is a person's"}, nil
+	case claim == nil:
+		return Step{Kind: StepCreateClaim, Claim: to.DeepCopy(), Why: m.volume.Name + " is set aside for it"}, nil
+	case claim.DeletionTimestamp != nil:
+		return waitStep("%s is being deleted; when it is gone it is created again", nameOf(to)), nil
+	case claim.Spec.VolumeName != "" && claim.Spec.VolumeName != m.volume.Name || claim.Status.Phase == corev1.ClaimLost:
+		return Step{}, refuseMove(m.volume.Name, Taken, fmt.Sprintf("claim %s names volume %q and is %s; without it the move goes on", nameOf(to), claim.Spec.VolumeName, claim.Status.Phase))
+	}
+	return waitStep("it is set aside for %s, which is there; a controller binds them", nameOf(to)), nil
+}
+
+// finish is for a volume that a claim of the new name has, or had.
+func (m mover) finish() (Step, error) {
+	to := &m.note.To
+	claim, read := m.known.claim(to.Namespace, to.Name)
+	switch {
+	case !read:
+		return readStep(Read{ReadClaim, to.Namespace, to.Name}), nil
+	case claim == nil || phase.LinkOf(m.volume, claim) != phase.Held:
+		return Step{}, refuseMove(m.volume.Name, Missing, fmt.Sprintf("claim %s had it and is gone; it is kept, and without the annotation %s the move is over", nameOf(to), MoveAnnotation))
+	case claim.DeletionTimestamp != nil:
+		return waitStep("%s has it and is being deleted", nameOf(to)), nil
+	case m.volume.Status.Phase != corev1.VolumeBound || claim.Status.Phase != corev1.ClaimBound || !phase.BindCompleted(claim):
+		return waitStep("it is being bound to %s", nameOf(to)), nil
+	}
+	return Step{Kind: StepUpdateVolume, Volume: m.note.ended(m.volume), Why: fmt.Sprintf("%s has it; its reclaim policy is %s as before", nameOf(to), m.note.Policy)}, nil
+}

@@ -1,0 +1,99 @@
+package reclaim
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/phase"
+)
+
+// take reviews that the volume is taken from whoever its claimRef names and given to heir, in words.
+func (r *review) take(volume *corev1.PersistentVolume, known Known, heir string) {
+	r.untouched(volume)
+	ref := volume.Spec.ClaimRef
+	if ref == nil {
+		return
+	}
+	claim, read := known.claim(ref.Namespace, ref.Name)
+	keeps := has(volume, claim)
+	switch {
+	case !read:
+		r.unread(Read{ReadClaim, ref.Namespace, ref.Name})
+	case keeps:
+		r.object(Objection{Reason: ClaimLives, Risk: ClaimLost, Message: fmt.Sprintf("claim %s/%s exists and has it", ref.Namespace, ref.Name)})
+	case ref.UID == "":
+		r.object(Objection{Reason: SetAside, Risk: ReservationLost, Message: fmt.Sprintf("it is set aside for %s/%s", ref.Namespace, ref.Name)})
+	default:
+		r.spared(volume, claim)
+	}
+	if !read || keeps || claim == nil && ref.UID != "" {
+		r.unused(known, ref.Namespace, ref.Name)
+	}
+	if ref.UID != "" {
+		r.warn(DataDisclosed, fmt.Sprintf("%s can read what %s/%s left on it", heir, ref.Namespace, ref.Name))
+	}
+}
+
+// untouched objects to a volume that is going, or that a move has in its hands.
+func (r *review) untouched(volume *corev1.PersistentVolume) {
+	if volume.DeletionTimestamp != nil {
+		r.object(Objection{Reason: Deleting, Message: "it is being deleted"})
+	}
+	if _, moving := volume.Annotations[MoveAnnotation]; moving {
+		r.object(Objection{Reason: Moving, Message: "a move of it is under way; without its annotation " + MoveAnnotation + " there is none"})
+	}
+}
+
+// has reports whether the claim that exists under the name in the volume's claimRef has the volume or is getting it.
+func has(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
+	if claim == nil {
+		return false
+	}
+	switch phase.LinkOf(volume, claim) {
+	case phase.Held:
+		return claim.Spec.VolumeName == "" || claim.Spec.VolumeName == volume.Name
+	case phase.Reserved:
+		return claim.Spec.VolumeName == volume.Name
+	}
+	return false
+}
+
+// spared objects to a volume that nobody has any more and that is not kept: whoever reclaims it may be at work.
+func (r *review) spared(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) {
+	if phase.VolumeStandingOf(volume, claim) == phase.Misplaced {
+		return
+	}
+	if policy := volume.Spec.PersistentVolumeReclaimPolicy; policy != corev1.PersistentVolumeReclaimRetain {
+		r.object(Objection{Reason: PolicyDestroys, Risk: DataDestroyed,
+			Message: fmt.Sprintf("its reclaim policy is %s, so that what is on it may be on its way out; keep it first", policy)})
+	}
+	if volume.Status.Phase == corev1.VolumeFailed {
+		r.warn(DataDestroyed, "reclaiming it was tried and failed, perhaps halfway: "+volume.Status.Message)
+	}
+}
+
+// unused objects to pods that have not finished and use the claim.
+func (r *review) unused(known Known, namespace, claim string) {
+	pods, read := known.users(namespace, claim)
+	if !read {
+		r.unread(Read{Kind: ReadPods, Namespace: namespace})
+		return
+	}
+	if len(pods) > 0 {
+		r.object(Objection{Reason: InUse, Risk: PodsDisturbed, Message: "pods use it: " + names(pods)})
+	}
+}
+
+func (r *review) unread(read Read) {
+	r.object(Objection{Reason: Unknown, Read: read, Message: fmt.Sprintf("%s was not read from the server", read)})
+}
+
+func names(pods []*corev1.Pod) string {
+	list := make([]string, len(pods))
+	for i, pod := range pods {
+		list[i] = pod.Namespace + "/" + pod.Name
+	}
+	return strings.Join(list, ", ")
+}
