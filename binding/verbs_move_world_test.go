@@ -88,7 +88,9 @@ func (w *removalDay) mustSettle() {
 	}
 }
 
-func (w *removalDay) create(object binding.Object) { _, _ = w.cluster.Create(context.Background(), object) }
+func (w *removalDay) create(object binding.Object) {
+	_, _ = w.cluster.Create(context.Background(), object)
+}
 
 // onCall lets a call suffer, and looks at the world after it.
 func (w *removalDay) onCall(who string, client *bindingtest.Client, call *bindingtest.Call, do func() error) error {

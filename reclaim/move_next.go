@@ -53,7 +53,7 @@ func (m mover) leave() (Step, error) {
 	case m.volume.Spec.ClaimRef == nil:
 		return waitStep("somebody freed it while %s has it; it is bound to it again", from), nil
 	case claim.DeletionTimestamp != nil:
-		return waitStep("%s is being deleted; held by %v%s", from, claim.Finalizers, m.users()), nil
+		return waitStep("%s is being deleted; held by %v", from, claim.Finalizers), nil
 	}
 	return m.dismiss(claim)
 }
@@ -64,20 +64,6 @@ func (m mover) serves(claim *corev1.PersistentVolumeClaim) bool {
 		return false
 	}
 	return claim.Spec.VolumeName == "" || claim.Spec.VolumeName == m.volume.Name
-}
-
-// users says which pods keep the old claim, if they are known.
-func (m mover) users() string {
-	var using []*corev1.Pod
-	for _, pod := range m.known.Pods[m.note.From.Namespace] {
-		if References(pod, m.note.From.Namespace, m.note.From.Name) {
-			using = append(using, pod)
-		}
-	}
-	if len(using) == 0 {
-		return ""
-	}
-	return ", for pods " + names(using)
 }
 
 // dismiss deletes the old claim. From then on there is no way back, so all is looked at once more.

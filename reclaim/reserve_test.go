@@ -1,0 +1,104 @@
+package reclaim
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+func TestReserve(t *testing.T) {
+	toCome := func(edits ...claimEdit) *corev1.PersistentVolumeClaim {
+		claim := &corev1.PersistentVolumeClaim{}
+		claim.Namespace, claim.Name = "archive", "data"
+		for _, edit := range edits {
+			edit(claim)
+		}
+		return claim
+	}
+	larger := func(c *corev1.PersistentVolumeClaim) {
+		c.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("6Gi")
+	}
+	shared := func(c *corev1.PersistentVolumeClaim) {
+		c.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
+	}
+	block := func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) }
+	attributes := func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeAttributesClassName = new("gold") }
+	otherClass := func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = new("fast") }
+	naming := func(volume string) claimEdit {
+		return func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = volume }
+	}
+	for _, test := range []struct {
+		name      string
+		volume    *corev1.PersistentVolume
+		claim     *corev1.PersistentVolumeClaim
+		known     Known
+		accepting []Risk
+		want      string
+	}{
+		{"R7 for a claim to come, known by name", released(), toCome(), knowing(), nil, "does DataDisclosed"},
+		{"R7 for a claim to come, in full", released(), asking("archive", "data"), knowing(), nil, "does DataDisclosed"},
+		{"R7 for a claim that exists", released(), toCome(), knowing(asking("archive", "data")), nil, "does DataDisclosed"},
+		{"R7 for one that names it", released(), toCome(), knowing(asking("archive", "data", naming("pv-1"))), nil, "does DataDisclosed"},
+		{"R7 X3 for the next claim of the same name", released(), asking("shop", "data"), knowing(asking("shop", "data")), nil, "does DataDisclosed"},
+		{"R7 a free volume", released(unclaimed, at(corev1.VolumeAvailable)), toCome(), Known{}, nil, "does"},
+		{"R7 M12 the class is the reserver's choice", released(), asking("archive", "data", otherClass), knowing(), nil, "does DataDisclosed"},
+		{"R7 it is set aside for it", released(setAsideFor("archive", "data")), toCome(), Known{}, nil, "does"},
+		{"R7 it is set aside for it, which names it", released(setAsideFor("archive", "data")), toCome(), knowing(asking("archive", "data", naming("pv-1"))), nil, "does"},
+
+		{"R7 M12 M3 too small", released(), asking("archive", "data", larger), knowing(), nil, "Unfit"},
+		{"R7 M12 M4", released(), asking("archive", "data", shared), knowing(), nil, "Unfit"},
+		{"R7 M12 M5", released(), asking("archive", "data", block), knowing(), nil, "Unfit"},
+		{"R7 M12 M7", released(), asking("archive", "data", attributes), knowing(), nil, "Unfit"},
+		{"R7 M12 everything", released(), asking("archive", "data", larger, shared, block, attributes), knowing(), nil, "Unfit Unfit Unfit Unfit"},
+		{"R7 M12 what exists counts, not what is said of it", released(), toCome(), knowing(asking("archive", "data", larger)), nil, "Unfit"},
+		{"R7 C12 for a claim that is being deleted", released(), toCome(), knowing(asking("archive", "data", claimGoing)), nil, "Deleting"},
+		{"R7 for a claim that has another volume", released(), toCome(), knowing(asking("archive", "data", bound("pv-9"))), nil, "Taken"},
+		{"R7 C11 for a claim that was bound to it", released(), toCome(), knowing(asking("archive", "data", bound("pv-1"))), nil, "Taken"},
+
+		{"R7 nobody asked the server", released(), toCome(), Known{}, nil, "Unknown(pvc/shop/data) Unknown(pods/shop)"},
+		{"R7 the claim lives", released(), toCome(), knowing(holder()), nil, "ClaimLives/ClaimLost"},
+		{"R7 the claim lives, accepted", released(), toCome(), knowing(holder()), []Risk{ClaimLost}, "does ClaimLost DataDisclosed"},
+		{"R7 Delete", released(under("Delete")), toCome(), knowing(), nil, "PolicyDestroys/DataDestroyed"},
+		{"R7 it is set aside for another", released(setAsideFor("shop", "data")), toCome(), knowing(), nil, "SetAside/ReservationLost"},
+		{"R7 it is being deleted", released(unclaimed, volumeGoing), toCome(), knowing(), nil, "Deleting"},
+		{"R7 it is being moved", released(setAsideFor("archive", "data"), mayMove), toCome(), knowing(), nil, "Moving"},
+		{"R7 a claim without a name", released(), &corev1.PersistentVolumeClaim{}, knowing(), nil, "pvc//: metadata: a volume is reserved for a namespace and a name"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			volume, claim := test.volume.DeepCopy(), test.claim.DeepCopy()
+			change, err := Reserve(test.volume, test.claim, test.known, test.accepting...)
+			assert.Equal(t, test.want, verdict(t, change.Hazards, err))
+			assert.Equal(t, volume, test.volume, "X6")
+			assert.Equal(t, claim, test.claim, "X6")
+			if err != nil {
+				assert.Nil(t, change.Volume)
+				return
+			}
+			volume.Spec.ClaimRef = &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: claim.Namespace, Name: claim.Name}
+			delete(volume.Annotations, "pv.kubernetes.io/bound-by-controller")
+			assert.Equal(t, volume, change.Volume, "claimRef and bound-by-controller change, and nothing else")
+		})
+	}
+}
+
+// What the claim has already is left as it is, a controller's mark on it too.
+func TestReserveWhatTheClaimHas(t *testing.T) {
+	volume := released(at(corev1.VolumeBound))
+	change, err := Reserve(volume, asking("shop", "data"), knowing(holder()))
+	assert.NoError(t, err)
+	assert.Equal(t, volume, change.Volume)
+	assert.NotSame(t, volume, change.Volume)
+	assert.Empty(t, change.Hazards)
+}
+
+func TestRefusalSaysAll(t *testing.T) {
+	_, err := Open(released(under("Delete")), knowing(userOf("web"), userOf("job")))
+	assert.EqualError(t, err, "open pv/pv-1 refused: PolicyDestroys: its reclaim policy is Delete, so that what is on it may be on its way out; "+
+		"keep it first (unless DataDestroyed is accepted); InUse: pods use it: shop/job, shop/web (unless PodsDisturbed is accepted)")
+	assert.Empty(t, err.(*Refusal).Reads())
+
+	_, err = Open(released(), Known{})
+	assert.Equal(t, []Read{{ReadClaim, "shop", "data"}, {Kind: ReadPods, Namespace: "shop"}}, err.(*Refusal).Reads())
+}

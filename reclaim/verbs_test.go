@@ -1,0 +1,233 @@
+package reclaim
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+type volumeEdit func(*corev1.PersistentVolume)
+
+type claimEdit func(*corev1.PersistentVolumeClaim)
+
+// released is pv-1 as shop/data, UID old, left it: Retain, 5Gi.
+func released(edits ...volumeEdit) *corev1.PersistentVolume {
+	volume := &corev1.PersistentVolume{}
+	volume.Name, volume.UID, volume.ResourceVersion = "pv-1", "uid-1", "8"
+	volume.Annotations = map[string]string{"pv.kubernetes.io/bound-by-controller": "yes", "team": "orders"}
+	volume.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	volume.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("5Gi")}
+	volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "shop", Name: "data", UID: "old"}
+	volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+	volume.Status.Phase = corev1.VolumeReleased
+	for _, edit := range edits {
+		edit(volume)
+	}
+	return volume
+}
+
+// asking is a claim that pv-1 fits.
+func asking(namespace, name string, edits ...claimEdit) *corev1.PersistentVolumeClaim {
+	claim := &corev1.PersistentVolumeClaim{}
+	claim.Namespace, claim.Name, claim.UID, claim.ResourceVersion = namespace, name, "new", "9"
+	claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("5Gi")}
+	for _, edit := range edits {
+		edit(claim)
+	}
+	return claim
+}
+
+func bound(to string) claimEdit {
+	return func(c *corev1.PersistentVolumeClaim) {
+		c.Spec.VolumeName = to
+		c.Annotations = map[string]string{"pv.kubernetes.io/bind-completed": "yes"}
+		c.Status.Phase = corev1.ClaimBound
+	}
+}
+
+// holder is the claim that has pv-1.
+func holder(edits ...claimEdit) *corev1.PersistentVolumeClaim {
+	old := func(c *corev1.PersistentVolumeClaim) { c.UID = "old" }
+	return asking("shop", "data", append([]claimEdit{old, bound("pv-1")}, edits...)...)
+}
+
+func under(policy corev1.PersistentVolumeReclaimPolicy) volumeEdit {
+	return func(v *corev1.PersistentVolume) { v.Spec.PersistentVolumeReclaimPolicy = policy }
+}
+
+func at(phase corev1.PersistentVolumePhase) volumeEdit {
+	return func(v *corev1.PersistentVolume) { v.Status.Phase = phase }
+}
+
+func setAsideFor(namespace, name string) volumeEdit {
+	return func(v *corev1.PersistentVolume) {
+		v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: namespace, Name: name}
+	}
+}
+
+func unclaimed(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }
+
+func volumeGoing(v *corev1.PersistentVolume) {
+	v.DeletionTimestamp = new(metav1.Unix(1_700_000_000, 0))
+}
+
+func claimGoing(c *corev1.PersistentVolumeClaim) {
+	c.DeletionTimestamp = new(metav1.Unix(1_700_000_000, 0))
+}
+
+func mayMove(v *corev1.PersistentVolume) { v.Annotations[MoveAnnotation] = "{}" }
+
+// userOf is a pod in shop that uses the claim data.
+func userOf(name string, edits ...func(*corev1.Pod)) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+	source := &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}
+	pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: source}}}
+	for _, edit := range edits {
+		edit(pod)
+	}
+	return pod
+}
+
+func succeeded(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }
+
+// knowing is what a server says that has these claims, and of shop these pods. Claims data in shop and archive, and
+// archive/new, do not exist otherwise.
+func knowing(objects ...metav1.Object) Known {
+	known := Known{Pods: map[string][]*corev1.Pod{"shop": nil}}
+	for _, object := range objects {
+		switch o := object.(type) {
+		case *corev1.PersistentVolume:
+			known.Volumes = append(known.Volumes, o)
+		case *corev1.PersistentVolumeClaim:
+			known.Claims = append(known.Claims, o)
+		case *corev1.Pod:
+			known.Pods["shop"] = append(known.Pods["shop"], o)
+		}
+	}
+	for _, read := range []Read{{ReadClaim, "shop", "data"}, {ReadClaim, "archive", "data"}, {ReadClaim, "archive", "new"}} {
+		if claim, _ := known.claim(read.Namespace, read.Name); claim == nil {
+			known.Missing = append(known.Missing, read)
+		}
+	}
+	return known
+}
+
+// verdict is what a verb answers, in short: the reasons of a refusal, each with the risk that lifts it, or "does", with
+// the risks.
+func verdict(t *testing.T, hazards []Hazard, err error) string {
+	t.Helper()
+	refused := (*Refusal)(nil)
+	if err == nil {
+		words := []string{"does"}
+		for _, hazard := range hazards {
+			words = append(words, string(hazard.Risk))
+		}
+		return strings.Join(words, " ")
+	}
+	if !errors.As(err, &refused) {
+		return err.Error()
+	}
+	require.NotEmpty(t, refused.Objections)
+	var words []string
+	for _, objection := range refused.Objections {
+		word := string(objection.Reason)
+		if objection.Risk != "" {
+			word += "/" + string(objection.Risk)
+		}
+		if objection.Reason == Unknown {
+			word += "(" + objection.Read.String() + ")"
+		}
+		words = append(words, word)
+		assert.Contains(t, err.Error(), objection.Message)
+	}
+	return strings.Join(words, " ")
+}
+
+func TestOpen(t *testing.T) {
+	nobodyAsked := Known{}
+	misplaced := holder(bound("pv-9"))
+	for _, test := range []struct {
+		name      string
+		volume    *corev1.PersistentVolume
+		known     Known
+		accepting []Risk
+		want      string
+	}{
+		{"R7 a Released volume", released(), knowing(), nil, "does DataDisclosed"},
+		{"R7 a Failed one", released(at(corev1.VolumeFailed)), knowing(), nil, "does DataDestroyed DataDisclosed"},
+		{"R7 one that is still called Bound", released(at(corev1.VolumeBound)), knowing(), nil, "does DataDisclosed"},
+		{"R7 a claim of that name was created again", released(), knowing(asking("shop", "data")), nil, "does DataDisclosed"},
+		{"R7 pods use the claim that was created again", released(), knowing(asking("shop", "data"), userOf("web")), nil, "does DataDisclosed"},
+		{"R7 it is open", released(unclaimed), nobodyAsked, nil, "does"},
+		{"R7 its claim has another volume", released(), knowing(misplaced), nil, "does DataDisclosed"},
+
+		{"R7 nobody asked the server", released(), nobodyAsked, nil, "Unknown(pvc/shop/data) Unknown(pods/shop)"},
+		{"R7 no risk stands for what is not known", released(), nobodyAsked, []Risk{DataDisclosed, DataDestroyed, PodsDisturbed, ClaimLost, ReservationLost}, "Unknown(pvc/shop/data) Unknown(pods/shop)"},
+		{"R7 the claim lives", released(), knowing(holder()), nil, "ClaimLives/ClaimLost"},
+		{"R7 it lives, and is being deleted", released(), knowing(holder(claimGoing)), nil, "ClaimLives/ClaimLost"},
+		{"R7 it lives, with pods", released(), knowing(holder(), userOf("web")), nil, "ClaimLives/ClaimLost InUse/PodsDisturbed"},
+		{"R7 both accepted", released(), knowing(holder(), userOf("web")), []Risk{ClaimLost, PodsDisturbed}, "does ClaimLost PodsDisturbed DataDisclosed"},
+		{"R7 one of two accepted", released(), knowing(holder(), userOf("web")), []Risk{ClaimLost}, "InUse/PodsDisturbed"},
+		{"R7 its claim is being bound", released(), knowing(holder(bound(""))), nil, "ClaimLives/ClaimLost"},
+		{"R7 a pod still uses the claim that is gone", released(), knowing(userOf("web")), nil, "InUse/PodsDisturbed"},
+		{"R7 a pod that has finished", released(), knowing(userOf("web", succeeded)), nil, "does DataDisclosed"},
+		{"R7 Delete", released(under("Delete")), knowing(), nil, "PolicyDestroys/DataDestroyed"},
+		{"R7 Recycle", released(under("Recycle")), knowing(), nil, "PolicyDestroys/DataDestroyed"},
+		{"R7 a policy that nobody knows", released(under("Shred")), knowing(), nil, "PolicyDestroys/DataDestroyed"},
+		{"R7 Delete, accepted", released(under("Delete")), knowing(), []Risk{DataDestroyed}, "does DataDestroyed DataDisclosed"},
+		{"R7 its claim has another volume, and this one goes", released(under("Delete"), func(v *corev1.PersistentVolume) {
+			v.Annotations["pv.kubernetes.io/provisioned-by"] = "ebs.csi.aws.com"
+		}), knowing(misplaced), nil, "PolicyDestroys/DataDestroyed"},
+		{"R7 it is set aside", released(setAsideFor("shop", "data")), knowing(), nil, "SetAside/ReservationLost"},
+		{"R7 it is set aside, accepted", released(setAsideFor("shop", "data")), knowing(), []Risk{ReservationLost}, "does ReservationLost"},
+		{"R7 its UID was cleared under the claim", released(setAsideFor("shop", "data")), knowing(holder()), nil, "ClaimLives/ClaimLost"},
+		{"R7 it is being deleted", released(volumeGoing), knowing(), []Risk{DataDestroyed}, "Deleting"},
+		{"R7 it is being moved", released(mayMove), knowing(), []Risk{DataDestroyed}, "Moving"},
+		{"R7 all at once", released(under("Delete"), volumeGoing), knowing(userOf("web")), nil, "Deleting PolicyDestroys/DataDestroyed InUse/PodsDisturbed"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			before := test.volume.DeepCopy()
+			change, err := Open(test.volume, test.known, test.accepting...)
+			assert.Equal(t, test.want, verdict(t, change.Hazards, err))
+			assert.Equal(t, before, test.volume, "X6")
+			if err != nil {
+				assert.Nil(t, change.Volume)
+				return
+			}
+			before.Spec.ClaimRef = nil
+			delete(before.Annotations, "pv.kubernetes.io/bound-by-controller")
+			assert.Equal(t, before, change.Volume, "claimRef and bound-by-controller go, and nothing else")
+		})
+	}
+}
+
+func TestRetain(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		volume *corev1.PersistentVolume
+		want   string
+	}{
+		{"R7 under a claim", released(under("Delete"), at(corev1.VolumeBound)), "does"},
+		{"R7 Recycle", released(under("Recycle"), at(corev1.VolumeBound)), "does"},
+		{"R7 kept already", released(), "does"},
+		{"R7 perhaps too late", released(under("Delete")), "does DataDestroyed"},
+		{"R7 perhaps too late, after a failure", released(under("Delete"), at(corev1.VolumeFailed)), "does DataDestroyed"},
+		{"R7 being deleted", released(under("Delete"), at(corev1.VolumeBound), volumeGoing), "does ClaimLost"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			before := test.volume.DeepCopy()
+			change := Retain(test.volume)
+			assert.Equal(t, test.want, verdict(t, change.Hazards, nil))
+			assert.Equal(t, before, test.volume, "X6")
+			before.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+			assert.Equal(t, before, change.Volume)
+		})
+	}
+}
