@@ -19,6 +19,7 @@ var rooms = map[string][]string{
 	"reclaim":             {"accessmode", "storageclass", "phase"},
 	"binding":             {"accessmode", "storageclass", "phase", "reclaim"},
 	"binding/bindingtest": {"accessmode", "storageclass", "phase", "reclaim", "binding"},
+	"binding/preview":     {"accessmode", "storageclass", "phase", "reclaim", "binding", "binding/bindingtest"},
 }
 
 // dependencies lists the import closure of a package, without itself.

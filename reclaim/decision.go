@@ -41,6 +41,7 @@ const (
 type Decision struct {
 	Verb        Verb
 	Hook        string // the registered name to run, for RunDeleter and RunRecycler
+	By          string // the CSI driver or provisioner that reclaims it, for StandDown
 	EventReason string // the reason of the Warning event, for Fail
 	Message     string // why, in one line; never empty
 }
@@ -49,7 +50,7 @@ type Decision struct {
 // R5), whatever its policy. It does not look at pods: see BlockRecycling.
 func Decide(volume *corev1.PersistentVolume, rules Rules) Decision {
 	if driver := servedBy(volume, rules); driver != "" {
-		return Decision{Verb: StandDown, Message: fmt.Sprintf("CSI driver %q reclaims it", driver)}
+		return standDown(driver, "CSI driver %q reclaims it")
 	}
 	switch policy := volume.Spec.PersistentVolumeReclaimPolicy; policy {
 	case corev1.PersistentVolumeReclaimRetain:
@@ -80,7 +81,7 @@ func decideDelete(volume *corev1.PersistentVolume, rules Rules) Decision {
 	source := SourceName(volume)
 	switch {
 	case volume.Spec.CSI != nil:
-		return Decision{Verb: StandDown, Message: fmt.Sprintf("CSI driver %q deletes it", volume.Spec.CSI.Driver)}
+		return standDown(volume.Spec.CSI.Driver, "CSI driver %q deletes it")
 	case rules.SourceDeleters.Has(source):
 		return Decision{Verb: RunDeleter, Hook: source, Message: fmt.Sprintf("the deleter for %s volumes deletes it", source)}
 	}
@@ -94,7 +95,7 @@ func deleteProvisioned(name string, rules Rules) Decision {
 	case rules.Deleters.Has(name):
 		return Decision{Verb: RunDeleter, Hook: name, Message: fmt.Sprintf("provisioner %q, which made it, deletes it", name)}
 	case !storageclass.InTree(name):
-		return Decision{Verb: StandDown, Message: fmt.Sprintf("external provisioner %q, which made it, deletes it", name)}
+		return standDown(name, "external provisioner %q, which made it, deletes it")
 	}
 	return fail(EventFailedDelete, "no deleter for provisioner %q is registered", name)
 }
@@ -105,6 +106,10 @@ func decideRecycle(volume *corev1.PersistentVolume, rules Rules) Decision {
 		return Decision{Verb: RunRecycler, Hook: source, Message: fmt.Sprintf("the recycler for %s volumes scrubs it", source)}
 	}
 	return fail(EventFailedRecycle, "no recycler for %s volumes is registered", sourceInWords(source))
+}
+
+func standDown(by, format string) Decision {
+	return Decision{Verb: StandDown, By: by, Message: fmt.Sprintf(format, by)}
 }
 
 func fail(reason, format string, args ...any) Decision {

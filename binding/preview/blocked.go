@@ -1,0 +1,63 @@
+package preview
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/reclaim"
+)
+
+// blocked says what holds an object that is to be deleted, if it is still there.
+func (w *world) blocked(key binding.Key, before, after binding.Object) (Blocked, bool) {
+	if after == nil || after.GetDeletionTimestamp() == nil {
+		return Blocked{}, false
+	}
+	already := before != nil && before.GetDeletionTimestamp() != nil
+	if already && !w.deleted[key] {
+		return Blocked{}, false
+	}
+	held := Blocked{Object: nameOf(key), Finalizers: after.GetFinalizers()}
+	switch o := after.(type) {
+	case *corev1.PersistentVolume:
+		if ref := o.Spec.ClaimRef; ref != nil && o.Status.Phase == corev1.VolumeBound {
+			held.Users = []string{binding.ClaimKey(ref.Namespace, ref.Name).String()}
+		}
+	case *corev1.PersistentVolumeClaim:
+		held.Users = w.podsOn(o)
+	}
+	return held, true
+}
+
+// users are the pods that name a claim.
+type users map[binding.Key][]*corev1.Pod
+
+// podsOn are the pods that keep the claim (F2).
+func (w *world) podsOn(claim *corev1.PersistentVolumeClaim) (names []string) {
+	if w.users == nil {
+		w.users = users{}
+		pods, _ := w.server.ListPods(context.Background(), "")
+		for _, pod := range pods {
+			for _, name := range reclaim.ClaimNames(pod) {
+				key := binding.ClaimKey(pod.Namespace, name)
+				w.users[key] = append(w.users[key], pod)
+			}
+		}
+	}
+	for _, pod := range w.users[binding.KeyOf(claim)] {
+		if reclaim.UsesClaim(pod, claim) {
+			names = append(names, nameOf(bindingtest.PodKey(pod.Namespace, pod.Name)))
+		}
+	}
+	return names
+}
+
+// nameOf is the object as kubectl would name it.
+func nameOf(key binding.Key) string {
+	if key.Kind == bindingtest.KindPod {
+		return "pod/" + key.Namespace + "/" + key.Name
+	}
+	return key.String()
+}

@@ -1,0 +1,97 @@
+package preview
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+// Change is something that somebody might do; see Delete and Update.
+type Change struct {
+	object binding.Object
+	make   func(ctx context.Context, w *world, key binding.Key, object binding.Object) error
+}
+
+// Delete deletes the object of that kind, namespace and name. Of a pod the grace period is over at once.
+func Delete(object binding.Object) Change { return Change{object, remove} }
+
+// Update changes the object of that kind, namespace and name to what is given. What differs from the object in the
+// Cluster is changed, and nothing else: the status is not, nor what the controller did in the meantime.
+func Update(object binding.Object) Change { return Change{object, update} }
+
+func (c Change) apply(ctx context.Context, w *world) error {
+	if c.object == nil {
+		return fmt.Errorf("preview: a change without an object")
+	}
+	key, err := bindingtest.KeyOf(c.object)
+	if err != nil {
+		return err
+	}
+	before, err := w.server.Get(ctx, key)
+	if err != nil {
+		return err
+	}
+	w.touch(key, before)
+	return c.make(ctx, w, key, c.object)
+}
+
+func remove(ctx context.Context, w *world, key binding.Key, _ binding.Object) error {
+	w.deleted[key] = true
+	return w.server.Delete(ctx, key, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
+}
+
+func update(ctx context.Context, w *world, key binding.Key, object binding.Object) error {
+	current, err := w.server.Get(ctx, key)
+	if err != nil {
+		return err
+	}
+	merged, err := merge(w.base[key], object, current)
+	if err != nil {
+		return err
+	}
+	merged.SetResourceVersion(current.GetResourceVersion())
+	_, err = w.server.Update(ctx, merged)
+	return err
+}
+
+// merge is the current object with what differs between the other two.
+func merge(base, wanted, current binding.Object) (binding.Object, error) {
+	var fields [3]map[string]any
+	for i, object := range []binding.Object{base, wanted, current} {
+		converted, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		if err != nil {
+			return nil, err
+		}
+		fields[i] = converted
+	}
+	mergeFields(fields[0], fields[1], fields[2])
+	merged := reflect.New(reflect.TypeOf(current).Elem()).Interface().(binding.Object)
+	return merged, runtime.DefaultUnstructuredConverter.FromUnstructured(fields[2], merged)
+}
+
+func mergeFields(base, wanted, current map[string]any) {
+	for name := range base {
+		if _, stays := wanted[name]; !stays {
+			delete(current, name)
+		}
+	}
+	for name, value := range wanted {
+		if reflect.DeepEqual(base[name], value) {
+			continue
+		}
+		old, _ := base[name].(map[string]any)
+		now, into := current[name].(map[string]any)
+		if inner, both := value.(map[string]any); both && into {
+			mergeFields(old, inner, now)
+		} else {
+			current[name] = value
+		}
+	}
+}

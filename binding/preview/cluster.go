@@ -1,0 +1,139 @@
+package preview
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+// Cluster is what the preview begins with.
+type Cluster struct {
+	// Objects are volumes, claims, classes, pods and nodes, in any order. What is not among them does not exist: a
+	// volume whose claim is missing is taken for Released. One without a UID is created first.
+	Objects []binding.Object
+	// Rules are those of the controller, with the names of the hooks it has. In-use protection is on whatever they
+	// say, for somebody does it.
+	Rules binding.Rules
+}
+
+// Of says what the changes would do, all made at once. The objects are not modified.
+//
+// It fails if an object cannot be stored, if a change is about an object that is not there or one that the API server
+// would refuse, and with the context's error. What no decision can be made on is in Outcome.Problems.
+func Of(ctx context.Context, cluster Cluster, changes ...Change) (Outcome, error) {
+	w, err := newWorld(ctx, cluster)
+	if err != nil {
+		return Outcome{}, err
+	}
+	var outcome Outcome
+	if err := w.settle(ctx); err != nil {
+		return Outcome{}, err
+	}
+	outcome.Unsettled = w.effects()
+	w.begin()
+	for _, change := range changes {
+		if err := change.apply(ctx, w); err != nil {
+			return Outcome{}, err
+		}
+	}
+	if err := w.settle(ctx); err != nil {
+		return Outcome{}, err
+	}
+	outcome.Effects = w.effects()
+	outcome.Problems = w.problems
+	return outcome, nil
+}
+
+// world is a copy of the cluster, and what has happened to it since the last begin.
+type world struct {
+	server  *bindingtest.Server
+	driver  *bindingtest.Driver
+	rules   binding.Rules
+	base    map[binding.Key]binding.Object // as given
+	touched map[binding.Key]binding.Object // what was written, as it was before; nil: there was none
+	deleted map[binding.Key]bool           // by a Change
+	ran     []ran
+	users   users
+
+	problems []string
+}
+
+// newWorld loads the objects; nothing has happened yet.
+func newWorld(ctx context.Context, cluster Cluster) (*world, error) {
+	w := &world{server: bindingtest.NewServer(), rules: cluster.Rules, base: map[binding.Key]binding.Object{}}
+	w.rules.Protection = binding.ProtectionOn
+	w.rules.Hooks.Provisioners = nil
+	var running, fresh []binding.Object
+	for _, object := range cluster.Objects {
+		key, err := bindingtest.KeyOf(object)
+		if err != nil {
+			return nil, err
+		}
+		w.base[key] = object
+		if object.GetUID() == "" {
+			fresh = append(fresh, object)
+		} else {
+			running = append(running, object)
+		}
+	}
+	if err := w.server.Load(running...); err != nil {
+		return nil, err
+	}
+	for _, object := range fresh {
+		if _, err := w.server.Create(ctx, object); err != nil {
+			return nil, err
+		}
+	}
+	w.begin()
+	w.driver = bindingtest.NewDriver(w.server, bindingtest.Options{Rules: w.rules, Hooks: w.hooks()})
+	w.driver.Client.Use(w.note)
+	return w, nil
+}
+
+// begin forgets what has happened.
+func (w *world) begin() {
+	w.touched, w.deleted, w.ran, w.users, w.problems = map[binding.Key]binding.Object{}, map[binding.Key]bool{}, nil, nil, nil
+}
+
+// note keeps the first state of what the controller writes.
+func (w *world) note(call *bindingtest.Call, do func() error) error {
+	err := do()
+	if call.Changed() {
+		w.touch(call.Key, call.Before)
+	}
+	return err
+}
+
+func (w *world) touch(key binding.Key, before binding.Object) {
+	if _, known := w.touched[key]; !known {
+		w.touched[key] = before
+	}
+}
+
+// settle lets the controller finish. What it can make no decision on keeps it from nothing else.
+func (w *world) settle(ctx context.Context) error {
+	for _, err := range parts(w.driver.Settle(ctx)) {
+		var invalid *binding.InvalidError
+		if !errors.As(err, &invalid) {
+			return err
+		}
+		if !slices.Contains(w.problems, err.Error()) {
+			w.problems = append(w.problems, err.Error())
+		}
+	}
+	return nil
+}
+
+// parts are the errors that an error joins.
+func parts(err error) []error {
+	if err == nil {
+		return nil
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}

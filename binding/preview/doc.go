@@ -1,0 +1,19 @@
+// Package preview says what a deletion or an edit would do to volumes and claims and to the data behind them, without
+// doing it.
+//
+// It puts the objects of a cluster into a server in memory, runs the real binding.Controller on it until nothing
+// moves, makes the changes, and runs it again. What differs is the Outcome:
+//
+//	outcome, err := preview.Of(ctx, preview.Cluster{Objects: objects}, preview.Delete(claim))
+//	fmt.Print(outcome)
+//	// pv/pv-1: Bound -> Released
+//	// pvc/shop/orders: Bound -> gone
+//	// storage of pv/pv-1: Deleted by ebs.csi.aws.com, with the data of shop/orders
+//
+// What the cluster would do without the changes, because it was not at rest, is told apart, as Unsettled.
+//
+// No storage is touched: the hooks that the controller has here only note what they are asked for. What others than
+// the controller do is foreseen as far as the controller's own decisions say: that an external provisioner deletes
+// the storage of a volume. No new volume is provisioned, nothing is collected because its owner went, and no pod is
+// moved elsewhere.
+package preview
