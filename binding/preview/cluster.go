@@ -63,7 +63,7 @@ type world struct {
 
 // newWorld loads the objects; nothing has happened yet.
 func newWorld(ctx context.Context, cluster Cluster) (*world, error) {
-	w := &world{server: bindingtest.NewServer(), rules: cluster.Rules, base: map[binding.Key]binding.Object{}}
+	w := &world{server: bindingtest.NewServer(), rules: cluster.Rules, base: map[binding.Key]binding.Object{}, problems: []string{}}
 	w.rules.Protection = binding.ProtectionOn
 	w.rules.Hooks.Provisioners = nil
 	var running, fresh []binding.Object
@@ -76,7 +76,7 @@ func newWorld(ctx context.Context, cluster Cluster) (*world, error) {
 		if object.GetUID() == "" {
 			fresh = append(fresh, object)
 		} else {
-			running = append(running, object)
+			running = append(running, served(object))
 		}
 	}
 	if err := w.server.Load(running...); err != nil {
@@ -95,7 +95,7 @@ func newWorld(ctx context.Context, cluster Cluster) (*world, error) {
 
 // begin forgets what has happened.
 func (w *world) begin() {
-	w.touched, w.deleted, w.ran, w.users, w.problems = map[binding.Key]binding.Object{}, map[binding.Key]bool{}, nil, nil, nil
+	w.touched, w.deleted, w.ran, w.users = map[binding.Key]binding.Object{}, map[binding.Key]bool{}, nil, nil
 }
 
 // note keeps the first state of what the controller writes.
@@ -113,11 +113,12 @@ func (w *world) touch(key binding.Key, before binding.Object) {
 	}
 }
 
-// settle lets the controller finish. What it can make no decision on keeps it from nothing else.
+// settle lets the controller finish. An object that it can make no decision on, or that the server takes no write of,
+// is a problem, and keeps it from nothing else (X7).
 func (w *world) settle(ctx context.Context) error {
 	for _, err := range parts(w.driver.Settle(ctx)) {
-		var invalid *binding.InvalidError
-		if !errors.As(err, &invalid) {
+		var endless *bindingtest.UnsettledError
+		if ctx.Err() != nil || errors.As(err, &endless) {
 			return err
 		}
 		if !slices.Contains(w.problems, err.Error()) {

@@ -39,7 +39,9 @@ func (w *world) now(key binding.Key) binding.Object {
 	return object
 }
 
-func hasPhase(key binding.Key) bool { return key.Kind == binding.KindVolume || key.Kind == binding.KindClaim }
+func hasPhase(key binding.Key) bool {
+	return key.Kind == binding.KindVolume || key.Kind == binding.KindClaim
+}
 
 // phaseOf is the phase of a volume or claim, or the given word if there is none; "" for other kinds.
 func phaseOf(object binding.Object, none string) string {

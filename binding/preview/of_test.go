@@ -1,0 +1,190 @@
+package preview_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/preview"
+	"github.com/pvbind/pvbind/reclaim"
+)
+
+const (
+	ours     = "example.com/dirs"
+	external = "ebs.csi.aws.com"
+)
+
+// withHooks are the rules of a controller that deletes what it provisions and hostPath volumes, and recycles those.
+func withHooks() binding.Rules {
+	return binding.Rules{Hooks: binding.HookNames{
+		Provisioners:   sets.New(ours),
+		Deleters:       sets.New(ours),
+		SourceDeleters: sets.New("hostPath"),
+		Recyclers:      sets.New("hostPath"),
+	}}
+}
+
+// story is a cluster at rest, and what is done to it.
+type story struct {
+	name    string
+	rules   binding.Rules
+	objects []binding.Object
+	deletes []string // "pv", "pvc" or "pod": that of the story
+	edit    volumeEdit
+	want    string
+}
+
+func (s story) changes(t testing.TB, objects []binding.Object) (changes []preview.Change) {
+	if s.edit != nil {
+		volume := find(t, objects, binding.KindVolume, "pv-1").(*corev1.PersistentVolume)
+		s.edit(volume)
+		changes = append(changes, preview.Update(volume))
+	}
+	for _, what := range s.deletes {
+		switch what {
+		case "pv":
+			changes = append(changes, preview.Delete(find(t, objects, binding.KindVolume, "pv-1")))
+		case "pvc":
+			changes = append(changes, preview.Delete(find(t, objects, binding.KindClaim, "orders")))
+		case "pod":
+			changes = append(changes, preview.Delete(find(t, objects, bindingtest.KindPod, "web")))
+		}
+	}
+	return changes
+}
+
+func stories() []story {
+	pod := bindingtest.Pod("shop", "web", "node-1", "orders")
+	idle := bindingtest.Pod("shop", "web", "", "orders")
+	pair := func(edits ...volumeEdit) []binding.Object {
+		return []binding.Object{volumeOf(edits...), claimOf()}
+	}
+	used := func(edits ...volumeEdit) []binding.Object { return append(pair(edits...), pod) }
+	const gone = "pv/pv-1: Bound -> Released\npvc/shop/orders: Bound -> gone\n"
+	return []story{
+		{name: "R7 nothing is done", objects: pair(), want: "nothing changes\n"},
+		{name: "R2 Retain", objects: pair(policy("Retain")), deletes: []string{"pvc"},
+			want: gone + "storage of pv/pv-1: Kept, with the data of shop/orders: its reclaim policy is Retain\n"},
+		{name: "R3 an external provisioner", objects: pair(policy("Delete"), provisionedBy(external)), deletes: []string{"pvc"},
+			want: gone + "storage of pv/pv-1: Deleted by ebs.csi.aws.com, with the data of shop/orders\n"},
+		{name: "R1 a migrated one", objects: pair(policy("Delete"), provisionedBy("kubernetes.io/aws-ebs")), deletes: []string{"pvc"},
+			want: gone + "storage of pv/pv-1: Deleted by ebs.csi.aws.com, with the data of shop/orders\n"},
+		{name: "R1 R2 a migrated one, Retain", objects: pair(policy("Retain"), provisionedBy("kubernetes.io/aws-ebs")), deletes: []string{"pvc"},
+			want: gone + "storage of pv/pv-1: Kept, with the data of shop/orders: its reclaim policy is Retain\n"},
+		{name: "R3 ours", rules: withHooks(), objects: pair(policy("Delete"), provisionedBy(ours)), deletes: []string{"pvc"},
+			want: "pv/pv-1: Bound -> gone\npvc/shop/orders: Bound -> gone\nstorage of pv/pv-1: Deleted by example.com/dirs, with the data of shop/orders\n"},
+		{name: "R3 by source", rules: withHooks(), objects: pair(policy("Delete")), deletes: []string{"pvc"},
+			want: "pv/pv-1: Bound -> gone\npvc/shop/orders: Bound -> gone\nstorage of pv/pv-1: Deleted by hostPath, with the data of shop/orders\n"},
+		{name: "R3 nobody deletes", objects: pair(policy("Delete")), deletes: []string{"pvc"},
+			want: "pv/pv-1: Bound -> Failed\npvc/shop/orders: Bound -> gone\nstorage of pv/pv-1: Kept, with the data of shop/orders: no deleter for hostPath volumes is registered\n"},
+		{name: "R4 Recycle", rules: withHooks(), objects: pair(policy("Recycle")), deletes: []string{"pvc"},
+			want: "pv/pv-1: Bound -> Available\npvc/shop/orders: Bound -> gone\nstorage of pv/pv-1: Scrubbed by hostPath, with the data of shop/orders\n"},
+		{name: "R4 Recycle, and a pod that is not scheduled waits for such a claim", rules: withHooks(), objects: append(pair(policy("Recycle")), idle), deletes: []string{"pvc"},
+			want: gone + "storage of pv/pv-1: Kept, with the data of shop/orders: it is scrubbed once no pod uses it: pod/shop/web\n"},
+		{name: "F2 a pod uses it", objects: used(policy("Delete"), provisionedBy(external)), deletes: []string{"pvc"},
+			want: "pvc/shop/orders stays: held by kubernetes.io/pvc-protection, used by pod/shop/web\n"},
+		{name: "F2 the pod goes too", objects: used(policy("Delete"), provisionedBy(external)), deletes: []string{"pvc", "pod"},
+			want: gone + "storage of pv/pv-1: Deleted by ebs.csi.aws.com, with the data of shop/orders\n"},
+		{name: "F3 the volume is bound", objects: pair(policy("Retain")), deletes: []string{"pv"},
+			want: "pv/pv-1 stays: held by kubernetes.io/pv-protection, used by pvc/shop/orders\n"},
+		{name: "F3 volume and claim, Retain", objects: pair(policy("Retain")), deletes: []string{"pv", "pvc"},
+			want: "pv/pv-1: Bound -> gone\npvc/shop/orders: Bound -> gone\nstorage of pv/pv-1: Stranded, with the data of shop/orders: its volume is gone and nobody deletes it\n"},
+		{name: "R3 volume and claim, the external provisioner's finalizer holds it", objects: pair(policy("Delete"), provisionedBy(external), volumeFinalizer(reclaim.ExternalFinalizer)), deletes: []string{"pv", "pvc"},
+			want: gone + "storage of pv/pv-1: Deleted by ebs.csi.aws.com, with the data of shop/orders\npv/pv-1 stays: held by external-provisioner.volume.kubernetes.io/finalizer\n"},
+		{name: "R7 keep it first", objects: pair(policy("Delete"), provisionedBy(external)), edit: policy("Retain"), deletes: []string{"pvc"},
+			want: gone + "storage of pv/pv-1: Kept, with the data of shop/orders: its reclaim policy is Retain\n"},
+		{name: "C10 a claimRef is given to another: the claim is lost", objects: pair(policy("Retain")), edit: func(v *corev1.PersistentVolume) {
+			v.Spec.ClaimRef = &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: "archive", Name: "orders"}
+		}, want: "pv/pv-1: Bound -> Available\npvc/shop/orders: Bound -> Lost\n"},
+		{name: "C1 what goes is free for another", rules: withHooks(), objects: append(pair(policy("Recycle")), bindingtest.Claim("shop", "waits", "5Gi")), deletes: []string{"pvc"},
+			want: "pvc/shop/orders: Bound -> gone\npvc/shop/waits: Pending -> Bound\nstorage of pv/pv-1: Scrubbed by hostPath, with the data of shop/orders\n"},
+	}
+}
+
+func TestOf(t *testing.T) {
+	for _, story := range stories() {
+		t.Run(story.name, func(t *testing.T) {
+			cluster := atRest(t, binding.Rules{}, story.objects...)
+			objects := dump(t, cluster.Server)
+			before := dump(t, cluster.Server)
+			changes := story.changes(t, objects)
+			outcome, err := preview.Of(t.Context(), preview.Cluster{Objects: objects, Rules: story.rules}, changes...)
+			require.NoError(t, err)
+			assert.Equal(t, story.want, outcome.String())
+			assert.True(t, outcome.Unsettled.Empty(), "it was at rest")
+			assert.Equal(t, before, objects, "X6")
+
+			slices.Reverse(objects)
+			again, err := preview.Of(t.Context(), preview.Cluster{Objects: objects, Rules: story.rules}, changes...)
+			require.NoError(t, err)
+			assert.Equal(t, outcome, again, "whatever their order")
+		})
+	}
+}
+
+// TestOfIsWhatHappens does what was previewed, and compares the phases.
+func TestOfIsWhatHappens(t *testing.T) {
+	for _, story := range stories() {
+		t.Run(story.name, func(t *testing.T) {
+			hooks := bindingtest.NewStorage().Hooks(ours, "hostPath")
+			if story.rules.Hooks.Deleters == nil {
+				hooks = binding.Hooks{}
+			}
+			rules := binding.Rules{Protection: binding.ProtectionOn}
+			cluster := bindingtest.NewClusterWith(bindingtest.Options{Rules: rules, Hooks: hooks}, story.objects...)
+			require.NoError(t, cluster.Settle(t.Context()))
+			objects := dump(t, cluster.Server)
+			outcome, err := preview.Of(t.Context(), preview.Cluster{Objects: objects, Rules: story.rules}, story.changes(t, objects)...)
+			require.NoError(t, err)
+
+			was := phases(objects)
+			story.act(t, cluster)
+			require.NoError(t, cluster.Settle(t.Context()))
+			is := phases(dump(t, cluster.Server))
+			for _, change := range outcome.Phases {
+				assert.Equal(t, change.Before, was[change.Object], change.Object)
+				was[change.Object] = change.After
+				if change.After == "gone" {
+					delete(was, change.Object)
+				}
+			}
+			assert.Equal(t, is, was)
+		})
+	}
+}
+
+func phases(objects []binding.Object) map[string]string {
+	found := map[string]string{}
+	for _, object := range objects {
+		key, _ := bindingtest.KeyOf(object)
+		switch o := object.(type) {
+		case *corev1.PersistentVolume:
+			found[key.String()] = string(o.Status.Phase)
+		case *corev1.PersistentVolumeClaim:
+			found[key.String()] = string(o.Status.Phase)
+		}
+	}
+	return found
+}
+
+// act really does what the story says.
+func (s story) act(t *testing.T, cluster *bindingtest.Cluster) {
+	ctx := context.Background()
+	if s.edit != nil {
+		volume := cluster.Volume("pv-1")
+		s.edit(volume)
+		_, err := cluster.UpdateVolume(ctx, volume)
+		require.NoError(t, err)
+	}
+	keys := map[string]binding.Key{"pv": binding.VolumeKey("pv-1"), "pvc": binding.ClaimKey("shop", "orders"), "pod": bindingtest.PodKey("shop", "web")}
+	for _, what := range s.deletes {
+		require.NoError(t, cluster.Delete(ctx, keys[what], metaDelete))
+	}
+}
