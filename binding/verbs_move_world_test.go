@@ -28,7 +28,14 @@ type removal struct {
 	lag []binding.Kind
 	// eager: the controller goes on after every call of the tool, and not only where it waits.
 	eager bool
+	// byHand: not a move, but the other verbs, one after the other, and this one at last.
+	byHand takeVerb
+	// alone: nobody else creates claims.
+	alone bool
 }
+
+// takeVerb is Open, or Reserve for a claim.
+type takeVerb func(volume *corev1.PersistentVolume, known reclaim.Known) (reclaim.Change, error)
 
 const (
 	nameRecreated fate = "somebody creates a claim under the old name"
@@ -123,11 +130,14 @@ func (w *removalDay) onCall(who string, client *bindingtest.Client, call *bindin
 
 // fatesOf are the fates that a call can have.
 func (w *removalDay) fatesOf(at int) []fate {
-	fates := []fate{callFails, crashBefore, nameRecreated}
+	fates := []fate{callFails, crashBefore}
+	if !w.story.alone {
+		fates = append(fates, nameRecreated)
+	}
 	if w.calls[at] == aWrite {
 		fates = append(fates, answerLost, crashAfter, loses409)
 	}
-	if w.story.to.Spec.VolumeName == "" {
+	if w.story.to.Spec.VolumeName == "" && !w.story.alone {
 		fates = append(fates, newCreated)
 	}
 	return fates
@@ -168,10 +178,17 @@ func (w *removalDay) judge() {
 	}
 }
 
+func (w *removalDay) turn(ctx context.Context) (reclaim.Step, error) {
+	if w.story.byHand != nil {
+		return w.tool.turnByHand(ctx, w.story)
+	}
+	return w.tool.turn(ctx)
+}
+
 // run goes on until the tool says that it is done, and all has settled.
 func (w *removalDay) run(ctx context.Context) error {
 	for range 200 {
-		step, err := w.tool.turn(ctx)
+		step, err := w.turn(ctx)
 		w.told = append(w.told, step.String())
 		refused := (*reclaim.Refusal)(nil)
 		switch {
