@@ -1,0 +1,146 @@
+package clientgo
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+var _ binding.Client = (*Client)(nil)
+
+// Client is a binding.Client on a clientset. It reads from the server itself: a clientset has no cache.
+//
+// What it returns has no managedFields, which no decision needs and which are often half of an object. The server
+// keeps its own where an update brings none.
+type Client struct {
+	Clientset kubernetes.Interface
+	// Timeout bounds each call; 30 s if zero. What became of a write that takes longer is found out by a read (B6).
+	Timeout time.Duration
+
+	called func(verb, resource string, err error) // told of each call; may be nil
+}
+
+const defaultTimeout = 30 * time.Second
+
+const (
+	volumes = "persistentvolumes"
+	claims  = "persistentvolumeclaims"
+	pods    = "pods"
+)
+
+// call makes one call within the timeout.
+func (c *Client) call(ctx context.Context, verb, resource string, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, defaultTimeout))
+	defer cancel()
+	err := do(ctx)
+	if c.called != nil {
+		c.called(verb, resource, err)
+	}
+	return err
+}
+
+// volume makes a call that answers with a volume.
+func (c *Client) volume(ctx context.Context, verb string, do func(context.Context) (*corev1.PersistentVolume, error)) (volume *corev1.PersistentVolume, err error) {
+	err = c.call(ctx, verb, volumes, func(ctx context.Context) (err error) {
+		volume, err = do(ctx)
+		return err
+	})
+	return trimmed(volume, err)
+}
+
+// claim makes a call that answers with a claim.
+func (c *Client) claim(ctx context.Context, verb string, do func(context.Context) (*corev1.PersistentVolumeClaim, error)) (claim *corev1.PersistentVolumeClaim, err error) {
+	err = c.call(ctx, verb, claims, func(ctx context.Context) (err error) {
+		claim, err = do(ctx)
+		return err
+	})
+	return trimmed(claim, err)
+}
+
+func trimmed[T metav1.Object](object T, err error) (T, error) {
+	if err != nil {
+		var none T
+		return none, err
+	}
+	object.SetManagedFields(nil)
+	return object, nil
+}
+
+// GetVolume reads a volume.
+func (c *Client) GetVolume(ctx context.Context, name string) (*corev1.PersistentVolume, error) {
+	return c.volume(ctx, "get", func(ctx context.Context) (*corev1.PersistentVolume, error) {
+		return c.Clientset.CoreV1().PersistentVolumes().Get(ctx, name, metav1.GetOptions{})
+	})
+}
+
+// GetClaim reads a claim.
+func (c *Client) GetClaim(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error) {
+	return c.claim(ctx, "get", func(ctx context.Context) (*corev1.PersistentVolumeClaim, error) {
+		return c.Clientset.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, name, metav1.GetOptions{})
+	})
+}
+
+// ListPods lists the pods of a namespace.
+func (c *Client) ListPods(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
+	var list *corev1.PodList
+	err := c.call(ctx, "list", pods, func(ctx context.Context) (err error) {
+		list, err = c.Clientset.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	found := make([]*corev1.Pod, len(list.Items))
+	for i := range list.Items {
+		found[i] = &list.Items[i]
+	}
+	return found, nil
+}
+
+// UpdateVolume writes metadata and spec of a volume.
+func (c *Client) UpdateVolume(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+	return c.volume(ctx, "update", func(ctx context.Context) (*corev1.PersistentVolume, error) {
+		return c.Clientset.CoreV1().PersistentVolumes().Update(ctx, volume, metav1.UpdateOptions{})
+	})
+}
+
+// UpdateVolumeStatus writes metadata and status of a volume.
+func (c *Client) UpdateVolumeStatus(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+	return c.volume(ctx, "update_status", func(ctx context.Context) (*corev1.PersistentVolume, error) {
+		return c.Clientset.CoreV1().PersistentVolumes().UpdateStatus(ctx, volume, metav1.UpdateOptions{})
+	})
+}
+
+// UpdateClaim writes metadata and spec of a claim.
+func (c *Client) UpdateClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+	return c.claim(ctx, "update", func(ctx context.Context) (*corev1.PersistentVolumeClaim, error) {
+		return c.Clientset.CoreV1().PersistentVolumeClaims(claim.Namespace).Update(ctx, claim, metav1.UpdateOptions{})
+	})
+}
+
+// UpdateClaimStatus writes metadata and status of a claim.
+func (c *Client) UpdateClaimStatus(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+	return c.claim(ctx, "update_status", func(ctx context.Context) (*corev1.PersistentVolumeClaim, error) {
+		return c.Clientset.CoreV1().PersistentVolumeClaims(claim.Namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{})
+	})
+}
+
+// CreateVolume creates a volume.
+func (c *Client) CreateVolume(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+	return c.volume(ctx, "create", func(ctx context.Context) (*corev1.PersistentVolume, error) {
+		return c.Clientset.CoreV1().PersistentVolumes().Create(ctx, volume, metav1.CreateOptions{})
+	})
+}
+
+// DeleteVolume deletes a volume, if the preconditions allow it.
+func (c *Client) DeleteVolume(ctx context.Context, name string, preconditions metav1.Preconditions) error {
+	return c.call(ctx, "delete", volumes, func(ctx context.Context) error {
+		return c.Clientset.CoreV1().PersistentVolumes().Delete(ctx, name, metav1.DeleteOptions{Preconditions: &preconditions})
+	})
+}

@@ -1,0 +1,39 @@
+// Package clientgo runs a binding.Controller on a cluster, by way of client-go.
+//
+// A Runner is all that a program needs: give it a clientset, and Run it until the program ends. It must not run
+// beside kube-controller-manager's persistentvolume-binder-controller, which is switched off with
+//
+//	kube-controller-manager --controllers='*,-persistentvolume-binder-controller'
+//
+// Two Runners on one cluster are safe, for every write is made on the version that it was decided on; but they do
+// the work twice and get in each other's way, so a program with a standby elects a leader, as examples/cluster does.
+//
+// # Its parts
+//
+// Client and Recorder are the two things that a Controller needs of a cluster. They serve a program that has informers and
+// a queue of its own; what it owes the Controller then is written in package binding.
+//
+// # Speed
+//
+// A bind is four writes, one after the other, so one worker binds a claim in four round trips. Workers bind side by side,
+// and what limits them then is first the client: rest.Config's QPS is 5 unless set, which is about one claim a second. A
+// negative QPS leaves limits to the server's priority and fairness. Protobuf (rest.Config's ContentType) saves both sides
+// most of the decoding.
+//
+// # Rights
+//
+//	persistentvolumes, persistentvolumeclaims    get, list, watch, update
+//	persistentvolumes/status, …claims/status     update
+//	storageclasses, pods                         list, watch
+//	events                                       create, patch
+//
+// With hooks, persistentvolumes also create and delete; with Protection or recyclers, pods also in single namespaces,
+// which the right to list them everywhere includes. A manifest is in examples/cluster.
+//
+// # Metrics
+//
+//	pvbind_syncs_total{kind,outcome}               syncs; an outcome other than ok is in the log
+//	pvbind_requests_total{verb,resource,outcome}   writes and live reads; conflicts have outcome="conflict"
+//	pvbind_bind_seconds                            a histogram: from when a claim is seen unbound until it is Bound
+//	pvbind_queue_length                            what waits for a worker
+package clientgo

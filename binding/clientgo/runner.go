@@ -1,0 +1,118 @@
+package clientgo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+// PodWatch says whether pods are watched.
+type PodWatch string
+
+const (
+	// PodsWatched: a claim says which pods it waits for (C3), and is synced when they change (W5).
+	PodsWatched PodWatch = ""
+	// PodsIgnored: C3 says only that a consumer is awaited. Protection and recycling, which must know when a pod is
+	// gone, are refused.
+	PodsIgnored PodWatch = "Ignored"
+)
+
+// Runner runs a binding.Controller on a cluster: informers tell it what changes, and workers sync what it asks for.
+// Set Clientset and call Run; every other field has a useful zero value. None may change while it runs.
+type Runner struct {
+	// Clientset is the API server. Its rate limits bound what all workers do together.
+	Clientset kubernetes.Interface
+	// Rules and Hooks are those of the Controller.
+	Rules binding.Rules
+	Hooks binding.Hooks
+	// Pods are watched unless it says otherwise.
+	Pods PodWatch
+
+	// Workers is how many syncs run at once; 64 if zero. Nearly all their time is spent waiting for the server.
+	Workers int
+	// Resync is how often all claims and volumes are synced though nothing has changed, as a safety net: 10 minutes
+	// if zero, never if negative. Where all is settled that costs no request.
+	Resync time.Duration
+	// StopWithin is how long syncs that are under way may go on once the context of Run has ended; 10 s if zero.
+	StopWithin time.Duration
+
+	// Recorder publishes events; nil: StartRecorder on the Clientset.
+	Recorder binding.Recorder
+	// Informers are those of a program that watches the same kinds itself. If a transform is set on them it must leave
+	// claims and volumes whole, but for managedFields. Nil: informers that keep no more than is needed.
+	Informers informers.SharedInformerFactory
+	// Registerer is where the metrics are registered while Run runs; nil: there are none.
+	Registerer prometheus.Registerer
+	// Logger gets a warning for each sync that failed; nil: slog.Default.
+	Logger *slog.Logger
+	// Synced, if not nil, is called once all caches are filled, before the first sync.
+	Synced func()
+}
+
+const (
+	defaultWorkers    = 64
+	defaultResync     = 10 * time.Minute
+	defaultStopWithin = 10 * time.Second
+)
+
+// Run works until the context ends, and returns nil then. It begins once all caches are filled; until the server lets
+// it list a kind, it waits and client-go logs why. At the end it begins no sync any more, lets those under way come to
+// their end within StopWithin, and stops all that it has started. Errors are those of the Runner's fields.
+func (r *Runner) Run(ctx context.Context) error {
+	if err := r.check(); err != nil {
+		return fmt.Errorf("clientgo.Runner: %w", err)
+	}
+	crew := newCrew(r)
+	if r.Registerer != nil {
+		if err := crew.metrics.register(r.Registerer); err != nil {
+			return fmt.Errorf("clientgo.Runner.Registerer: %w", err)
+		}
+		defer crew.metrics.unregister(r.Registerer)
+	}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx)) // what must outlive the syncs
+	defer stop()
+	crew.controller.Recorder = r.Recorder
+	if r.Recorder == nil {
+		crew.controller.Recorder = StartRecorder(running, r.Clientset)
+	}
+	watch, err := startWatch(ctx, r, crew)
+	if err != nil {
+		return fmt.Errorf("clientgo.Runner.Informers: %w", err)
+	}
+	defer watch.stop()
+	if !watch.synced(ctx) {
+		return nil
+	}
+	if r.Synced != nil {
+		r.Synced()
+	}
+	crew.work(ctx, running, watch.keys)
+	return nil
+}
+
+func (r *Runner) check() error {
+	switch {
+	case r.Clientset == nil:
+		return errors.New("Clientset is nil")
+	case r.Workers < 0:
+		return fmt.Errorf("Workers is negative: %d", r.Workers)
+	case r.Pods != PodsWatched && r.Pods != PodsIgnored:
+		return fmt.Errorf("Pods is neither %q nor %q: %q", PodsWatched, PodsIgnored, r.Pods)
+	case r.Pods == PodsIgnored && r.Rules.Protection == binding.ProtectionOn:
+		return errors.New("Rules.Protection is on, which needs to know of pods, and Pods is Ignored")
+	case r.Pods == PodsIgnored && len(r.Hooks.Recyclers) > 0:
+		return errors.New("Hooks has recyclers, which need to know of pods, and Pods is Ignored")
+	}
+	return nil
+}
+
+func (r *Runner) logger() *slog.Logger { return cmp.Or(r.Logger, slog.Default()) }

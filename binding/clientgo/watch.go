@@ -1,0 +1,96 @@
+package clientgo
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+// watch is what tells a crew of changes.
+type watch struct {
+	factory  informers.SharedInformerFactory
+	own      bool // the factory
+	handlers []handler
+	claims   cache.Store
+	volumes  cache.Store
+}
+
+type handler struct {
+	informer     cache.SharedIndexInformer
+	registration cache.ResourceEventHandlerRegistration
+}
+
+// startWatch starts the informers, unless they run already, and has the crew told of what they see.
+func startWatch(ctx context.Context, r *Runner, crew *crew) (*watch, error) {
+	w := &watch{factory: r.Informers, own: r.Informers == nil}
+	if w.own {
+		w.factory = informers.NewSharedInformerFactoryWithOptions(r.Clientset, 0, informers.WithTransform(trim))
+	}
+	core, storage := w.factory.Core().V1(), w.factory.Storage().V1()
+	all := []cache.SharedIndexInformer{
+		storage.StorageClasses().Informer(),
+		core.PersistentVolumes().Informer(),
+		core.PersistentVolumeClaims().Informer(),
+	}
+	if r.Pods == PodsWatched {
+		all = append(all, core.Pods().Informer())
+	}
+	w.volumes, w.claims = all[1].GetStore(), all[2].GetStore()
+
+	if err := w.handle(all, crew); err != nil {
+		w.unhandle()
+		return nil, err
+	}
+	w.factory.StartWithContext(ctx)
+	return w, nil
+}
+
+// stop ends what was started, once the context has ended. Informers of others may still be in use.
+func (w *watch) stop() {
+	w.unhandle()
+	if w.own {
+		w.factory.Shutdown()
+	}
+}
+
+func (w *watch) handle(all []cache.SharedIndexInformer, crew *crew) error {
+	for _, informer := range all {
+		registration, err := informer.AddEventHandler(crew.handler())
+		if err != nil {
+			return err
+		}
+		w.handlers = append(w.handlers, handler{informer, registration})
+	}
+	return nil
+}
+
+func (w *watch) unhandle() {
+	for _, h := range w.handlers {
+		_ = h.informer.RemoveEventHandler(h.registration) // it fails for handlers of another informer only
+	}
+}
+
+// synced waits until the crew has been told of all there is; false if the context ended before.
+func (w *watch) synced(ctx context.Context) bool {
+	var checkers []cache.DoneChecker
+	for _, h := range w.handlers {
+		checkers = append(checkers, h.registration.HasSyncedChecker())
+	}
+	return cache.WaitFor(ctx, "", checkers...)
+}
+
+// keys are those of all claims and volumes.
+func (w *watch) keys() []binding.Key {
+	var keys []binding.Key
+	for _, object := range w.volumes.List() {
+		keys = append(keys, binding.VolumeKey(object.(*corev1.PersistentVolume).Name))
+	}
+	for _, object := range w.claims.List() {
+		keys = append(keys, binding.KeyOf(object.(*corev1.PersistentVolumeClaim)))
+	}
+	return keys
+}
