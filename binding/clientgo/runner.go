@@ -102,15 +102,15 @@ func (r *Runner) Run(ctx context.Context) error {
 func (r *Runner) check() error {
 	switch {
 	case r.Clientset == nil:
-		return errors.New("Clientset is nil")
+		return errors.New("no Clientset")
 	case r.Workers < 0:
-		return fmt.Errorf("Workers is negative: %d", r.Workers)
+		return fmt.Errorf("negative Workers: %d", r.Workers)
 	case r.Pods != PodsWatched && r.Pods != PodsIgnored:
-		return fmt.Errorf("Pods is neither %q nor %q: %q", PodsWatched, PodsIgnored, r.Pods)
+		return fmt.Errorf("unknown Pods: %q", r.Pods)
 	case r.Pods == PodsIgnored && r.Rules.Protection == binding.ProtectionOn:
-		return errors.New("Rules.Protection is on, which needs to know of pods, and Pods is Ignored")
+		return errors.New("protection needs to know of pods, and Pods is Ignored")
 	case r.Pods == PodsIgnored && len(r.Hooks.Recyclers) > 0:
-		return errors.New("Hooks has recyclers, which need to know of pods, and Pods is Ignored")
+		return errors.New("recyclers need to know of pods, and Pods is Ignored")
 	}
 	return nil
 }

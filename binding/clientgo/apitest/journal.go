@@ -1,0 +1,76 @@
+package apitest
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+// journal is what became of the objects of one kind, and the state that came of it. Objects in it are never modified.
+type journal struct {
+	watch   *bindingtest.Watch
+	state   map[binding.Key]binding.Object
+	changes []change
+	version uint64 // of the newest change
+	floor   uint64 // changes up to this version are forgotten
+}
+
+type change struct {
+	bindingtest.Change
+	version uint64
+}
+
+func newJournal(watch *bindingtest.Watch) *journal {
+	j := &journal{watch: watch, state: map[binding.Key]binding.Object{}}
+	j.catchUp()
+	j.compact()
+	return j
+}
+
+// catchUp reads what has happened since.
+func (j *journal) catchUp() {
+	for next, ok := j.watch.Next(); ok; next, ok = j.watch.Next() {
+		typed(next.Object)
+		key, _ := bindingtest.KeyOf(next.Object)
+		if next.Type == bindingtest.Deleted {
+			delete(j.state, key)
+		} else {
+			j.state[key] = next.Object
+		}
+		version, _ := strconv.ParseUint(next.Object.GetResourceVersion(), 10, 64)
+		j.version = max(j.version, version)
+		j.changes = append(j.changes, change{next, version})
+	}
+}
+
+func (j *journal) compact() {
+	j.catchUp()
+	j.changes, j.floor = nil, j.version
+}
+
+// objects are those that there are now, in order.
+func (j *journal) objects(namespace string) []binding.Object {
+	var objects []binding.Object
+	keys := slices.SortedFunc(maps.Keys(j.state), func(a, b binding.Key) int { return cmp.Compare(a.String(), b.String()) })
+	for _, key := range keys {
+		if namespace == "" || key.Namespace == namespace {
+			objects = append(objects, j.state[key])
+		}
+	}
+	return objects
+}
+
+// since are the changes after a version.
+func (j *journal) since(version uint64, namespace string) []change {
+	var later []change
+	for _, change := range j.changes {
+		if change.version > version && (namespace == "" || change.Object.GetNamespace() == namespace) {
+			later = append(later, change)
+		}
+	}
+	return later
+}

@@ -1,0 +1,135 @@
+// Package apitest serves a bindingtest.Server over HTTP in the manner of kube-apiserver, so that what uses a clientset,
+// informers or a whole program with a kubeconfig can be tested without a cluster:
+//
+//	server := apitest.New(bindingtest.NewServer())
+//	clientset := kubernetes.NewForConfigOrDie(server.Start(t))
+//
+// It answers get, list, watch, create, update, update of status and delete for volumes, claims, classes, nodes and pods,
+// with the conflicts, the defaults and the finalizers of bindingtest, and takes events and leases. It has no discovery, no
+// patch, no selectors and no paging.
+package apitest
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+// Server is an http.Handler in front of a bindingtest.Server. Both may be used at the same time: what a test does on the
+// one behind it is seen by those that watch.
+type Server struct {
+	*bindingtest.Server
+	// Client is the one that requests are made through; faults go here. An error that is none of the API breaks the
+	// connection.
+	Client *bindingtest.Client
+
+	leases leases
+
+	mu       sync.Mutex
+	journals map[binding.Kind]*journal
+	connects chan struct{} // closed when all watches end
+	denied   func(Request) bool
+	events   []corev1.Event
+}
+
+// New serves a server from the state that it is in.
+func New(behind *bindingtest.Server) *Server {
+	s := &Server{
+		Server:   behind,
+		Client:   behind.NewClient("http"),
+		journals: map[binding.Kind]*journal{},
+		connects: make(chan struct{}),
+	}
+	for _, kind := range bindingtest.Kinds() {
+		s.journals[kind] = newJournal(behind.Watch(kind))
+	}
+	return s
+}
+
+// Start listens until the test ends, and returns how to connect, without limits.
+func (s *Server) Start(t testing.TB) *rest.Config {
+	t.Helper()
+	config, stop := s.Listen()
+	t.Cleanup(stop)
+	return config
+}
+
+// Listen listens until stop is called, and returns how to connect, without limits.
+func (s *Server) Listen() (config *rest.Config, stop func()) {
+	listening := httptest.NewServer(s)
+	return &rest.Config{Host: listening.URL, QPS: -1}, func() {
+		s.Disconnect()
+		listening.CloseClientConnections()
+		listening.Close()
+	}
+}
+
+// Disconnect ends all watches, as a server does that restarts. Clients watch again from the version that they had.
+func (s *Server) Disconnect() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.connects)
+	s.connects = make(chan struct{})
+}
+
+// Compact forgets all changes so far, as etcd does after some minutes. A client that wants to watch from an older version
+// than now has to list again; what was deleted meanwhile it learns from the list alone.
+func (s *Server) Compact() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, journal := range s.journals {
+		journal.compact()
+	}
+}
+
+// Deny refuses from now on, as Forbidden, the requests that the function says yes to; nil refuses none.
+func (s *Server) Deny(these func(Request) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.denied = these
+}
+
+// connected is closed when the watches that begin now are to end.
+func (s *Server) connected() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.connects
+}
+
+func (s *Server) forbids(request Request) bool {
+	s.mu.Lock()
+	denied := s.denied
+	s.mu.Unlock()
+	return denied != nil && denied(request)
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	request, err := parse(r)
+	if err == nil && s.forbids(request) {
+		err = forbidden(request)
+	}
+	if err != nil {
+		answerError(w, err)
+		return
+	}
+	switch {
+	case request.Resource == "events":
+		s.takeEvent(w, r, request)
+	case request.Resource == "leases":
+		s.leases.serve(w, r, request)
+	case request.Verb == "watch":
+		s.serveWatch(w, r, request)
+	case request.Verb == "list":
+		s.serveList(w, r, request)
+	default:
+		s.serveObject(w, r, request)
+	}
+}
