@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/clientgo/apitest"
+)
+
+// patience is how long a test waits for what must come, before it fails.
+const patience = 30 * time.Second
+
+// TestMain is pvbinder itself where a test has started it.
+func TestMain(m *testing.M) {
+	if os.Getenv("PVBINDER") != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// process is a pvbinder that runs.
+type process struct {
+	t       *testing.T
+	command *exec.Cmd
+	log     *log
+	ended   chan struct{}
+}
+
+// log is what pvbinder writes, line by line.
+type log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// find is a field of the first line with this message; "" if there is none.
+func (l *log) find(message, field string) string {
+	for line := range bytes.Lines([]byte(l.String())) {
+		var said map[string]any
+		if json.Unmarshal(line, &said) == nil && said["msg"] == message {
+			value, _ := said[field].(string)
+			return value
+		}
+	}
+	return ""
+}
+
+// kubeconfig is a file that says how to reach the server.
+func kubeconfig(t *testing.T, server *apitest.Server) string {
+	t.Helper()
+	config := api.NewConfig()
+	config.Clusters["test"] = &api.Cluster{Server: server.Start(t).Host}
+	config.Contexts["test"] = &api.Context{Cluster: "test"}
+	config.CurrentContext = "test"
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, clientcmd.WriteToFile(*config, file))
+	return file
+}
+
+// launch starts pvbinder as a process of its own, which is killed when the test ends.
+func launch(t *testing.T, server *apitest.Server, args ...string) *process {
+	t.Helper()
+	args = append([]string{"--kubeconfig", kubeconfig(t, server), "--bind-address=127.0.0.1:0", "--logging-format=json"}, args...)
+	p := &process{t: t, command: exec.Command(os.Args[0], args...), log: &log{}, ended: make(chan struct{})}
+	p.command.Env = append(os.Environ(), "PVBINDER=1", "KUBE_FEATURE_WatchListClient=false")
+	p.command.Stderr = p.log
+	require.NoError(t, p.command.Start())
+	go func() {
+		defer close(p.ended)
+		_ = p.command.Wait()
+	}()
+	t.Cleanup(func() {
+		_ = p.command.Process.Kill()
+		<-p.ended
+		if t.Failed() {
+			t.Log(p.log)
+		}
+	})
+	return p
+}
+
+// exit waits for the end, and returns the exit code.
+func (p *process) exit() int {
+	p.t.Helper()
+	select {
+	case <-p.ended:
+		return p.command.ProcessState.ExitCode()
+	case <-time.After(patience):
+		require.Fail(p.t, "pvbinder does not end", p.log)
+		return 0
+	}
+}
+
+func (p *process) signal(signal syscall.Signal) {
+	p.t.Helper()
+	require.NoError(p.t, p.command.Process.Signal(signal))
+}
+
+// get asks what pvbinder serves.
+func (p *process) get(path string) (code int, body string) {
+	address := p.log.find("serving health and metrics", "address")
+	if address == "" {
+		return 0, ""
+	}
+	response, err := http.Get("http://" + address + path)
+	if err != nil {
+		return 0, ""
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(p.t, err)
+	return response.StatusCode, string(text)
+}
+
+func (p *process) says(status status) func() bool {
+	return func() bool {
+		_, body := p.get("/readyz")
+		return body == string(status)+"\n"
+	}
+}
+
+func eventually(t *testing.T, so func() bool, what string) {
+	t.Helper()
+	require.Eventually(t, so, patience, 5*time.Millisecond, what)
+}
+
+func newServer(t *testing.T, objects ...binding.Object) *apitest.Server {
+	t.Helper()
+	server := apitest.New(bindingtest.NewServer())
+	create(t, server, objects...)
+	return server
+}
+
+func create(t *testing.T, server *apitest.Server, objects ...binding.Object) {
+	t.Helper()
+	for _, object := range objects {
+		_, err := server.Create(t.Context(), object)
+		require.NoError(t, err)
+	}
+}
+
+// pair is a volume and a claim of a size that only they have.
+func pair(name, size string) []binding.Object {
+	return []binding.Object{bindingtest.Volume("disk-"+name, size), bindingtest.Claim("default", name, size)}
+}
+
+func bound(server *apitest.Server, claim string) func() bool {
+	return func() bool {
+		claim := server.Claim("default", claim)
+		return claim != nil && claim.Status.Phase == corev1.ClaimBound
+	}
+}
