@@ -31,8 +31,8 @@ const delayed = storagev1.VolumeBindingWaitForFirstConsumer
 func TestFieldsThatCannotBe(t *testing.T) {
 	set := clientset(t, newServer(t))
 	for want, runner := range map[string]*clientgo.Runner{
-		"clientgo.Runner: no Clientset":                         {},
-		"clientgo.Runner: negative Workers: -1":                  {Clientset: set, Workers: -1},
+		"clientgo.Runner: no Clientset":         {},
+		"clientgo.Runner: negative Workers: -1": {Clientset: set, Workers: -1},
 		`clientgo.Runner: unknown Pods: "Some"`: {Clientset: set, Pods: "Some"},
 		"clientgo.Runner: protection needs to know of pods, and Pods is Ignored": {
 			Clientset: set, Pods: clientgo.PodsIgnored, Rules: binding.Rules{Protection: binding.ProtectionOn}},

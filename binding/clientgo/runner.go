@@ -15,17 +15,6 @@ import (
 	"github.com/pvbind/pvbind/binding"
 )
 
-// PodWatch says whether pods are watched.
-type PodWatch string
-
-const (
-	// PodsWatched: a claim says which pods it waits for (C3), and is synced when they change (W5).
-	PodsWatched PodWatch = ""
-	// PodsIgnored: C3 says only that a consumer is awaited. Protection and recycling, which must know when a pod is
-	// gone, are refused.
-	PodsIgnored PodWatch = "Ignored"
-)
-
 // Runner runs a binding.Controller on a cluster: informers tell it what changes, and workers sync what it asks for.
 // Set Clientset and call Run; every other field has a useful zero value. None may change while it runs.
 type Runner struct {
@@ -105,14 +94,8 @@ func (r *Runner) check() error {
 		return errors.New("no Clientset")
 	case r.Workers < 0:
 		return fmt.Errorf("negative Workers: %d", r.Workers)
-	case r.Pods != PodsWatched && r.Pods != PodsIgnored:
-		return fmt.Errorf("unknown Pods: %q", r.Pods)
-	case r.Pods == PodsIgnored && r.Rules.Protection == binding.ProtectionOn:
-		return errors.New("protection needs to know of pods, and Pods is Ignored")
-	case r.Pods == PodsIgnored && len(r.Hooks.Recyclers) > 0:
-		return errors.New("recyclers need to know of pods, and Pods is Ignored")
 	}
-	return nil
+	return r.Pods.Check(r.Rules, r.Hooks)
 }
 
 func (r *Runner) logger() *slog.Logger { return cmp.Or(r.Logger, slog.Default()) }

@@ -1,0 +1,98 @@
+package controllerruntime
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+var _ binding.Client = Client{}
+
+// Client is a binding.Client on a client of controller-runtime.
+type Client struct {
+	client.Client
+	// Live reads from the server itself, as a manager's GetAPIReader does. Nil: Client does, because it has no cache.
+	Live client.Reader
+}
+
+func (c Client) live() client.Reader {
+	if c.Live == nil {
+		return c.Client
+	}
+	return c.Live
+}
+
+// answered is the object that a call has filled in, or its error.
+func answered[T metav1.Object](object T, err error) (T, error) {
+	if err != nil {
+		var none T
+		return none, err
+	}
+	object.SetManagedFields(nil) // no decision needs them, and the server keeps its own
+	return object, nil
+}
+
+// GetVolume reads a volume.
+func (c Client) GetVolume(ctx context.Context, name string) (*corev1.PersistentVolume, error) {
+	volume := &corev1.PersistentVolume{}
+	return answered(volume, c.live().Get(ctx, client.ObjectKey{Name: name}, volume))
+}
+
+// GetClaim reads a claim.
+func (c Client) GetClaim(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error) {
+	claim := &corev1.PersistentVolumeClaim{}
+	return answered(claim, c.live().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, claim))
+}
+
+// ListPods lists the pods of a namespace.
+func (c Client) ListPods(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
+	list := &corev1.PodList{}
+	if err := c.live().List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return nil, err
+	}
+	pods := make([]*corev1.Pod, len(list.Items))
+	for i := range list.Items {
+		pods[i] = &list.Items[i]
+	}
+	return pods, nil
+}
+
+// UpdateVolume writes metadata and spec of a volume.
+func (c Client) UpdateVolume(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+	volume = volume.DeepCopy()
+	return answered(volume, c.Update(ctx, volume))
+}
+
+// UpdateVolumeStatus writes metadata and status of a volume.
+func (c Client) UpdateVolumeStatus(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+	volume = volume.DeepCopy()
+	return answered(volume, c.Status().Update(ctx, volume))
+}
+
+// UpdateClaim writes metadata and spec of a claim.
+func (c Client) UpdateClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+	claim = claim.DeepCopy()
+	return answered(claim, c.Update(ctx, claim))
+}
+
+// UpdateClaimStatus writes metadata and status of a claim.
+func (c Client) UpdateClaimStatus(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+	claim = claim.DeepCopy()
+	return answered(claim, c.Status().Update(ctx, claim))
+}
+
+// CreateVolume creates a volume.
+func (c Client) CreateVolume(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+	volume = volume.DeepCopy()
+	return answered(volume, c.Create(ctx, volume))
+}
+
+// DeleteVolume deletes a volume, if the preconditions allow it.
+func (c Client) DeleteVolume(ctx context.Context, name string, preconditions metav1.Preconditions) error {
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	return c.Delete(ctx, volume, client.Preconditions(preconditions))
+}

@@ -1,0 +1,74 @@
+package controllerruntime
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+// on is a Reconciler on a server in memory, that has been told of all its objects.
+func on(server *bindingtest.Server) *Reconciler {
+	r := &Reconciler{controller: &binding.Controller{Client: server}, queue: workqueue.NewTypedRateLimitingQueue[binding.Key](&delays{})}
+	for _, kind := range bindingtest.Kinds() {
+		watch := server.Watch(kind)
+		for change, ok := watch.Next(); ok; change, ok = watch.Next() {
+			r.controller.Observe(change.Object)
+		}
+	}
+	return r
+}
+
+func TestDelaysAreTheControllers(t *testing.T) {
+	server := bindingtest.NewCluster(bindingtest.Volume("disk", "10Gi"), bindingtest.Claim("default", "data", "5Gi")).Server
+	client := server.NewClient("controller")
+	r := on(server)
+	r.controller.Client = client
+	key := binding.ClaimKey("default", "data")
+	client.CrashAfter(0)
+	var before time.Duration
+	for range 3 {
+		_, err := r.Reconcile(t.Context(), key)
+		require.ErrorIs(t, err, bindingtest.ErrCrashed)
+		assert.Greater(t, r.delays.When(key), before, "W6 longer after each failure")
+		before = r.delays.When(key)
+	}
+	client.Restart()
+	result, err := r.Reconcile(t.Context(), key)
+	require.NoError(t, err)
+	assert.Zero(t, result)
+	r.delays.Forget(key)
+	assert.Zero(t, r.delays.When(key))
+	assert.Zero(t, r.delays.NumRequeues(key))
+}
+
+func TestWhatOnlyAChangeMendsIsNotTriedAgain(t *testing.T) {
+	server := bindingtest.NewServer()
+	claim := bindingtest.Volume("bad", "-1Gi")
+	claim.UID, claim.ResourceVersion = "uid", "1"
+	require.NoError(t, server.Load(claim))
+	_, err := on(server).Reconcile(t.Context(), binding.VolumeKey("bad"))
+	require.ErrorIs(t, err, reconcile.TerminalError(nil), "X7")
+}
+
+func TestUpdates(t *testing.T) {
+	server := bindingtest.NewCluster(bindingtest.Volume("disk", "10Gi"), bindingtest.Claim("default", "data", "5Gi")).Server
+	r := on(server)
+	claim, volume := server.Claim("default", "data"), server.Volume("disk")
+	key := binding.KeyOf(claim)
+	assert.Equal(t, []binding.Key{key}, r.update(claim, claim), "the cache resyncs")
+	assert.Equal(t, []binding.Key{binding.VolumeKey("disk")}, r.update(volume, volume))
+	pod := bindingtest.Pod("default", "web", "node")
+	assert.Empty(t, r.update(pod, pod))
+
+	other := claim.DeepCopy()
+	other.UID, other.ResourceVersion = "another", "100"
+	assert.Contains(t, r.update(claim, other), key)
+	assert.Empty(t, r.controller.Observe(claim), "X3 the one before it is known to be gone")
+}

@@ -1,0 +1,28 @@
+// Package controllerruntime lets claims bind where controller-runtime is used: in a manager, and in the unit tests of
+// controllers and operators, whose claims stay Pending for ever because neither envtest nor the fake client has a volume
+// controller.
+//
+// # In a unit test
+//
+// Settle does in one call, on any client.Client, what kube-controller-manager would have done by now:
+//
+//	err := controllerruntime.Settle(ctx, k8sClient)
+//
+// With envtest, give it a client that is not the manager's, whose cache may lag. The fake client fills in
+// nothing; Settle gives objects the UID, by which a claim is told from its successor of the same name, and the defaults that
+// a server would have given them.
+//
+// # In a manager
+//
+// A Reconciler is one controller for both kinds, claims and volumes, because they are synced in turn:
+//
+//	err := (&controllerruntime.Reconciler{}).SetupWithManager(mgr)
+//
+// It runs where the manager's leader election lets it, and its metrics are those that controller-runtime has for every
+// controller. The manager's cache holds all claims, volumes, classes and, unless switched off, pods; its
+// cache.TransformStripManagedFields saves half of that. A manager that is told of some namespaces only binds the claims
+// in those. How often everything is synced as a safety net is the cache's SyncPeriod.
+//
+// It must not run beside kube-controller-manager's persistentvolume-binder-controller. Its rights are those listed in
+// package clientgo.
+package controllerruntime

@@ -1,0 +1,142 @@
+package controllerruntime_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/clientgo/apitest"
+	"github.com/pvbind/pvbind/binding/controllerruntime"
+)
+
+const patience = 30 * time.Second
+
+// mapper knows the kinds that apitest serves, which has no discovery.
+func mapper(*rest.Config, *http.Client) (meta.RESTMapper, error) {
+	m := meta.NewDefaultRESTMapper(nil)
+	m.Add(corev1.SchemeGroupVersion.WithKind("PersistentVolume"), meta.RESTScopeRoot)
+	m.Add(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), meta.RESTScopeNamespace)
+	m.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
+	m.Add(storagev1.SchemeGroupVersion.WithKind("StorageClass"), meta.RESTScopeRoot)
+	return m, nil
+}
+
+// manage runs a Reconciler in a manager on the server until the test ends.
+func manage(t *testing.T, server *apitest.Server, reconciler *controllerruntime.Reconciler) {
+	t.Helper()
+	mgr, err := ctrl.NewManager(server.Start(t), ctrl.Options{
+		Scheme:         scheme.Scheme,
+		MapperProvider: mapper,
+		Metrics:        metricsserver.Options{BindAddress: "0"},
+		Logger:         logr.Discard(),
+	})
+	require.NoError(t, err)
+	another := true // the tests of one process are several managers
+	reconciler.Options.SkipNameValidation = &another
+	require.NoError(t, reconciler.SetupWithManager(mgr))
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		assert.NoError(t, <-ended)
+	})
+}
+
+func newServer(t *testing.T, objects ...binding.Object) *apitest.Server {
+	t.Helper()
+	server := apitest.New(bindingtest.NewServer())
+	for _, object := range objects {
+		_, err := server.Create(t.Context(), object)
+		require.NoError(t, err)
+	}
+	return server
+}
+
+func eventually(t *testing.T, so func() bool, what string) {
+	t.Helper()
+	require.Eventually(t, so, patience, 5*time.Millisecond, what)
+}
+
+func isBound(server *apitest.Server, name string) bool {
+	claim := server.Claim("default", name)
+	return claim != nil && claim.Status.Phase == corev1.ClaimBound
+}
+
+func TestManagerBindsManyClaims(t *testing.T) {
+	const pairs = 30
+	server := newServer(t)
+	for i := range pairs {
+		for _, object := range []binding.Object{bindingtest.Volume(fmt.Sprint("disk-", i), "10Gi"), bindingtest.Claim("default", fmt.Sprint("data-", i), "5Gi")} {
+			_, err := server.Create(t.Context(), object)
+			require.NoError(t, err)
+		}
+	}
+	manage(t, server, &controllerruntime.Reconciler{})
+	volumes := map[string]bool{}
+	for i := range pairs {
+		name := fmt.Sprint("data-", i)
+		eventually(t, func() bool { return isBound(server, name) }, name+" is bound")
+		volumes[server.Claim("default", name).Spec.VolumeName] = true
+	}
+	assert.Len(t, volumes, pairs, "X1 one to one")
+	calls := map[bindingtest.Verb]int{}
+	for _, call := range server.Calls() {
+		if call.Actor == "http" {
+			calls[call.Verb]++
+			require.NoError(t, call.Err)
+		}
+	}
+	assert.Equal(t, 4*pairs, calls[bindingtest.VerbUpdate], "B6 four writes a claim")
+	assert.Zero(t, calls[bindingtest.VerbGet], "B6 no read")
+}
+
+func TestManagerReadsLive(t *testing.T) {
+	server := newServer(t, bindingtest.Volume("disk", "10Gi"), bindingtest.Claim("default", "data", "5Gi"))
+	server.Client.Use(bindingtest.Conflict(1, bindingtest.AnyWrite))
+	manage(t, server, &controllerruntime.Reconciler{})
+	eventually(t, func() bool { return isBound(server, "data") }, "the claim is bound")
+	gets := 0
+	for _, call := range server.Calls() {
+		if call.Actor == "http" && call.Verb == bindingtest.VerbGet {
+			gets++
+		}
+	}
+	assert.Equal(t, 1, gets, "B6 a conflict costs one read, of the server itself")
+}
+
+func TestManagerPublishesEvents(t *testing.T) {
+	server := newServer(t, bindingtest.Claim("default", "data", "5Gi"))
+	manage(t, server, &controllerruntime.Reconciler{})
+	eventually(t, func() bool { return len(server.Published()) == 1 }, "C5 nothing fits")
+	event := server.Published()[0]
+	assert.Equal(t, "FailedBinding", event.Reason)
+	assert.Equal(t, "persistentvolume-controller", event.Source.Component, "N")
+}
+
+func TestManagerTriesAgain(t *testing.T) {
+	class := bindingtest.Class("ours")
+	class.Provisioner = "example.com/ours"
+	claim := bindingtest.Claim("default", "data", "5Gi")
+	claim.Spec.StorageClassName = &class.Name
+	server := newServer(t, class, claim)
+	server.Client.Use(bindingtest.Fail(1, bindingtest.AnyWrite, context.DeadlineExceeded))
+	ours := &provisioner{failures: 2}
+	manage(t, server, &controllerruntime.Reconciler{Hooks: binding.Hooks{Provisioners: map[string]binding.Provisioner{class.Provisioner: ours}}})
+	eventually(t, func() bool { return isBound(server, "data") }, "W6 it was provisioned after failures")
+}

@@ -1,0 +1,122 @@
+package controllerruntime
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/clientgo"
+)
+
+// Settle does in a test what kube-controller-manager would have done by now: it binds claims, releases volumes, and takes
+// the protection finalizers off what nobody uses. It returns when nothing is left to do, with what failed.
+//
+// What waits for somebody else is left waiting, such as a claim of a class WaitForFirstConsumer for its scheduler, or
+// of a CSI driver for its provisioner.
+func Settle(ctx context.Context, c client.Client) error {
+	reconciler := Reconciler{Client: c, Rules: binding.Rules{Protection: binding.ProtectionOn}}
+	return reconciler.Settle(ctx)
+}
+
+// Settle is the function Settle with the Client, the Rules, the Hooks and the Recorder of a Reconciler that is not set up
+// with a manager.
+func (r *Reconciler) Settle(ctx context.Context) error {
+	if err := r.Pods.Check(r.Rules, r.Hooks); err != nil {
+		return fmt.Errorf("controllerruntime.Reconciler: %w", err)
+	}
+	if r.Client == nil {
+		return errors.New("controllerruntime.Reconciler: no Client")
+	}
+	run := settling{controller: r.newController(Client{}, r.Recorder), failures: map[binding.Key]int{}, errs: map[binding.Key]error{}}
+	objects, err := r.list(ctx)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if admit(object) {
+			if err := r.Client.Update(ctx, object); err != nil {
+				return err
+			}
+		}
+		run.queue = append(run.queue, run.controller.Observe(object)...)
+	}
+	return run.run(ctx, syncsPerObject*(1+len(objects)))
+}
+
+// list is everything that decisions depend on, classes first.
+func (r *Reconciler) list(ctx context.Context) ([]client.Object, error) {
+	lists := []client.ObjectList{&storagev1.StorageClassList{}, &corev1.PersistentVolumeList{}, &corev1.PersistentVolumeClaimList{}}
+	if r.Pods == clientgo.PodsWatched {
+		lists = append(lists, &corev1.PodList{})
+	}
+	var objects []client.Object
+	for _, list := range lists {
+		if err := r.Client.List(ctx, list); err != nil {
+			return nil, err
+		}
+		err := meta.EachListItem(list, func(item runtime.Object) error {
+			objects = append(objects, item.(client.Object))
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return objects, nil
+}
+
+const (
+	retries        = 5
+	syncsPerObject = 100 // far more than it takes
+)
+
+// settling is one Settle.
+type settling struct {
+	controller *binding.Controller
+	queue      []binding.Key
+	failures   map[binding.Key]int
+	errs       map[binding.Key]error
+}
+
+func (s *settling) run(ctx context.Context, limit int) error {
+	for syncs := 0; len(s.queue) > 0; syncs++ {
+		key := s.queue[0]
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if syncs == limit {
+			return fmt.Errorf("controllerruntime.Settle: no end after %d syncs, the last of %s", limit, key)
+		}
+		s.queue = s.queue[1:]
+		result, err := s.controller.Sync(ctx, key)
+		s.queue = append(s.queue, result.Next...)
+		s.note(key, err)
+	}
+	errs := slices.SortedFunc(maps.Values(s.errs), func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	return errors.Join(errs...)
+}
+
+// note keeps what is wrong with a key until a later sync of it succeeds.
+func (s *settling) note(key binding.Key, err error) {
+	if err == nil {
+		delete(s.errs, key)
+		return
+	}
+	s.errs[key] = fmt.Errorf("%s: %w", key, err)
+	if invalid := (*binding.InvalidError)(nil); errors.As(err, &invalid) {
+		return
+	}
+	if s.failures[key]++; s.failures[key] <= retries {
+		s.queue = append(s.queue, key)
+	}
+}

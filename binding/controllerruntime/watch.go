@@ -1,0 +1,81 @@
+package controllerruntime
+
+import (
+	"cmp"
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/clientgo"
+)
+
+type queue = workqueue.TypedRateLimitingInterface[binding.Key]
+
+// watch has the manager tell of changes, and sync what follows from them.
+func (r *Reconciler) watch(mgr manager.Manager) error {
+	options := r.Options
+	options.MaxConcurrentReconciles = cmp.Or(options.MaxConcurrentReconciles, defaultConcurrency)
+	options.RateLimiter = &r.delays
+	build := builder.TypedControllerManagedBy[binding.Key](mgr).
+		Named("pvbind").
+		WithOptions(options).
+		WatchesRawSource(source.TypedFunc[binding.Key](func(_ context.Context, queue queue) error {
+			r.queue = queue
+			return nil
+		})).
+		Watches(&storagev1.StorageClass{}, r.handler()).
+		Watches(&corev1.PersistentVolume{}, r.handler()).
+		Watches(&corev1.PersistentVolumeClaim{}, r.handler())
+	if r.Pods == clientgo.PodsWatched {
+		build = build.Watches(&corev1.Pod{}, r.handler())
+	}
+	return build.Complete(r)
+}
+
+// handler tells the controller of what the manager's cache sees.
+func (r *Reconciler) handler() handler.TypedEventHandler[client.Object, binding.Key] {
+	return handler.TypedFuncs[client.Object, binding.Key]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], queue queue) {
+			add(queue, r.controller.Observe(e.Object))
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], queue queue) {
+			add(queue, r.update(e.ObjectOld, e.ObjectNew))
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[client.Object], queue queue) {
+			add(queue, r.controller.ObserveDeleted(e.Object))
+		},
+	}
+}
+
+// update takes two versions of one object; the same version twice, if the cache resyncs; or what a new list has under
+// the name of another object that went unnoticed.
+func (r *Reconciler) update(old, new client.Object) []binding.Key {
+	var keys []binding.Key
+	switch {
+	case old.GetUID() != new.GetUID():
+		keys = r.controller.ObserveDeleted(old)
+	case old.GetResourceVersion() == new.GetResourceVersion():
+		keys = keyOf(new)
+	}
+	return append(keys, r.controller.Observe(new)...)
+}
+
+// keyOf is the key of a claim or volume, none for other kinds.
+func keyOf(object client.Object) []binding.Key {
+	switch object := object.(type) {
+	case *corev1.PersistentVolume:
+		return []binding.Key{binding.VolumeKey(object.Name)}
+	case *corev1.PersistentVolumeClaim:
+		return []binding.Key{binding.KeyOf(object)}
+	}
+	return nil
+}
