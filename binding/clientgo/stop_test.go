@@ -15,7 +15,7 @@ import (
 	"github.com/pvbind/pvbind/binding/clientgo"
 )
 
-// gate holds up the first write of a server: it says when the write has come, and waits for it to be let through.
+// gate holds up what comes first: it says when it has come, and lets it wait until it is let through.
 type gate struct {
 	once      sync.Once
 	came, let chan struct{}
@@ -25,12 +25,16 @@ func newGate() *gate { return &gate{came: make(chan struct{}), let: make(chan st
 
 func (g *gate) hook(call *bindingtest.Call, do func() error) error {
 	if call.Writes() {
-		g.once.Do(func() {
-			close(g.came)
-			<-g.let
-		})
+		g.wait()
 	}
 	return do()
+}
+
+func (g *gate) wait() {
+	g.once.Do(func() {
+		close(g.came)
+		<-g.let
+	})
 }
 
 func TestStopLetsSyncsEnd(t *testing.T) {
