@@ -25,7 +25,7 @@ func TestR7VerbsInHistories(t *testing.T) {
 	seeds := uint64(1000)
 	switch {
 	case testing.Short():
-		seeds = 200
+		seeds = 60
 	case os.Getenv("PVBIND_MODEL") == "long":
 		seeds = 100_000
 	}

@@ -139,6 +139,10 @@ func TestNextMove(t *testing.T) {
 				test.known.Volumes = []*corev1.PersistentVolume{test.volume}
 			}
 			before, given := test.volume.DeepCopy(), test.move.To.DeepCopy()
+			var claims []*corev1.PersistentVolumeClaim
+			for _, claim := range test.known.Claims {
+				claims = append(claims, claim.DeepCopy())
+			}
 			step, err := NextMove(test.move, test.known, test.accepting...)
 			got := stepInShort(step)
 			if err != nil {
@@ -147,6 +151,7 @@ func TestNextMove(t *testing.T) {
 			assert.Equal(t, test.want, got, "%s %v", step, err)
 			assert.Equal(t, before, test.volume, "X6")
 			assert.Equal(t, given, test.move.To, "X6")
+			assert.Equal(t, claims, test.known.Claims, "X6")
 		})
 	}
 }
