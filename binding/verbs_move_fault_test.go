@@ -82,7 +82,7 @@ func oneIn(faults int) int {
 	case testing.Short():
 		return []int{0, 3, 499}[faults]
 	}
-	return []int{0, 1, 23}[faults]
+	return []int{0, 1, 67}[faults]
 }
 
 func (w *removalDay) last() int {

@@ -1,0 +1,140 @@
+package preview_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/preview"
+)
+
+// TestRandomPreviews previews random deletions and edits in random clusters, then does them in earnest, with a storage
+// that is really deleted and scrubbed, and finds what was foretold.
+func TestRandomPreviews(t *testing.T) {
+	seeds := uint64(300)
+	if testing.Short() {
+		seeds = 50
+	}
+	effects := map[string]int{}
+	for seed := range seeds {
+		w := newRandomCluster(t, seed)
+		w.compare(effects)
+	}
+	t.Log(effects)
+	for _, effect := range []string{"Deleted", "Scrubbed", "Kept", "Stranded", "blocked", "Bound", "gone", "Released", "Available", "Failed"} {
+		require.NotZero(t, effects[effect], effect)
+	}
+}
+
+type randomCluster struct {
+	*rand.Rand
+	t       *testing.T
+	name    string
+	cluster *bindingtest.Cluster
+	storage *bindingtest.Storage
+}
+
+func newRandomCluster(t *testing.T, seed uint64) *randomCluster {
+	w := &randomCluster{Rand: rand.New(rand.NewPCG(seed, 0)), t: t, name: fmt.Sprintf("seed %d", seed), storage: bindingtest.NewStorage()}
+	hooks := w.storage.Hooks(ours, "hostPath")
+	if w.IntN(3) == 0 {
+		hooks.SourceDeleters = nil
+	}
+	var objects []binding.Object
+	for i := range 6 {
+		volume := bindingtest.Volume(fmt.Sprintf("pv-%d", i), fmt.Sprintf("%dGi", 1+w.IntN(3)), policy(w.policy()))
+		if w.IntN(2) == 0 {
+			provisionedBy([]string{ours, external, "kubernetes.io/aws-ebs"}[w.IntN(3)])(volume)
+		}
+		w.storage.Add(volume)
+		objects = append(objects, volume)
+	}
+	for i := range 6 {
+		name := fmt.Sprintf("data-%d", i)
+		objects = append(objects, bindingtest.Claim("shop", name, fmt.Sprintf("%dGi", 1+w.IntN(3))))
+		if w.IntN(4) == 0 {
+			objects = append(objects, bindingtest.Pod("shop", "pod-"+name, []string{"", "node"}[w.IntN(2)], name))
+		}
+	}
+	options := bindingtest.Options{Rules: binding.Rules{Protection: binding.ProtectionOn}, Hooks: hooks}
+	w.cluster = bindingtest.NewClusterWith(options, objects...)
+	require.NoError(t, w.cluster.Settle(context.Background()))
+	return w
+}
+
+func (w *randomCluster) policy() corev1.PersistentVolumeReclaimPolicy {
+	return []corev1.PersistentVolumeReclaimPolicy{"Retain", "Delete", "Recycle"}[w.IntN(3)]
+}
+
+// changes are some, for the preview and in earnest.
+func (w *randomCluster) changes(objects []binding.Object) (foreseen []preview.Change, done []func() error) {
+	ctx := context.Background()
+	for _, object := range objects {
+		volume, isVolume := object.(*corev1.PersistentVolume)
+		key, _ := bindingtest.KeyOf(object)
+		switch n := w.IntN(4); {
+		case n == 0:
+			foreseen = append(foreseen, preview.Delete(object))
+			done = append(done, func() error { return w.cluster.Delete(ctx, key, metav1.DeleteOptions{}) })
+		case n == 1 && isVolume:
+			edited := volume.DeepCopy()
+			edited.Spec.PersistentVolumeReclaimPolicy = w.policy()
+			foreseen = append(foreseen, preview.Update(edited))
+			done = append(done, func() error { _, err := w.cluster.UpdateVolume(ctx, edited); return err })
+		}
+	}
+	return foreseen, done
+}
+
+func (w *randomCluster) compare(effects map[string]int) {
+	objects := dump(w.t, w.cluster.Server)
+	foreseen, done := w.changes(objects)
+	rules := withHooks()
+	if w.cluster.Controller.Hooks.SourceDeleters == nil {
+		rules.Hooks.SourceDeleters = nil
+	}
+	outcome, err := preview.Of(w.t.Context(), preview.Cluster{Objects: objects, Rules: rules}, foreseen...)
+	require.NoError(w.t, err, w.name)
+	require.True(w.t, outcome.Unsettled.Empty(), w.name)
+
+	was := phases(objects)
+	for _, do := range done {
+		require.NoError(w.t, do(), w.name)
+	}
+	require.NoError(w.t, w.cluster.Settle(w.t.Context()), w.name)
+	for _, change := range outcome.Phases {
+		effects[change.After]++
+		was[change.Object] = change.After
+		if change.After == "gone" {
+			delete(was, change.Object)
+		}
+	}
+	require.Equal(w.t, phases(dump(w.t, w.cluster.Server)), was, "%s\n%s", w.name, outcome)
+	w.compareStorage(outcome, effects)
+}
+
+// compareStorage compares what hooks were really asked for.
+func (w *randomCluster) compareStorage(outcome preview.Outcome, effects map[string]int) {
+	effects["blocked"] += len(outcome.Blocked)
+	really := map[string]preview.Fate{}
+	for _, call := range w.storage.Calls() {
+		really[call.Volume] = map[bindingtest.StorageVerb]preview.Fate{
+			bindingtest.StorageDelete: preview.Deleted, bindingtest.StorageRecycle: preview.Scrubbed,
+		}[call.Verb]
+	}
+	foretold := map[string]preview.Fate{}
+	for _, storage := range outcome.Storage {
+		effects[string(storage.Fate)]++
+		if storage.By == ours || storage.By == "hostPath" {
+			foretold[storage.Volume] = storage.Fate
+		}
+	}
+	require.Equal(w.t, really, foretold, "%s\n%s", w.name, outcome)
+}
