@@ -9,16 +9,17 @@ import (
 )
 
 // TestModel tries everything that can happen in a few small worlds, to the last state: every order in which one or two
-// controllers are told of changes, begin syncs, have their calls reach the server and see the answers, with caches of
-// volumes and of claims that lag apart; with so many deeds of people, a provisioner or a scheduler, and so many faults,
-// at any moment, as the world says. A fault is a crash, a Conflict, a call that does not arrive, an answer that is lost,
-// or a write that arrives after its sender has given up.
+// controllers are told of changes, begin syncs, have their calls reach the server or the storage and see the answers,
+// with caches of volumes and of claims that lag apart; with so many deeds of people, a provisioner or a scheduler, and
+// so many faults, at any moment, as the world says. A fault is a crash, a Conflict, a call or hook that does not arrive,
+// one that takes effect and whose answer is lost, or a write that arrives after its sender has given up.
 //
-// What decides is the shipped code, on copies of its state; the server is the model's own (see tinyServer). States that
-// nobody can tell apart are one (see print). At every move X2, X3, X5, B5, B6 and the live reads of C10, V3 and F2 are
-// looked at; where the controllers have nothing left to do X1, X3, X4, what the C and V rules say of it, and that a
-// second pass writes nothing and sends no event (X8). That they come to that, and within how many writes, is found from
-// every state and for every order of their steps: their moves never go round in a circle. X6 is looked at last.
+// What decides is the shipped code, on copies of its state; server and storage are the model's own (see tinyServer and
+// tinyStorage). States that nobody can tell apart are one (see print). At every move X2, X3, X5, B5, B6, the live reads
+// of C10, V3, R3, R4, P2 and F2, and the order of R3, R4 and P2 are looked at; where the controllers have nothing left to
+// do X1, X3, X4, what the C and V rules say of it, that no storage is lost track of, and that a second pass writes
+// nothing and sends no event (X8). That they come to that, and within how many writes, is found from every state and for
+// every order of their steps: their moves never go round in a circle. X6 is looked at last.
 //
 // A counterexample is a shortest one, and is printed as a file for testdata/scenarios. With PVBIND_MODEL=long the worlds
 // are larger by some deeds and faults; that takes tens of minutes and several gigabytes.
