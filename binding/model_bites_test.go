@@ -69,3 +69,10 @@ func worldNamed(name string) modelWorld {
 	}
 	panic("there is no world " + name)
 }
+
+// TestModelNoticesASilentError expects another error of a bad object than there is (X7).
+func TestModelNoticesASilentError(t *testing.T) {
+	world := worldNamed("a bad class")
+	world.says, world.people = map[string]string{"pvc/default/a": "another error"}, 0
+	assert.Contains(t, newModel(world).explore().broken, "X7")
+}

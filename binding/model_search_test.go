@@ -210,9 +210,10 @@ func (m *model) settle(now *moment) {
 type modelWorld struct {
 	name         string
 	rules        binding.Rules
-	tables       string   // all objects that there can be, as in a scenario
-	absent       []string // of those, the ones that do not exist at first
-	made         []string // names of volumes that a provisioner may make
+	tables       string            // all objects that there can be, as in a scenario
+	absent       []string          // of those, the ones that do not exist at first
+	says         map[string]string // objects of which the sync has to end with an error, with its beginning (X7)
+	made         []string          // names of volumes that a provisioner may make
 	deedTexts    []deed
 	leaders      int
 	workers      int            // syncs at once in one controller

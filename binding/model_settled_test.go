@@ -98,6 +98,9 @@ func (m *model) drain(now *moment, l *leader) (broken []string) {
 			m.hear(now, l, at)
 		}
 		broken = append(broken, m.effect.broken...)
+		if want := m.says[display(m.keys[at])]; l.running[at] == nil && !strings.HasPrefix(m.effect.said, want) {
+			broken = append(broken, fmt.Sprintf("X7: the sync of %s ends with %q, and not with %s", m.keys[at], m.effect.said, want))
+		}
 		if m.effect.writes > 0 || m.effect.events > 0 {
 			return append(broken, fmt.Sprintf("X8: a second pass over %s makes %d writes and sends %d events", m.keys[at], m.effect.writes, m.effect.events))
 		}

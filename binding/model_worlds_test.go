@@ -74,6 +74,8 @@ func modelWorlds() []modelWorld {
 		{name: "protection and a pod", tables: usedByPod, absent: []string{"pod/default/p"}, settledFirst: true, leaders: 1, workers: 2, lags: allLag,
 			rules: recyclerHook, people: 2, faults: 1, long: [2]uint8{4, 1},
 			deedTexts: deeds("delete pvc/default/a", "create pvc/default/a", "delete pv/x", "create pv/x", "create pod/default/p", "delete pod/default/p")},
+		{name: "a bad class", tables: badClass, leaders: 1, workers: 2, lags: pairLags, says: map[string]string{"pvc/default/a": `storageclass/bad: volumeBindingMode`},
+			people: 2, long: [2]uint8{2, 1}, deedTexts: anyOf(deeds("remove pvc/default/a", "create pvc/default/a", "remove pvc/default/b"), volumeComesAndGoes)},
 		{name: "a provisioner of our own", tables: ownProvisioner, absent: []string{"pv/x"}, made: []string{"pvc-a.1", "pvc-a.2"}, leaders: 1, workers: 2, lags: pairLags,
 			rules: ownHooks, people: 1, faults: 1, long: [2]uint8{2, 1},
 			deedTexts: anyOf(deeds("delete pvc/default/a", "create pvc/default/a", "create pv/x"), madeVolumeChanges)},
@@ -100,6 +102,17 @@ var (
 )
 
 const (
+	badClass = `
+		SC   PROVISIONER      BINDING  POLICY  UID
+		bad  csi.example.com  Later    Delete  bad.1
+
+		PV  CAPACITY
+		x   1Gi
+
+		PVC        REQUEST  CLASS
+		default/a  1Gi      bad
+		default/b  1Gi      ""
+	`
 	ownProvisioner = `
 		SC   PROVISIONER
 		own  own.example.com
