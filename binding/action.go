@@ -73,6 +73,8 @@ type Action struct {
 	Retry Retry
 	// After is when, for RetryAfter.
 	After time.Duration
+
+	explains *Explanation // what the decision means for the claim that it is about; see ExplainClaim
 }
 
 // Writes reports whether the action is a write.

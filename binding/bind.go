@@ -27,18 +27,27 @@ func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) 
 	if _, err := storageOf(volume); err != nil && claim.Status.Phase != corev1.ClaimBound {
 		return Action{}, err
 	}
+	action := nextOfFour(volume, claim)
+	state := ClaimBinding
+	if action.Kind == Nothing {
+		state = ClaimBound
+	}
+	return action.explained(Explanation{State: state, Volume: volume.Name}), nil
+}
+
+func nextOfFour(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) Action {
 	switch {
 	case phase.LinkOf(volume, claim) != phase.Held:
-		return updateVolume(reserve(volume, claim), "B1", "set "+volume.Name+" aside for "+claim.Namespace+"/"+claim.Name), nil
+		return updateVolume(reserve(volume, claim), "B1", "set "+volume.Name+" aside for "+claim.Namespace+"/"+claim.Name)
 	case volume.Status.Phase != corev1.VolumeBound:
-		return updateVolumeStatus(enter(volume, corev1.VolumeBound, "", ""), "B2", "it is bound to "+claim.Namespace+"/"+claim.Name), nil
+		return updateVolumeStatus(enter(volume, corev1.VolumeBound, "", ""), "B2", "it is bound to "+claim.Namespace+"/"+claim.Name)
 	case claim.Spec.VolumeName != volume.Name || !phase.BindCompleted(claim):
-		return updateClaim(complete(claim, volume), "B3", "it is bound to "+volume.Name), nil
+		return updateClaim(complete(claim, volume), "B3", "it is bound to "+volume.Name)
 	}
 	if bound := boundStatus(claim, volume); bound != nil {
-		return updateClaimStatus(bound, "B4", "it is bound to "+volume.Name), nil
+		return updateClaimStatus(bound, "B4", "it is bound to "+volume.Name)
 	}
-	return nothing("C11", "bound to "+volume.Name), nil
+	return nothing("C11", "bound to "+volume.Name)
 }
 
 // reserve is the volume with claimRef naming the claim (B1). A link that a person made keeps its lack

@@ -107,15 +107,15 @@ func TestSummaryInAnyOrder(t *testing.T) {
 		return c.verdict(v)
 	}
 	verdicts := []Verdict{verdict("a", "slow", "9Gi"), verdict("b", "fast", "1Gi"), verdict("c", "fast", "2Gi"), verdict("d", "slow", "9Gi")}
-	want := "0/4 volumes fit: 2 TooSmall (largest 2Gi), 2 StorageClass; nearest a: StorageClass: asks fast, has slow"
+	want := "0/4 volumes fit: 2 TooSmall (largest 2Gi), 2 StorageClass; a would fit but for its class: \"slow\", the claim asks \"fast\""
 	for range verdicts {
 		verdicts = append(verdicts[1:], verdicts[0])
-		var forwards, backwards summary
+		var forwards, backwards tally
 		for i := range verdicts {
 			forwards.add(verdicts[i])
 			backwards.add(verdicts[len(verdicts)-1-i])
 		}
-		assert.Equal(t, want, forwards.String())
-		assert.Equal(t, want, backwards.String())
+		assert.Equal(t, want, forwards.summary().String())
+		assert.Equal(t, want, backwards.summary().String())
 	}
 }

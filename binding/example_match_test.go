@@ -75,7 +75,7 @@ func ExampleExplain() {
 		fmt.Println(verdict.Volume.Name, verdict.Link, verdict.Mismatches)
 	}
 	// Output:
-	// 0/3 volumes fit: 1 Claimed, 1 TooSmall (largest 5Gi), 1 StorageClass; nearest pv-b: StorageClass: asks fast, has slow <nil>
+	// 0/3 volumes fit: 1 Claimed, 1 TooSmall (largest 5Gi), 1 StorageClass; pv-b would fit but for its class: "slow", the claim asks "fast" <nil>
 	// pv-a Unclaimed TooSmall: asks 8Gi, has 5Gi
 	// pv-b Unclaimed StorageClass: asks fast, has slow
 	// pv-c Other Claimed: asks an unclaimed volume, has claimRef to pvc/shop/orders

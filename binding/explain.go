@@ -2,6 +2,7 @@ package binding
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,16 +10,18 @@ import (
 	"github.com/pvbind/pvbind/phase"
 )
 
-// Report explains a Match: what Find made of every volume. Its String is a summary in one line (E2).
+// Report explains a Match: what Find made of every volume (E1). Its String is the summary in one line, and its
+// Table groups like volumes for a terminal. As JSON it has the fields below.
 type Report struct {
-	Claim Key
+	Claim Key `json:"claim"`
 	// Chosen is the name of the volume that Find chooses; "" if it chooses none.
-	Chosen string
+	Chosen string `json:"chosen,omitempty"`
 	// Verdicts has every volume of the Request, in name order.
-	Verdicts []Verdict
+	Verdicts []Verdict `json:"verdicts"`
 }
 
-// Verdict is what Find made of one volume.
+// Verdict is what Find made of one volume. As JSON it names the volume: {"volume": "pv-7", "link": "Unclaimed",
+// "mismatches": [{"reason": "StorageClass", "asks": "fast", "has": "slow"}]}, and "chosen": true if it is.
 type Verdict struct {
 	Volume *corev1.PersistentVolume
 	// Link is how the volume relates to the claim.
@@ -63,13 +66,24 @@ func (c *criteria) verdict(volume *corev1.PersistentVolume) Verdict {
 	return Verdict{Volume: volume, Link: v.link, Mismatches: c.mismatches(v)}
 }
 
-// String is the summary: how many volumes fit, which is chosen, how many fail for which reason (each
-// volume counted once, under its first), and, if none fits, the nearest miss. It is one line of at
-// most 512 bytes.
-func (r Report) String() string {
-	var s summary
+// Summary counts the volumes: each once, under its first reason (E2).
+func (r Report) Summary() Summary {
+	var t tally
 	for _, verdict := range r.Verdicts {
-		s.add(verdict)
+		t.add(verdict)
 	}
-	return s.String()
+	return t.summary()
+}
+
+// String is the Summary in one line of at most 512 bytes.
+func (r Report) String() string { return r.Summary().String() }
+
+// MarshalJSON names the volume and leaves the rest of it out.
+func (v Verdict) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Volume     string     `json:"volume"`
+		Link       phase.Link `json:"link"`
+		Mismatches Mismatches `json:"mismatches,omitempty"`
+		Chosen     bool       `json:"chosen,omitempty"`
+	}{v.Volume.Name, v.Link, v.Mismatches, v.Chosen})
 }

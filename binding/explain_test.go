@@ -83,13 +83,13 @@ func TestExplainInOneLine(t *testing.T) {
 			volumes: concat(several(7, "slow", ofClass("slow")), several(2, "bound", other), several(2, "going", beingDeleted),
 				several(2, "small", sized("3Gi")), several(1, "bigger", sized("5Gi"))),
 			want: "0/14 volumes fit: 7 StorageClass, 3 TooSmall (largest 5Gi), 2 Deleting, 2 Claimed; " +
-				"nearest slow-0: StorageClass: asks fast, has slow"},
+				"slow-0 would fit but for its class: \"slow\", the claim asks \"fast\""},
 		{rule: "E2 of too small ones the largest is nearest, then the first by name",
 			volumes: concat(several(2, "b", sized("5Gi")), several(2, "a", sized("3Gi"))),
-			want:    "0/4 volumes fit: 4 TooSmall (largest 5Gi); nearest b-0: TooSmall: asks 10Gi, has 5Gi"},
+			want:    "0/4 volumes fit: 4 TooSmall (largest 5Gi); b-0 would fit but for its size: 5Gi, the claim asks 10Gi"},
 		{rule: "E2 of others the smallest is nearest, then the first by name",
 			volumes: concat(several(2, "b", ofClass("slow")), several(1, "a", ofClass("slow"), sized("11Gi"))),
-			want:    "0/3 volumes fit: 3 StorageClass; nearest b-0: StorageClass: asks fast, has slow"},
+			want:    "0/3 volumes fit: 3 StorageClass; b-0 would fit but for its class: \"slow\", the claim asks \"fast\""},
 		{rule: "E2 what is claimed by others or goes is no near miss",
 			volumes: concat(several(1, "bound", other), several(2, "going", beingDeleted)),
 			want:    "0/3 volumes fit: 2 Deleting, 1 Claimed"},
@@ -97,52 +97,50 @@ func TestExplainInOneLine(t *testing.T) {
 			volumes: several(1, "a"), want: "0/1 volumes fit: 1 Claimed"},
 		{rule: "E2 L4 a volume of an earlier claim of that name is",
 			volumes: concat(several(1, "a", other), several(1, "b", refersTo("default", "data", "uid-0"))),
-			want: "0/2 volumes fit: 2 Claimed; nearest b-0: Claimed: asks an unclaimed volume, " +
-				"has claimRef to pvc/default/data with uid uid-0, an earlier claim of that name"},
+			want: "0/2 volumes fit: 2 Claimed; b-0 would fit but for its owner: claimRef to pvc/default/data with uid uid-0, an earlier claim of that name, the claim asks an unclaimed volume"},
 		{rule: "E2 M12 so is one that is set aside, even if it goes",
 			volumes: several(1, "mine", reserved, beingDeleted),
-			want: "0/1 volumes fit: 1 Deleting; nearest mine-0: Deleting: asks a volume that stays, " +
-				"has deletionTimestamp 2023-11-14T22:13:20Z"},
+			want: "0/1 volumes fit: 1 Deleting; mine-0 would fit but for its deletion: deletionTimestamp 2023-11-14T22:13:20Z, the claim asks a volume that stays"},
 		{rule: "E2 each volume once, under its first reason",
 			volumes: several(2, "pv", sized("5Gi"), ofClass("slow")),
 			want: "0/2 volumes fit: 2 TooSmall (largest 5Gi); " +
-				"nearest pv-0: TooSmall: asks 10Gi, has 5Gi; StorageClass: asks fast, has slow"},
+				"pv-0 would fit but for its size: 5Gi, the claim asks 10Gi; its class: \"slow\", the claim asks \"fast\""},
 		{rule: "E2 largest only of those that are counted as too small",
 			volumes: concat(several(1, "small", sized("1Gi")), several(1, "bound", other, sized("9Gi"))),
-			want:    "0/2 volumes fit: 1 Claimed, 1 TooSmall (largest 1Gi); nearest small-0: TooSmall: asks 10Gi, has 1Gi"},
+			want:    "0/2 volumes fit: 1 Claimed, 1 TooSmall (largest 1Gi); small-0 would fit but for its size: 1Gi, the claim asks 10Gi"},
 		{rule: "E2 the nearest miss can be mended, if any can",
 			volumes: concat(several(1, "a", other), several(1, "b", ofClass("slow"), sized("5Gi"))),
 			want: "0/2 volumes fit: 1 Claimed, 1 TooSmall (largest 5Gi); " +
-				"nearest b-0: TooSmall: asks 10Gi, has 5Gi; StorageClass: asks fast, has slow"},
+				"b-0 would fit but for its size: 5Gi, the claim asks 10Gi; its class: \"slow\", the claim asks \"fast\""},
 		{rule: "E2 the nearest miss has the fewest reasons",
 			volumes: concat(several(1, "a", ofClass("slow"), sized("5Gi")), several(1, "b", ofClass("slow"))),
-			want:    "0/2 volumes fit: 1 TooSmall (largest 5Gi), 1 StorageClass; nearest b-0: StorageClass: asks fast, has slow"},
+			want:    "0/2 volumes fit: 1 TooSmall (largest 5Gi), 1 StorageClass; b-0 would fit but for its class: \"slow\", the claim asks \"fast\""},
 		{rule: "E2 the nearest miss where nothing can be mended",
 			volumes: concat(several(2, "b", inPhase(corev1.VolumeReleased)), several(1, "a", inPhase(corev1.VolumeReleased), beingDeleted)),
-			want:    "0/3 volumes fit: 2 NotAvailable, 1 Deleting; nearest b-0: NotAvailable: asks phase Available, has phase Released"},
+			want:    "0/3 volumes fit: 2 NotAvailable, 1 Deleting; b-0 would fit but for its state: phase Released, the claim asks phase Available"},
 		{rule: "E2 M9 a phase is not mended by hand",
 			volumes: concat(several(1, "a", inPhase(corev1.VolumeReleased)), several(1, "b", ofClass("slow"), sized("5Gi"))),
 			want: "0/2 volumes fit: 1 TooSmall (largest 5Gi), 1 NotAvailable; " +
-				"nearest b-0: TooSmall: asks 10Gi, has 5Gi; StorageClass: asks fast, has slow"},
+				"b-0 would fit but for its size: 5Gi, the claim asks 10Gi; its class: \"slow\", the claim asks \"fast\""},
 		{rule: "E2 M11 a delay is not mended by hand", terms: waiting(),
 			volumes: concat(several(1, "a"), several(1, "b", reserved, offering(), sized("5Gi"))),
 			want: "0/2 volumes fit: 1 TooSmall (largest 5Gi), 1 Delayed; " +
-				"nearest b-0: TooSmall: asks 10Gi, has 5Gi; AccessModes: asks RWO, has none"},
+				"b-0 would fit but for its size: 5Gi, the claim asks 10Gi; its access modes: none, the claim asks RWO"},
 		{rule: "E2 malformed volumes are named", volumes: several(1, "odd", sized("-1Gi")),
-			want: "0/1 volumes fit: 1 Malformed; nearest odd-0: Malformed: asks a storage capacity, has -1Gi"},
+			want: "0/1 volumes fit: 1 Malformed; odd-0 would fit but for its malformed spec: -1Gi, the claim asks a storage capacity"},
 		{rule: "M11 E2 all wait for a node", terms: waiting(), volumes: several(2, "pv"),
-			want: "0/2 volumes fit: 2 Delayed; nearest pv-0: Delayed: asks a node first, as class fast is WaitForFirstConsumer, has no node yet"},
+			want: "0/2 volumes fit: 2 Delayed; pv-0 would fit but for the delay: no node yet, the claim asks a node first, as class fast is WaitForFirstConsumer"},
 		{rule: "E2 M14 one fits", volumes: several(1, "pv"), want: "1/1 volumes fit: pv-0 chosen"},
 		{rule: "E2 M14 some fit", volumes: concat(several(3, "pv"), several(2, "slow", ofClass("slow")), several(1, "bound", other)),
 			want: "3/6 volumes fit: pv-0 chosen; 2 StorageClass, 1 Claimed"},
 		{rule: "M13 E2 set aside on another node", terms: nodeA,
 			volumes: concat(several(2, "pv"), several(1, "mine", reserved, onlyIn("b"))),
 			want: "2/3 volumes fit: none chosen; 1 NodeAffinity; " +
-				"set aside for the claim is mine-0: NodeAffinity: asks node node-a, has zone In [b]"},
+				"mine-0 is set aside for the claim, and would fit but for its node affinity: zone In [b], the claim asks node node-a"},
 		{rule: "M13 E2 the first by name of those set aside on another node", terms: nodeA,
 			volumes: concat(several(1, "b", reserved, onlyIn("b")), several(1, "a", reserved, onlyIn("c")), several(1, "c", reserved, onlyIn("d"))),
 			want: "0/3 volumes fit: 3 NodeAffinity; " +
-				"set aside for the claim is a-0: NodeAffinity: asks node node-a, has zone In [c]"},
+				"a-0 is set aside for the claim, and would fit but for its node affinity: zone In [c], the claim asks node node-a"},
 	}
 	for _, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {
@@ -162,7 +160,7 @@ func TestExplainIsBounded(t *testing.T) {
 	line := report.String()
 	assert.LessOrEqual(t, len(line), 512)
 	assert.NotContains(t, line, "\n")
-	assert.True(t, strings.HasPrefix(line, "0/1 volumes fit: 1 Deleting; nearest nnn"), line)
+	assert.True(t, strings.HasPrefix(line, "0/1 volumes fit: 1 Deleting; nnn"), line)
 
 	line = explain(t, binding.Terms{}, fitVolume(long)).String()
 	assert.LessOrEqual(t, len(line), 100)
@@ -180,5 +178,5 @@ func TestExplainKeepsAllCounts(t *testing.T) {
 	)
 	line := explain(t, onNode(waiting(), nodeIn("a")), volumes...).String()
 	assert.Contains(t, line, "0/10 volumes fit: 1 Deleting, 1 Claimed, 1 Malformed, 1 TooSmall (largest 1Gi), "+
-		"1 AccessModes, 1 VolumeMode, 1 StorageClass, 1 AttributesClass, 1 NotAvailable, 1 NodeAffinity; nearest c-0: ")
+		"1 AccessModes, 1 VolumeMode, 1 StorageClass, 1 AttributesClass, 1 NotAvailable, 1 NodeAffinity; c-0 would fit but for ")
 }

@@ -40,26 +40,27 @@ func (c *criteria) situation(link phase.Link) situation {
 // The functions take the criteria by value: a pointer given to a function value would move every
 // criteria to the heap, and a match shall not allocate.
 type fitRule struct {
-	reason Reason
-	counts situation
-	fails  func(criteria, candidate) bool
-	values func(criteria, candidate) (asks, has string)
+	reason  Reason
+	subject string // what of the volume, in a sentence
+	counts  situation
+	fails   func(criteria, candidate) bool
+	values  func(criteria, candidate) (asks, has string)
 }
 
 // fitRules are the M rules in their order. Decision and explanation both come from here (E3).
 var fitRules = [...]fitRule{
-	{Deleting, always, failsDeleting, deletingValues},
-	{Claimed, whenSought, failsClaimed, claimedValues},
-	{Malformed, always, failsMalformed, malformedValues},
-	{TooSmall, always, failsTooSmall, tooSmallValues},
-	{AccessModes, always, failsAccessModes, accessModesValues},
-	{VolumeMode, always, failsVolumeMode, volumeModeValues},
-	{StorageClass, whenSought | whenNamed, failsStorageClass, storageClassValues},
-	{AttributesClass, always, failsAttributesClass, attributesClassValues},
-	{Selector, whenSought, failsSelector, selectorValues},
-	{NotAvailable, whenFree, failsNotAvailable, notAvailableValues},
-	{NodeAffinity, whenSought | whenSetAside, failsNodeAffinity, nodeAffinityValues},
-	{Delayed, whenFree, failsDelayed, delayedValues},
+	{Deleting, "its deletion", always, failsDeleting, deletingValues},
+	{Claimed, "its owner", whenSought, failsClaimed, claimedValues},
+	{Malformed, "its malformed spec", always, failsMalformed, malformedValues},
+	{TooSmall, "its size", always, failsTooSmall, tooSmallValues},
+	{AccessModes, "its access modes", always, failsAccessModes, accessModesValues},
+	{VolumeMode, "its volume mode", always, failsVolumeMode, volumeModeValues},
+	{StorageClass, "its class", whenSought | whenNamed, failsStorageClass, storageClassValues},
+	{AttributesClass, "its attributes class", always, failsAttributesClass, attributesClassValues},
+	{Selector, "its labels", whenSought, failsSelector, selectorValues},
+	{NotAvailable, "its state", whenFree, failsNotAvailable, notAvailableValues},
+	{NodeAffinity, "its node affinity", whenSought | whenSetAside, failsNodeAffinity, nodeAffinityValues},
+	{Delayed, "the delay", whenFree, failsDelayed, delayedValues},
 }
 
 func failsDeleting(_ criteria, v candidate) bool { return v.DeletionTimestamp != nil }

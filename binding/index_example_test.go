@@ -41,6 +41,6 @@ func ExampleIndex() {
 	// Output:
 	// orders gets pv-20Gi
 	// logs gets pv-100Gi
-	// media gets nothing: 0/3 volumes fit: 2 Claimed, 1 TooSmall (largest 5Gi); nearest pv-5Gi: TooSmall: asks 10Gi, has 5Gi
+	// media gets nothing: 0/3 volumes fit: 2 Claimed, 1 TooSmall (largest 5Gi); pv-5Gi would fit but for its size: 5Gi, the claim asks 10Gi
 	// media gets pv-20Gi
 }

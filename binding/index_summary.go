@@ -7,32 +7,32 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Summary is the one line that Explain gives for the same volumes (E2); errors are those of Find.
+// Summary is that of the Report which Explain gives for the same volumes (E2); errors are those of Find.
 //
 // It counts volumes by groups of like ones, so that it costs in groups, not in volumes. A selector costs
 // as many looks as volumes have the label of it that the fewest have, or that match it; a node, as many
 // as it can use. With Terms.Owner, every volume is looked at.
-func (x *Index) Summary(claim *corev1.PersistentVolumeClaim, terms Terms) (string, error) {
+func (x *Index) Summary(claim *corev1.PersistentVolumeClaim, terms Terms) (Summary, error) {
 	c, err := newCriteria(claim, terms)
 	if err != nil {
-		return "", err
+		return Summary{}, err
 	}
 	x.mutex.RLock()
 	defer x.mutex.RUnlock()
 	if c.owner != nil {
 		c.owner = x.ownerBeside(c.owner)
-		return c.report(slices.Collect(maps.Values(x.volumes))).String(), nil
+		return c.report(slices.Collect(maps.Values(x.volumes))).Summary(), nil
 	}
-	s := x.summary(&c)
-	return s.String(), nil
+	t := x.tally(&c)
+	return t.summary(), nil
 }
 
-func (x *Index) summary(c *criteria) summary {
+func (x *Index) tally(c *criteria) tally {
 	s := survey{c: c, ask: askOf(c), serving: serving(c.modes)}
 	if chosen := x.find(c).Volume; chosen != nil {
 		s.chosen = chosen.Name
 	}
-	x.addOneByOne(&s.summary, c)
+	x.addOneByOne(&s.tally, c)
 	s.countShelves(x.free, false)
 	s.countShelves(x.idle, true)
 	if s.fit == 0 && s.elsewhere.Volume == nil {
@@ -43,16 +43,16 @@ func (x *Index) summary(c *criteria) summary {
 		}
 	}
 	s.total = len(x.volumes)
-	return s.summary
+	return s.tally
 }
 
 // addOneByOne adds the volumes that are on no shelf.
-func (x *Index) addOneByOne(s *summary, c *criteria) {
+func (x *Index) addOneByOne(t *tally, c *criteria) {
 	deleting, claimed := x.deleting, x.claimed
 	withOwners := *c
 	withOwners.owner = x.owner
 	for _, volume := range x.related[KeyOf(c.claim).claimName()] {
-		s.add(withOwners.verdict(volume))
+		t.add(withOwners.verdict(volume))
 		if x.standingOf(volume) == standsDeleting {
 			deleting--
 		} else {
@@ -60,15 +60,15 @@ func (x *Index) addOneByOne(s *summary, c *criteria) {
 		}
 	}
 	for _, volume := range x.malformed {
-		s.add(c.verdict(volume))
+		t.add(c.verdict(volume))
 	}
-	s.count(Deleting, deleting)
-	s.count(Claimed, claimed)
+	t.count(Deleting, deleting)
+	t.count(Claimed, claimed)
 }
 
-// survey is a summary in the making.
+// survey is a tally in the making.
 type survey struct {
-	summary
+	tally
 	c       *criteria
 	ask     rank
 	serving slots

@@ -53,6 +53,9 @@ func (k Key) String() string {
 	return string(k.Kind) + "/" + k.Namespace + "/" + k.Name
 }
 
+// MarshalText is String, so that a key is a string in JSON.
+func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
 // Object is any Kubernetes API object.
 type Object interface {
 	metav1.Object

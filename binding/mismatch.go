@@ -38,9 +38,9 @@ const (
 
 // Mismatch is one reason why a volume does not fit a claim, with the values that differ.
 type Mismatch struct {
-	Reason Reason
-	Asks   string // what the claim asks for
-	Has    string // what the volume has
+	Reason Reason `json:"reason"`
+	Asks   string `json:"asks"` // what the claim asks for
+	Has    string `json:"has"`  // what the volume has
 }
 
 // String is "TooSmall: asks 10Gi, has 5Gi", in one line; long values are cut.
@@ -65,15 +65,20 @@ const (
 // String joins the reasons with semicolons, in one line of at most about 800 bytes. It names every
 // reason; the more there are, the shorter long values are cut.
 func (m Mismatches) String() string {
-	width := maxValue
-	if len(m) > 0 {
-		width = max(minValue, min(maxValue, (maxLine/len(m)-aroundValues)/2))
-	}
+	width := m.width()
 	lines := make([]string, len(m))
 	for i := range m {
 		lines[i] = m[i].text(width)
 	}
 	return strings.Join(lines, "; ")
+}
+
+// width is how much of a value there is room for.
+func (m Mismatches) width() int {
+	if len(m) == 0 {
+		return maxValue
+	}
+	return max(minValue, min(maxValue, (maxLine/len(m)-aroundValues)/2))
 }
 
 // only reports whether reason is the one and only mismatch.

@@ -15,8 +15,18 @@ import (
 func provision(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, view View, rules Rules) (Action, error) {
 	provisioner, problem := provisionerOf(claim, class, rules)
 	if problem != "" {
-		return wait("P1", problem, warning(claim, EventProvisioningFailed, problem)), nil
+		waiting := wait("P1", problem, warning(claim, EventProvisioningFailed, problem))
+		return waiting.explained(Explanation{State: ClaimUnprovisionable, Class: storageclass.OfClaim(claim)}), nil
 	}
+	action, err := provisionBy(claim, class, provisioner, view, rules)
+	explanation := Explanation{State: ClaimAwaitsProvisioner, Class: class.Name, Provisioner: provisioner, Node: claim.Annotations[storageclass.SelectedNodeAnnotation]}
+	if action.Kind != Wait {
+		explanation.Message = awaitProvisioner(explanation)
+	}
+	return action.explained(explanation), err
+}
+
+func provisionBy(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, provisioner string, view View, rules Rules) (Action, error) {
 	if provisioning(claim) && claimProvisioner(claim) != provisioner {
 		return abandonProvisioning(claim, view, rules), nil
 	}
@@ -26,8 +36,16 @@ func provision(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClas
 	if rules.Hooks.Provisioners.Has(provisioner) {
 		return provisionHere(claim, class, provisioner, view, rules)
 	}
-	message := fmt.Sprintf("waiting for the provisioner %q, or an administrator, to make a volume for the claim", provisioner)
+	message := awaitProvisioner(Explanation{Provisioner: provisioner, Node: claim.Annotations[storageclass.SelectedNodeAnnotation]})
 	return wait("P3", message, normal(claim, EventExternalProvisioning, message)), nil
+}
+
+func awaitProvisioner(awaited Explanation) string {
+	where := ""
+	if awaited.Node != "" {
+		where = fmt.Sprintf(" that node %q can use", awaited.Node)
+	}
+	return fmt.Sprintf("waiting for the provisioner %q, or an administrator, to make a volume%s for the claim", awaited.Provisioner, where)
 }
 
 // provisionerOf is who provisions for the class, the CSI driver's name where it is migrated, or the

@@ -94,10 +94,10 @@ func (s Snapshot) Find(claim *corev1.PersistentVolumeClaim) (Match, error) {
 	return Find(Request{Claim: claim, Volumes: s.Volumes, Terms: s.terms(claim)})
 }
 
-// Explain says in one line why no volume fits the claim.
-func (s Snapshot) Explain(claim *corev1.PersistentVolumeClaim) (string, error) {
+// Summary tells in numbers why no volume fits the claim.
+func (s Snapshot) Summary(claim *corev1.PersistentVolumeClaim) (Summary, error) {
 	report, err := Explain(Request{Claim: claim, Volumes: s.Volumes, Terms: s.terms(claim)})
-	return report.String(), err
+	return report.Summary(), err
 }
 
 func (s Snapshot) terms(claim *corev1.PersistentVolumeClaim) Terms {

@@ -1,12 +1,8 @@
 package binding
 
 import (
-	"cmp"
-	"slices"
 	"strconv"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
 const (
@@ -14,102 +10,65 @@ const (
 	maxName    = 63  // bytes of a volume's name in a summary
 )
 
-// summary counts verdicts for one line of text (E2). The zero value has counted nothing.
-type summary struct {
-	total, fit int
-	chosen     string
-	counts     [len(fitRules)]int       // by first reason, in the order of the rules
-	largest    *corev1.PersistentVolume // of those counted as TooSmall
-	nearest    Verdict
-	elsewhere  Verdict // set aside for the claim and good but for the node (M13)
+// Summary is what became of all volumes in a search, in numbers (E2). Its String is one line; as JSON it has the
+// fields below.
+type Summary struct {
+	// Volumes is how many there are, and Fit how many of them would do.
+	Volumes int `json:"volumes"`
+	Fit     int `json:"fit"`
+	// Chosen is the name of the volume that Find chooses; "" if it chooses none.
+	Chosen string `json:"chosen,omitempty"`
+	// Counts has the volumes that do not fit, each counted once, under the first of its reasons. The highest
+	// number comes first, and equals are in the order of the M rules.
+	Counts []Count `json:"counts,omitempty"`
+	// Nearest is the near miss: the volume that needs least to fit, if none fits. If a volume that is set aside
+	// for the claim would do but for the node, it is that one, whatever fits (M13). Nil: there is none, for what
+	// is another claim's or is being deleted is not near.
+	Nearest *Verdict `json:"nearest,omitempty"`
 }
 
-func (s *summary) add(v Verdict) {
-	s.total++
-	if v.Chosen {
-		s.chosen = v.Volume.Name
-	}
-	if v.Fits() {
-		s.fit++
-		return
-	}
-	first := v.Mismatches[0].Reason
-	s.count(first, 1)
-	if first == TooSmall {
-		s.addTooSmall(v.Volume)
-	}
-	s.addMiss(v)
-	if v.setAside() && v.Mismatches.only(NodeAffinity) && (s.elsewhere.Volume == nil || v.Volume.Name < s.elsewhere.Volume.Name) {
-		s.elsewhere = v
-	}
+// Count is how many volumes fail for one reason first.
+type Count struct {
+	Reason  Reason `json:"reason"`
+	Volumes int    `json:"volumes"`
+	// Largest is the capacity of the largest of them, if they are TooSmall.
+	Largest string `json:"largest,omitempty"`
 }
 
-func (s *summary) addMiss(v Verdict) {
-	if v.nearby() && (s.nearest.Volume == nil || compareMisses(missOf(v), missOf(s.nearest)) < 0) {
-		s.nearest = v
-	}
-}
-
-func (s *summary) count(first Reason, volumes int) { s.counts[position(first)] += volumes }
-
-// addTooSmall keeps the largest; of equals the first by name, for they may be written differently.
-func (s *summary) addTooSmall(volume *corev1.PersistentVolume) {
-	if s.largest == nil || cmp.Or(-compareCapacities(volume, s.largest), cmp.Compare(volume.Name, s.largest.Name)) < 0 {
-		s.largest = volume
-	}
-}
-
-// position is a reason's place in the order of the rules.
-func position(reason Reason) int {
-	return slices.IndexFunc(fitRules[:], func(r fitRule) bool { return r.reason == reason })
-}
-
-func (s *summary) String() string {
-	line := strconv.Itoa(s.fit) + "/" + strconv.Itoa(s.total) + " volumes fit: "
+// String is the summary in one line of at most 512 bytes:
+//
+//	0/12 volumes fit: 7 StorageClass, 3 TooSmall (largest 5Gi), 2 Claimed; pv-7 would fit but for its class: "slow", the claim asks "fast"
+func (s Summary) String() string {
+	line := strconv.Itoa(s.Fit) + "/" + strconv.Itoa(s.Volumes) + " volumes fit: "
 	return oneLine(line+strings.Join(s.parts(), "; "), maxSummary)
 }
 
-func (s *summary) parts() []string {
+func (s Summary) parts() []string {
 	var parts []string
 	switch {
-	case s.total == 0:
+	case s.Volumes == 0:
 		parts = append(parts, "there are none")
-	case s.chosen != "":
-		parts = append(parts, oneLine(s.chosen, maxName)+" chosen")
-	case s.fit > 0:
+	case s.Chosen != "":
+		parts = append(parts, oneLine(s.Chosen, maxName)+" chosen")
+	case s.Fit > 0:
 		parts = append(parts, "none chosen")
 	}
-	if counts := s.countsText(); counts != "" {
-		parts = append(parts, counts)
+	if len(s.Counts) > 0 {
+		parts = append(parts, s.countsText())
 	}
-	switch {
-	case s.chosen == "" && s.elsewhere.Volume != nil:
-		parts = append(parts, "set aside for the claim is "+missText(s.elsewhere))
-	case s.fit == 0 && s.nearest.Volume != nil:
-		parts = append(parts, "nearest "+missText(s.nearest))
+	if s.Nearest != nil {
+		parts = append(parts, s.Nearest.nearMiss())
 	}
 	return parts
 }
 
-func missText(v Verdict) string {
-	return oneLine(v.Volume.Name, maxName) + ": " + v.Mismatches.String()
-}
-
-// countsText is "7 StorageClass, 3 TooSmall (largest 5Gi)", the highest number first.
-func (s *summary) countsText() string {
-	var order []int
-	for i, count := range s.counts {
-		if count > 0 {
-			order = append(order, i)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.counts[b], s.counts[a]) })
-	texts := make([]string, len(order))
-	for n, i := range order {
-		texts[n] = strconv.Itoa(s.counts[i]) + " " + string(fitRules[i].reason)
-		if fitRules[i].reason == TooSmall {
-			capacity, _ := candidate{PersistentVolume: s.largest}.capacity()
-			texts[n] += " (largest " + capacity.String() + ")"
+// countsText is "7 StorageClass, 3 TooSmall (largest 5Gi)".
+func (s Summary) countsText() string {
+	texts := make([]string, len(s.Counts))
+	for i, count := range s.Counts {
+		texts[i] = strconv.Itoa(count.Volumes) + " " + string(count.Reason)
+		if count.Largest != "" {
+			texts[i] += " (largest " + count.Largest + ")"
 		}
 	}
 	return strings.Join(texts, ", ")

@@ -2,6 +2,7 @@ package binding
 
 import (
 	"cmp"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -18,6 +19,45 @@ func (v Verdict) nearby() bool {
 		return !v.Mismatches.has(Deleting) && !v.Mismatches.has(Claimed)
 	}
 	return true
+}
+
+// elsewhere reports whether the volume is set aside for the claim and would do but for the node (M13).
+func (v Verdict) elsewhere() bool { return v.setAside() && v.Mismatches.only(NodeAffinity) }
+
+// nearMiss is the verdict as a sentence: `pv-7 would fit but for its class: "slow", the claim asks "fast"`.
+func (v Verdict) nearMiss() string {
+	subject := oneLine(v.Volume.Name, maxName) + " would fit"
+	if v.elsewhere() {
+		subject = oneLine(v.Volume.Name, maxName) + " is set aside for the claim, and would fit"
+	}
+	return subject + " but for " + v.Mismatches.phrases()
+}
+
+// phrases say in words what keeps the volume from fitting.
+func (m Mismatches) phrases() string {
+	width := m.width()
+	texts := make([]string, len(m))
+	for i := range m {
+		texts[i] = m[i].phrase(width)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// phrase is `its class: "slow", the claim asks "fast"`.
+func (m Mismatch) phrase(width int) string {
+	asks, has := oneLine(m.Asks, width), oneLine(m.Has, width)
+	if m.Reason == StorageClass || m.Reason == AttributesClass {
+		asks, has = quoted(asks), quoted(has)
+	}
+	return fitRules[position(m.Reason)].subject + ": " + has + ", the claim asks " + asks
+}
+
+// quoted puts a name in quotes, so that it is not taken for a word of the sentence.
+func quoted(name string) string {
+	if name == none {
+		return name
+	}
+	return `"` + name + `"`
 }
 
 // miss is what tells how near a volume is to fitting.

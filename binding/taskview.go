@@ -77,7 +77,7 @@ func (v *taskView) Find(claim *corev1.PersistentVolumeClaim) (Match, error) {
 	return v.index.Find(claim, Terms{Class: v.classOf(claim)})
 }
 
-func (v *taskView) Explain(claim *corev1.PersistentVolumeClaim) (string, error) {
+func (v *taskView) Summary(claim *corev1.PersistentVolumeClaim) (Summary, error) {
 	return v.index.Summary(claim, Terms{Class: v.classOf(claim)})
 }
 

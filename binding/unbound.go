@@ -56,23 +56,27 @@ func nodeSelected(claim *corev1.PersistentVolumeClaim) bool {
 // noneFits is the end of C5. The explanation is not part of what makes the event a new one: the binding of
 // any other claim changes its counts, and would send it again for every claim that waits (X8).
 func noneFits(claim *corev1.PersistentVolumeClaim, view View) (Action, error) {
-	explanation, err := view.Explain(claim)
+	search, err := view.Summary(claim)
 	if err != nil {
 		return Action{}, err
 	}
 	message := "no volume fits and the claim names no storage class"
-	event := normal(claim, EventFailedBinding, message+": "+explanation)
+	explanation := message + ": " + search.String()
+	event := normal(claim, EventFailedBinding, explanation)
 	event.same = message
-	return pend(claim, wait("C5", message+": "+explanation, event)), nil
+	waiting := wait("C5", explanation, event)
+	return pend(claim, waiting.explained(Explanation{State: ClaimUnmatched, Message: message, Search: &search})), nil
 }
 
 // awaitConsumer is for a claim whose class binds it only when a pod is scheduled (C3).
 func awaitConsumer(claim *corev1.PersistentVolumeClaim, view View) Action {
-	reason, message := EventWaitForConsumer, "waiting for a pod that uses the claim before it is bound"
-	if pods := unscheduled(claim, view); len(pods) > 0 {
-		reason, message = EventWaitForPodScheduled, "waiting for its pods to be scheduled: "+strings.Join(pods, ", ")
+	state, reason, message := ClaimAwaitsConsumer, EventWaitForConsumer, "waiting for a pod that uses the claim before it is bound"
+	pods := unscheduled(claim, view)
+	if len(pods) > 0 {
+		state, reason, message = ClaimAwaitsScheduling, EventWaitForPodScheduled, "waiting for its pods to be scheduled: "+strings.Join(pods, ", ")
 	}
-	return pend(claim, wait("C3", message, normal(claim, reason, message)))
+	waiting := wait("C3", message, normal(claim, reason, message))
+	return pend(claim, waiting.explained(Explanation{State: state, Class: storageclass.OfClaim(claim), Pods: pods}))
 }
 
 // unscheduled are the names of the claim's pods that have neither a node nor finished, in the view's order.

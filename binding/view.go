@@ -42,8 +42,8 @@ type View interface {
 
 	// Find chooses a volume for the claim among all volumes (M).
 	Find(claim *corev1.PersistentVolumeClaim) (Match, error)
-	// Explain is the one-line explanation for a claim that no volume fits (E2).
-	Explain(claim *corev1.PersistentVolumeClaim) (string, error)
+	// Summary tells in numbers why no volume fits the claim (E2).
+	Summary(claim *corev1.PersistentVolumeClaim) (Summary, error)
 	// Owner is the claim that an Unclaimed volume belongs to all the same (M2); zero if none. See Terms.
 	Owner(volume string) Key
 	// Answered are the answers to actions of this kind about the object with this UID that were given since

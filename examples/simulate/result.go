@@ -67,7 +67,7 @@ func (v view) Find(claim *corev1.PersistentVolumeClaim) (binding.Match, error) {
 	return v.index.Find(claim, v.terms(claim))
 }
 
-func (v view) Explain(claim *corev1.PersistentVolumeClaim) (string, error) {
+func (v view) Summary(claim *corev1.PersistentVolumeClaim) (binding.Summary, error) {
 	return v.index.Summary(claim, v.terms(claim))
 }
 
@@ -75,20 +75,13 @@ func (v view) terms(claim *corev1.PersistentVolumeClaim) binding.Terms {
 	return binding.Terms{Class: v.Class(storageclass.OfClaim(claim))}
 }
 
-// whyNotBound is the reason of the decision on the claim, and for one that may take any volume why none
-// fits. A decision states its reason anew where the status says nothing yet.
+// whyNotBound is the reason of the decision on the claim, and for one that may take any volume why none fits.
 func (v view) whyNotBound(claim *corev1.PersistentVolumeClaim) string {
-	claim = claim.DeepCopy()
-	claim.Status = corev1.PersistentVolumeClaimStatus{}
-	action, err := binding.NextForClaim(claim, v, binding.Rules{})
-	if action.Why == "" && err != nil {
+	explanation, err := binding.ExplainClaim(claim, v, binding.Rules{})
+	if explanation.State == "" && err != nil {
 		return err.Error()
 	}
-	searches := claim.Spec.VolumeName == "" && !phase.BindCompleted(claim) && claim.DeletionTimestamp == nil
-	if explanation, err := v.Explain(claim); err == nil && searches && action.Rule != "C5" {
-		return action.Why + ": " + explanation
-	}
-	return action.Why
+	return explanation.String()
 }
 
 // snapshot reads everything from the server, so that what is not in it does not exist.
