@@ -50,8 +50,8 @@ func addSeeds(f *testing.F, length int) {
 	}
 }
 
-// FuzzFind holds Find to upstream's answer, to that of an Index and to Explain (M13, M14, E3), and to leaving its
-// input alone (X6).
+// FuzzFind holds Find to upstream's answer, to that of an Index and to Explain (M13, M14, E3), Explain to reasons that
+// are complete (E1), and all to leaving their input alone (X6).
 func FuzzFind(f *testing.F) {
 	addSeeds(f, 400)
 	f.Fuzz(func(t *testing.T, bytes []byte) {
@@ -75,6 +75,14 @@ func FuzzFind(f *testing.F) {
 		report, err := binding.Explain(request)
 		require.NoError(t, err)
 		assert.Equal(t, nameOf(match.Volume), report.Chosen, "M14, E3")
+		for _, verdict := range report.Verdicts {
+			assert.Equal(t, verdict.Chosen, verdict.Volume == match.Volume, "M14, E3")
+			assert.False(t, verdict.Chosen && !verdict.Fits(), "E3")
+		}
+		summary, err := index.Summary(request.Claim, binding.Terms{Node: request.Node, Class: request.Class})
+		require.NoError(t, err)
+		assert.Equal(t, report.Summary(), summary, "E2, M14")
+		requireReasonsComplete(t, w, request, map[binding.Reason]int{})
 		assert.True(t, equality.Semantic.DeepEqual(claim, request.Claim), "X6")
 		assert.True(t, equality.Semantic.DeepEqual(volumes, request.Volumes), "X6")
 	})

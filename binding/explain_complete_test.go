@@ -1,0 +1,137 @@
+package binding_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/pvbind/pvbind/accessmode"
+	"github.com/pvbind/pvbind/binding"
+)
+
+// Reasons are complete, and each is true: what is changed as a reason says is no reason any more, what is not still
+// is, and when all are mended the volume fits (E1). M1, M2, M9 and M11 are no fields that anybody could change.
+func TestReasonsAreComplete(t *testing.T) {
+	w := world{rand.New(rand.NewPCG(seedOf(t), 4))}
+	mended := map[binding.Reason]int{}
+	for range worlds(10_000) {
+		requireReasonsComplete(t, w, w.request(), mended)
+	}
+	for _, reason := range []binding.Reason{binding.Malformed, binding.TooSmall, binding.AccessModes, binding.VolumeMode, binding.StorageClass,
+		binding.AttributesClass, binding.Selector, binding.NodeAffinity} {
+		require.Greater(t, mended[reason], 10, "%s was hardly tried", reason)
+	}
+}
+
+// requireReasonsComplete mends some of the reasons against each volume, on the volume or on the claim.
+func requireReasonsComplete(t *testing.T, w world, request binding.Request, mended map[binding.Reason]int) {
+	t.Helper()
+	report, err := binding.Explain(request)
+	require.NoError(t, err)
+	for _, verdict := range report.Verdicts {
+		claim, volume := request.Claim.DeepCopy(), verdict.Volume.DeepCopy()
+		var left binding.Mismatches
+		for _, mismatch := range verdict.Mismatches {
+			mends := mend[mismatch.Reason]
+			if mends == nil || w.rarely(4) {
+				left = append(left, mismatch)
+				continue
+			}
+			pick(w, mends...)(claim, volume, mismatch)
+			mended[mismatch.Reason]++
+		}
+		got, err := binding.Check(claim, volume, request.Terms)
+		require.NoError(t, err)
+		require.Equal(t, reasonsIn(left), reasonsIn(got), "%s: of %v only %v is left", volume.Name, verdict.Mismatches, left)
+	}
+}
+
+func reasonsIn(mismatches binding.Mismatches) []binding.Reason {
+	var reasons []binding.Reason
+	for _, mismatch := range mismatches {
+		reasons = append(reasons, mismatch.Reason)
+	}
+	return reasons
+}
+
+// mend changes exactly the field that a reason is about, by the value that the reason tells: the volume's to what the
+// claim asks for, or the claim's to what the volume has.
+var mend = map[binding.Reason][]func(*corev1.PersistentVolumeClaim, *corev1.PersistentVolume, binding.Mismatch){
+	binding.Malformed: {func(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, _ binding.Mismatch) {
+		known := func(mode corev1.PersistentVolumeAccessMode) bool { _, err := accessmode.Of(mode); return err == nil }
+		volume.Spec.AccessModes = slices.DeleteFunc(volume.Spec.AccessModes, func(mode corev1.PersistentVolumeAccessMode) bool { return !known(mode) })
+		if capacity, ok := volume.Spec.Capacity[corev1.ResourceStorage]; !ok || capacity.Sign() < 0 {
+			volume.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: claim.Spec.Resources.Requests[corev1.ResourceStorage]}
+		}
+	}},
+	binding.TooSmall: {
+		func(_ *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, m binding.Mismatch) {
+			volume.Spec.Capacity = storage(m.Asks)
+		},
+		func(claim *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume, m binding.Mismatch) {
+			claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(m.Has)}
+		},
+	},
+	binding.AccessModes: {
+		func(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, _ binding.Mismatch) {
+			volume.Spec.AccessModes = append(slices.Clone(volume.Spec.AccessModes), claim.Spec.AccessModes...)
+		},
+		func(claim *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume, _ binding.Mismatch) {
+			claim.Spec.AccessModes = nil
+		},
+	},
+	binding.VolumeMode: {
+		func(_ *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, m binding.Mismatch) {
+			volume.Spec.VolumeMode = new(corev1.PersistentVolumeMode(m.Asks))
+		},
+		func(claim *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume, m binding.Mismatch) {
+			claim.Spec.VolumeMode = new(corev1.PersistentVolumeMode(m.Has))
+		},
+	},
+	binding.StorageClass: {
+		func(_ *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, m binding.Mismatch) {
+			delete(volume.Annotations, betaClass)
+			volume.Spec.StorageClassName = namedClass(m.Asks)
+		},
+		func(claim *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume, m binding.Mismatch) {
+			delete(claim.Annotations, betaClass)
+			claim.Spec.StorageClassName = new(namedClass(m.Has))
+		},
+	},
+	binding.AttributesClass: {
+		func(_ *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, m binding.Mismatch) {
+			volume.Spec.VolumeAttributesClassName = new(namedClass(m.Asks))
+		},
+		func(claim *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume, m binding.Mismatch) {
+			claim.Spec.VolumeAttributesClassName = new(namedClass(m.Has))
+		},
+	},
+	binding.Selector: {
+		func(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, _ binding.Mismatch) {
+			volume.Labels = map[string]string{"tier": "gold"}
+			if selector, err := metav1.LabelSelectorAsSelector(claim.Spec.Selector); err != nil || !selector.Matches(labels.Set(volume.Labels)) {
+				volume.Labels = nil
+			}
+		},
+		func(claim *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume, _ binding.Mismatch) {
+			claim.Spec.Selector = nil
+		},
+	},
+	binding.NodeAffinity: {func(_ *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, _ binding.Mismatch) {
+		volume.Spec.NodeAffinity = nil
+	}},
+}
+
+// namedClass is the name that a reason tells, which says "none" for no name.
+func namedClass(told string) string {
+	if told == "none" {
+		return ""
+	}
+	return told
+}
