@@ -32,6 +32,13 @@
 // volume is released or a claim is declared lost, the Action is Read, and the decision is made on what
 // the server itself says. Snapshot is a View on plain lists, for tests and tools.
 //
+// # Why is it Pending
+//
+// ExplainClaim says what a claim waits for, in a typed state and in a sentence, by the decision of NextForClaim itself;
+// where volumes were searched it has their numbers and the near miss. Explain has every volume with every reason.
+// CheckPair looks at a claim and the volume that belongs to it, says what is wrong between them, and whether the
+// Controller mends that, a person can, or nobody safely.
+//
 // # Storage of one's own
 //
 // Who makes storage, deletes it or removes the data from it gives the Controller three small functions, as Hooks:

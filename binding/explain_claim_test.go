@@ -156,4 +156,6 @@ func FuzzExplainClaim(f *testing.F) {
 	})
 }
 
-func claimWaits(action binding.Action) bool { return action.Kind == binding.Wait && action.Rule != "P2" }
+func claimWaits(action binding.Action) bool {
+	return action.Kind == binding.Wait && action.Rule != "P2"
+}

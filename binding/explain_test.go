@@ -97,10 +97,10 @@ func TestExplainInOneLine(t *testing.T) {
 			volumes: several(1, "a"), want: "0/1 volumes fit: 1 Claimed"},
 		{rule: "E2 L4 a volume of an earlier claim of that name is",
 			volumes: concat(several(1, "a", other), several(1, "b", refersTo("default", "data", "uid-0"))),
-			want: "0/2 volumes fit: 2 Claimed; b-0 would fit but for its owner: claimRef to pvc/default/data with uid uid-0, an earlier claim of that name, the claim asks an unclaimed volume"},
+			want:    "0/2 volumes fit: 2 Claimed; b-0 would fit but for its owner: claimRef to pvc/default/data with uid uid-0, an earlier claim of that name, the claim asks an unclaimed volume"},
 		{rule: "E2 M12 so is one that is set aside, even if it goes",
 			volumes: several(1, "mine", reserved, beingDeleted),
-			want: "0/1 volumes fit: 1 Deleting; mine-0 would fit but for its deletion: deletionTimestamp 2023-11-14T22:13:20Z, the claim asks a volume that stays"},
+			want:    "0/1 volumes fit: 1 Deleting; mine-0 would fit but for its deletion: deletionTimestamp 2023-11-14T22:13:20Z, the claim asks a volume that stays"},
 		{rule: "E2 each volume once, under its first reason",
 			volumes: several(2, "pv", sized("5Gi"), ofClass("slow")),
 			want: "0/2 volumes fit: 2 TooSmall (largest 5Gi); " +

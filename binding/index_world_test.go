@@ -3,8 +3,8 @@ package binding_test
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strconv"
 	"testing"

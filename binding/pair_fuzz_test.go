@@ -1,0 +1,51 @@
+package binding_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+// FuzzCheckPair checks pairs in any state, malformed ones too: without a panic, without a change to what it is given
+// (X6), with a reason for whatever it says, and never with a write that would give a person a volume that goes.
+func FuzzCheckPair(f *testing.F) {
+	addSeeds(f, 400)
+	f.Fuzz(func(t *testing.T, bytes []byte) {
+		m := newMuddle(bytes)
+		before := m.copied()
+		for _, volume := range append(m.Volumes, nil) {
+			requirePairReport(t, binding.PairRequest{Claim: m.Claims[0], Volume: volume, View: m.Snapshot, Rules: m.rules})
+			requirePairReport(t, binding.PairRequest{Volume: volume, View: m.Snapshot, Rules: m.rules})
+		}
+		require.Equal(t, before, m.Snapshot, "X6")
+	})
+}
+
+func requirePairReport(t *testing.T, request binding.PairRequest) {
+	t.Helper()
+	report, err := binding.CheckPair(request)
+	var invalid *binding.InvalidError
+	require.True(t, err == nil || errors.As(err, &invalid), "%v", err)
+	action := report.Repair.Action
+	switch {
+	case err != nil || report.Healthy():
+		require.Zero(t, report.Repair)
+		return
+	case report.Repair.By == binding.ByPerson:
+		require.Equal(t, binding.UpdateVolume, action.Kind)
+		require.Equal(t, request.Volume.ResourceVersion, action.Volume.ResourceVersion, "B5")
+		require.NotEmpty(t, report.Repair.Risk)
+		given := action.Volume.Spec.ClaimRef != nil && action.Volume.Spec.ClaimRef.UID != ""
+		require.False(t, given && request.Volume.DeletionTimestamp != nil, "%s", action)
+		reclaimed := request.Volume.Status.Phase == corev1.VolumeReleased && request.Volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain
+		require.False(t, given && reclaimed, "X2: %s", action)
+	case report.Repair.By == binding.ByController:
+		require.NotEqual(t, binding.Nothing, action.Kind)
+		require.NotEqual(t, binding.Wait, action.Kind)
+	}
+	require.NotEmpty(t, report.Repair.Why)
+}

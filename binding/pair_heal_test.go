@@ -1,0 +1,230 @@
+package binding_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+// ward is a cluster whose pair is repaired, by a person and a controller that both suffer faults.
+type ward struct {
+	t       *testing.T
+	cluster *bindingtest.Cluster
+	person  *bindingtest.Client
+	judge   *history
+	ctx     context.Context
+}
+
+func newWard(t *testing.T, objects ...binding.Object) *ward {
+	cluster := bindingtest.NewCluster(objects...)
+	w := &ward{t: t, cluster: cluster, person: cluster.NewClient("people"), ctx: context.Background()}
+	w.judge = &history{Rand: rand.New(rand.NewPCG(1, 1)), server: cluster.Server}
+	cluster.Client.Use(func(call *bindingtest.Call, do func() error) error {
+		w.judge.judgeCalls("people") // what was done since was not the controller
+		err := do()
+		w.judge.judgeCalls("controller")
+		return err
+	})
+	return w
+}
+
+func (w *ward) check() binding.PairReport {
+	known := w.judge.snapshot()
+	known.Live = []binding.Key{binding.VolumeKey("a"), dataKey, binding.PodsKey("default")}
+	report, err := binding.CheckPair(binding.PairRequest{Claim: w.cluster.Claim("default", "data"), Volume: w.cluster.Volume("a"), View: known,
+		Rules: binding.Rules{Protection: binding.ProtectionOn}})
+	require.NoError(w.t, err)
+	return report
+}
+
+// settle lets the controller work. If it crashes, another takes its place.
+func (w *ward) settle() {
+	for range 10 {
+		err := w.cluster.Settle(w.ctx)
+		if !w.cluster.Client.Crashed() {
+			require.NoError(w.t, err)
+			return
+		}
+		w.cluster.Restart()
+	}
+	require.Fail(w.t, "X8: it does not settle")
+}
+
+// repair does what CheckPair says until nothing is wrong or nothing more can be done. Between what it says and what
+// the person does of it, meanwhile happens once.
+func (w *ward) repair(meanwhile func()) binding.PairReport {
+	for range 10 {
+		report := w.check()
+		switch report.Repair.By {
+		case binding.ByPerson:
+			meanwhile()
+			meanwhile = func() {}
+			w.write(report.Repair.Action)
+		case binding.ByController:
+			w.settle()
+		default:
+			return report
+		}
+	}
+	require.Fail(w.t, "the repair does not end")
+	return binding.PairReport{}
+}
+
+// write may fail; then the pair is looked at anew.
+func (w *ward) write(action binding.Action) {
+	require.Equal(w.t, binding.UpdateVolume, action.Kind, "a person writes one object")
+	require.NotEmpty(w.t, action.Volume.ResourceVersion, "B5")
+	_, _ = w.person.Update(w.ctx, action.Volume)
+}
+
+// judgeEnd holds the settled state to the X rules, and a second pass to doing nothing (X8).
+func (w *ward) judgeEnd() {
+	w.settle()
+	w.judge.judgeEnd()
+	require.Empty(w.t, w.judge.broken)
+	before := len(w.cluster.Calls())
+	w.cluster.Resync()
+	w.settle()
+	for _, call := range w.cluster.CallsSince(before) {
+		assert.False(w.t, call.Writes(), "X8: %s", call)
+	}
+}
+
+// ailment is a pair that is not healthy, and how it may end.
+type ailment struct {
+	name    string
+	objects func() []binding.Object
+	ends    []string // violations that may be left; "": none
+}
+
+func ailments() []ailment {
+	of := func(objects ...binding.Object) func() []binding.Object {
+		return func() []binding.Object {
+			var fresh []binding.Object
+			for _, object := range objects {
+				fresh = append(fresh, asServed(object.DeepCopyObject().(binding.Object)))
+			}
+			return fresh
+		}
+	}
+	guarded := []volumeEdit{volumeFinalizers(volumeProtection)}
+	ill := func(edits ...volumeEdit) *corev1.PersistentVolume {
+		return knownVolume("a", append(guarded[:1:1], edits...)...)
+	}
+	well := func(edits ...volumeEdit) *corev1.PersistentVolume { return ill(append(boundVolume[:3:3], edits...)...) }
+	mine := func(edits ...claimEdit) *corev1.PersistentVolumeClaim {
+		return knownClaim(append([]claimEdit{claimFinalizers(claimProtection)}, edits...)...)
+	}
+	healthy, either := []string{""}, []string{"", "UIDDiffers"}
+	return []ailment{
+		{"C11 claimRef dropped", of(mine(boundTo("a")), ill(inPhase(corev1.VolumeBound))), healthy},
+		{"C11 Lost though it is there", of(mine(boundTo("a"), lost), well()), healthy},
+		{"C8 bind-completed removed", of(mine(boundTo("a"), withoutNote(completed)), well()), healthy},
+		{"L4 restored, Bound", of(mine(boundTo("a")), ill(refersToGone, inPhase(corev1.VolumeBound))), healthy},
+		{"L4 restored, Released, Lost", of(mine(boundTo("a"), lost), ill(refersToGone, inPhase(corev1.VolumeReleased))), healthy},
+		{"L4 restored, Available, never bound", of(mine(naming("a")), ill(refersToGone)), healthy},
+		{"L4 restored, Delete: in time or not", of(mine(boundTo("a")), ill(refersToGone, deletedPolicy, inPhase(corev1.VolumeBound))), either},
+		{"C11 UID cleared", of(mine(boundTo("a")), ill(reserved, inPhase(corev1.VolumeBound))), healthy},
+		{"V2 held, of another mode", of(mine(), well(blockMode)), []string{"Unrelated"}},
+		{"V2 held, of another mode, and another fits", of(mine(), well(blockMode), knownVolume("b", func(v *corev1.PersistentVolume) { v.UID = "uid-b" })), []string{"Unrelated"}},
+		{"V4 held by a claim that has another", of(mine(boundTo("b")), well(), knownVolume("b", held, inPhase(corev1.VolumeBound), func(v *corev1.PersistentVolume) { v.UID = "uid-b" })), []string{"Unrelated"}},
+		{"C8 reserved and named", of(mine(naming("a")), ill(reserved)), healthy},
+		{"V3 its claim is gone", of(well()), healthy},
+		{"F2 F3 being deleted, both", of(mine(boundTo("a"), claimBeingDeleted), well(beingDeleted)), healthy},
+		{"C10 another has it", of(mine(boundTo("a")), ill(refersToOther, inPhase(corev1.VolumeBound)), knownClaim(named("other"), boundTo("a"))), []string{"VolumeTaken"}},
+		{"C10 the volume is gone", of(mine(boundTo("a"))), []string{"VolumeAbsent"}},
+	}
+}
+
+// asServed has what a server fills in and does not let change (A4).
+func asServed(object binding.Object) binding.Object {
+	switch o := object.(type) {
+	case *corev1.PersistentVolume:
+		o.Spec.VolumeMode = new(volumeModeOr(o.Spec.VolumeMode))
+		onHostPath(o)
+	case *corev1.PersistentVolumeClaim:
+		o.Spec.VolumeMode = new(volumeModeOr(o.Spec.VolumeMode))
+	}
+	return object
+}
+
+func volumeModeOr(mode *corev1.PersistentVolumeMode) corev1.PersistentVolumeMode {
+	if mode == nil {
+		return corev1.PersistentVolumeFilesystem
+	}
+	return *mode
+}
+
+// Every repair ends with a healthy pair, or says what is left: whoever comes first, whatever fails, and wherever the
+// controller crashes.
+func TestPairsHeal(t *testing.T) {
+	orders := map[string]func(w *ward) binding.PairReport{
+		"the person first":     func(w *ward) binding.PairReport { return w.repair(func() {}) },
+		"the controller first": func(w *ward) binding.PairReport { w.settle(); return w.repair(func() {}) },
+		"both at once":         func(w *ward) binding.PairReport { return w.repair(w.settle) },
+	}
+	faults := map[string]func() bindingtest.Hook{
+		"nothing fails":          func() bindingtest.Hook { return bindingtest.Fail(0, bindingtest.AnyWrite, nil) },
+		"a write fails":          func() bindingtest.Hook { return bindingtest.Fail(1, bindingtest.AnyWrite, errConnection) },
+		"a write conflicts":      func() bindingtest.Hook { return bindingtest.Conflict(1, bindingtest.AnyWrite) },
+		"its answer is lost":     func() bindingtest.Hook { return bindingtest.LoseAnswer(1, bindingtest.AnyWrite) },
+		"the next one conflicts": func() bindingtest.Hook { return bindingtest.Conflict(2, bindingtest.AnyWrite) },
+	}
+	for _, ill := range ailments() {
+		for order, treat := range orders {
+			for fault, hook := range faults {
+				for crash := range 5 {
+					t.Run(fmt.Sprintf("%s/%s/%s/crash after %d", ill.name, order, fault, crash), func(t *testing.T) {
+						w := newWard(t, ill.objects()...)
+						w.person.Use(hook())
+						w.cluster.Client.Use(hook())
+						if crash > 0 {
+							w.cluster.Client.CrashAfter(crash)
+						}
+						report := treat(w)
+						w.cluster.Client.Restart() // a crash that did not come is called off
+						w.judgeEnd()
+						end := w.check()
+						assert.Equal(t, report.Violations, end.Violations, "what was left is left")
+						left := ""
+						if !end.Healthy() {
+							left = string(end.Violations[0].Kind)
+							assert.Equal(t, binding.ByNobody, end.Repair.By, "%s", end.Repair.Action)
+						}
+						assert.Contains(t, ill.ends, left)
+					})
+				}
+			}
+		}
+	}
+}
+
+// A crash after each of the four writes leaves a half-bound pair, which the Controller mends (B5).
+func TestPairsHalfBoundAfterACrash(t *testing.T) {
+	for crash, want := range map[int]string{1: "B2, B3, B4 still to come", 2: "B3, B4 still to come", 3: "B4 still to come", 4: ""} {
+		t.Run(fmt.Sprintf("B%d was the last", crash), func(t *testing.T) {
+			w := newWard(t, asServed(knownClaim(claimFinalizers(claimProtection))), asServed(knownVolume("a", volumeFinalizers(volumeProtection))))
+			w.cluster.Client.CrashAfter(crash)
+			_ = w.cluster.Settle(w.ctx)
+			report := w.check()
+			if want == "" {
+				assert.Empty(t, report.Violations)
+			} else {
+				require.Len(t, report.Violations, 1)
+				assert.Equal(t, binding.Violation{Kind: binding.PairHalfBound, Wants: "all four writes of a bind", Has: want}, report.Violations[0])
+				assert.Equal(t, binding.ByController, report.Repair.By)
+			}
+			w.cluster.Restart()
+			assert.Empty(t, w.repair(func() {}).Violations)
+			w.judgeEnd()
+		})
+	}
+}
