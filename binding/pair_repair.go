@@ -1,11 +1,7 @@
 package binding
 
 import (
-	"encoding/json"
-	"fmt"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/phase"
 )
@@ -92,50 +88,6 @@ func (r *PairRequest) acts(action Action) bool {
 	return true
 }
 
-// repoint gives the volume the UID of the claim, if nothing speaks against it. That a claim gets what an earlier one
-// of its name had is what the Controller never does (X3): only a person can know that it is the same claim.
-func (r *PairRequest) repoint() (Repair, error) {
-	against, err := r.againstRepointing()
-	if err != nil {
-		return Repair{}, err
-	}
-	if against != "" {
-		return nobody(against), nil
-	}
-	repointed := r.Volume.DeepCopy()
-	repointed.Spec.ClaimRef = referenceTo(r.Claim)
-	why := fmt.Sprintf("the claim asks for volume %q by name and fits it; with the claim's UID in claimRef it has it again", r.Volume.Name)
-	risk := "the volume was set aside for a claim of that name; if that is not this one, this one gets another's data"
-	if uid := r.Volume.Spec.ClaimRef.UID; uid != "" {
-		risk = fmt.Sprintf("the volume has the data of the claim with UID %s; if this claim is not its restored copy, it gets another's data", uid)
-	}
-	return Repair{By: ByPerson, Action: updateVolume(repointed, "L4", why), Why: why, Risk: risk}, nil
-}
-
-// againstRepointing is why a volume cannot safely be given to a claim that names it; "" if it can.
-func (r *PairRequest) againstRepointing() (string, error) {
-	mismatches, err := CheckNamed(r.Claim, r.Volume)
-	owner := r.View.Owner(r.Volume.Name)
-	at, policy := r.Volume.Status.Phase, r.Volume.Spec.PersistentVolumeReclaimPolicy
-	switch {
-	case err != nil:
-		return "", err
-	case r.Claim.UID == "":
-		return "", &InvalidError{KeyOf(r.Claim).String(), "metadata.uid", "is missing"}
-	case r.deleting():
-		return "the claim or the volume is being deleted", nil
-	case len(mismatches) > 0:
-		return "the volume does not fit the claim: " + mismatches.String(), nil
-	case owner != (Key{}) && owner != KeyOf(r.Claim):
-		return "the volume was bound to " + owner.String() + " too", nil
-	case len(r.SameStorage) > 0:
-		return "the storage is also that of " + strings.Join(r.SameStorage, ", "), nil
-	case (at == corev1.VolumeReleased || at == corev1.VolumeFailed) && policy != corev1.PersistentVolumeReclaimRetain:
-		return fmt.Sprintf("the volume is %s with reclaim policy %s: its data may be on the way out or gone; keep it first (policy Retain), and see what is left", at, policy), nil
-	}
-	return "", nil
-}
-
 // part takes a volume from a claim that holds it, was never bound to it, and does not fit it (V4). If the Controller
 // has another volume for the claim, it does that itself.
 func (r *PairRequest) part() (Repair, error) {
@@ -162,41 +114,4 @@ func (r *PairRequest) letGo(violations []Violation) (Repair, error) {
 		kept = append(kept, violation.Has)
 	}
 	return nobody("each finalizer is for whoever set it to take off, once its reason is gone; by hand it would skip what it protects: " + strings.Join(kept, "; ")), nil
-}
-
-// MarshalJSON gives the step with the object to write, complete with apiVersion and kind:
-//
-//	{"by": "Person", "why": "…", "risk": "…", "step": {"kind": "UpdateVolume", "rule": "L4", "object": {…}}}
-func (r Repair) MarshalJSON() ([]byte, error) {
-	type step struct {
-		Kind   ActionKind `json:"kind"`
-		Rule   string     `json:"rule"`
-		On     Key        `json:"on,omitzero"`
-		Object Object     `json:"object,omitempty"`
-	}
-	var does *step
-	if r.Action.Kind != Nothing {
-		does = &step{r.Action.Kind, r.Action.Rule, r.Action.Target(), objectIn(r.Action)}
-	}
-	return json.Marshal(struct {
-		By   Repairer `json:"by"`
-		Why  string   `json:"why"`
-		Risk string   `json:"risk,omitempty"`
-		Step *step    `json:"step,omitempty"`
-	}{r.By, r.Why, r.Risk, does})
-}
-
-// objectIn is the object that the action writes, as a client would send it; nil if it writes none.
-func objectIn(action Action) Object {
-	switch {
-	case !action.Writes():
-		return nil
-	case action.Volume != nil:
-		volume := *action.Volume
-		volume.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(string(KindVolume)))
-		return &volume
-	}
-	claim := *action.Claim
-	claim.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(string(KindClaim)))
-	return &claim
 }

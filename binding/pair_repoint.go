@@ -1,0 +1,52 @@
+package binding
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// repoint gives the volume the UID of the claim, if nothing speaks against it. That a claim gets what an earlier one
+// of its name had is what the Controller never does (X3): only a person can know that it is the same claim.
+func (r *PairRequest) repoint() (Repair, error) {
+	against, err := r.againstRepointing()
+	if err != nil {
+		return Repair{}, err
+	}
+	if against != "" {
+		return nobody(against), nil
+	}
+	repointed := r.Volume.DeepCopy()
+	repointed.Spec.ClaimRef = referenceTo(r.Claim)
+	why := fmt.Sprintf("the claim asks for volume %q by name and fits it; with the claim's UID in claimRef it has it again", r.Volume.Name)
+	risk := "the volume was set aside for a claim of that name; if that is not this one, this one gets another's data"
+	if uid := r.Volume.Spec.ClaimRef.UID; uid != "" {
+		risk = fmt.Sprintf("the volume has the data of the claim with UID %s; if this claim is not its restored copy, it gets another's data", uid)
+	}
+	return Repair{By: ByPerson, Action: updateVolume(repointed, "L4", why), Why: why, Risk: risk}, nil
+}
+
+// againstRepointing is why a volume cannot safely be given to a claim that names it; "" if it can.
+func (r *PairRequest) againstRepointing() (string, error) {
+	mismatches, err := CheckNamed(r.Claim, r.Volume)
+	owner := r.View.Owner(r.Volume.Name)
+	at, policy := r.Volume.Status.Phase, r.Volume.Spec.PersistentVolumeReclaimPolicy
+	switch {
+	case err != nil:
+		return "", err
+	case r.Claim.UID == "":
+		return "", &InvalidError{KeyOf(r.Claim).String(), "metadata.uid", "is missing"}
+	case r.deleting():
+		return "the claim or the volume is being deleted", nil
+	case len(mismatches) > 0:
+		return "the volume does not fit the claim: " + mismatches.String(), nil
+	case owner != (Key{}) && owner != KeyOf(r.Claim):
+		return "the volume was bound to " + owner.String() + " too", nil
+	case len(r.SameStorage) > 0:
+		return "the storage is also that of " + strings.Join(r.SameStorage, ", "), nil
+	case (at == corev1.VolumeReleased || at == corev1.VolumeFailed) && policy != corev1.PersistentVolumeReclaimRetain:
+		return fmt.Sprintf("the volume is %s with reclaim policy %s: its data may be on the way out or gone; keep it first (policy Retain), and see what is left", at, policy), nil
+	}
+	return "", nil
+}
