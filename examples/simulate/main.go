@@ -16,16 +16,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
+
+	"github.com/pvbind/pvbind/examples/internal/dump"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
-
-const (
-	exitOK       = 0
-	exitInternal = 1
-	exitInput    = 2 // the command line or the input is wrong; nothing is on standard output
-)
 
 // run is main with everything it touches handed in. It returns the exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -33,50 +28,33 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	err := simulate(args, stdin, &out, &notes)
 	if errors.Is(err, flag.ErrHelp) {
 		io.WriteString(stdout, usage)
-		return exitOK
+		return dump.ExitOK
 	}
 	io.Copy(stderr, &notes)
 	if err != nil {
-		return report(err, stderr)
+		return dump.Report("simulate", usage, err, stderr)
 	}
 	if _, err := io.Copy(stdout, &out); err != nil {
-		return report(err, stderr)
+		return dump.Report("simulate", usage, err, stderr)
 	}
-	return exitOK
-}
-
-// report prints an error and returns the exit code that tells its kind.
-func report(err error, stderr io.Writer) int {
-	for _, line := range lines(err) {
-		fmt.Fprintln(stderr, "simulate: "+line)
-	}
-	var wrongUse *usageError
-	var wrongInput *problem
-	switch {
-	case errors.As(err, &wrongUse):
-		usageLine, _, _ := strings.Cut(usage, "\n")
-		fmt.Fprintln(stderr, usageLine)
-	case !errors.As(err, &wrongInput):
-		return exitInternal
-	}
-	return exitInput
+	return dump.ExitOK
 }
 
 func simulate(args []string, stdin io.Reader, out, notes io.Writer) error {
 	o, err := parse(args)
 	if err != nil {
-		return &usageError{err}
+		return &dump.UsageError{Err: err}
 	}
 	ctx := context.Background()
 	if len(o.files) == 0 {
 		return walk(ctx, o, out, notes)
 	}
-	in, err := readAll(o.files, stdin)
-	printNotes(notes, in.notes)
+	in, err := dump.Read(o.files, stdin, nil)
+	dump.PrintNotes(notes, in.Notes)
 	if err != nil {
 		return err
 	}
-	s, err := play(ctx, in.entries, o.deletes)
+	s, err := play(ctx, in.Entries, o.deletes)
 	if err != nil {
 		return err
 	}
@@ -101,7 +79,7 @@ func writeTrace(o options, s *simulation, out, notes io.Writer) {
 
 // write prints what is left in the format asked for.
 func (s *simulation) write(ctx context.Context, o options, out, notes io.Writer) error {
-	printNotes(notes, s.notes)
+	dump.PrintNotes(notes, s.notes)
 	r, err := s.result(ctx)
 	if err != nil {
 		return err
@@ -111,10 +89,4 @@ func (s *simulation) write(ctx context.Context, o options, out, notes io.Writer)
 		return nil
 	}
 	return encode(out, r.list(), o.format)
-}
-
-func printNotes(w io.Writer, notes []string) {
-	for _, note := range notes {
-		fmt.Fprintln(w, "note: "+note)
-	}
 }

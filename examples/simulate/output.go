@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/examples/internal/dump"
 )
 
 // list is the volumes and claims as one v1 List, the way `kubectl get pv,pvc -A` gives them.
@@ -61,7 +62,7 @@ func (r result) writeTables(w io.Writer) {
 func reasonLines(reasons []reason) string {
 	var text bytes.Buffer
 	for _, r := range reasons {
-		fmt.Fprintf(&text, "%s is %s: %s\n", binding.KeyOf(r.claim), status(r.claim, string(r.claim.Status.Phase)), oneLine(r.text))
+		fmt.Fprintf(&text, "%s is %s: %s\n", binding.KeyOf(r.claim), status(r.claim, string(r.claim.Status.Phase)), dump.OneLine(r.text))
 	}
 	return text.String()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/examples/internal/dump"
 )
 
 // simulation is a cluster in memory on which one thing after another is done.
@@ -34,7 +35,7 @@ func start(ctx context.Context, running []binding.Object) (*simulation, error) {
 }
 
 // play does all that was asked for, in the order that the usage promises.
-func play(ctx context.Context, entries []entry, deletes []target) (*simulation, error) {
+func play(ctx context.Context, entries []dump.Entry, deletes []target) (*simulation, error) {
 	running, first, then := order(entries)
 	s, err := start(ctx, running)
 	if err != nil {
@@ -63,14 +64,14 @@ func play(ctx context.Context, entries []entry, deletes []target) (*simulation, 
 
 // order divides the input into what is loaded as it stands (it has a uid), what is created first
 // (classes, nodes and volumes, in this order), and what is created after that has settled.
-func order(entries []entry) (running []binding.Object, first, then []entry) {
-	var classes, nodes, volumes []entry
+func order(entries []dump.Entry) (running []binding.Object, first, then []dump.Entry) {
+	var classes, nodes, volumes []dump.Entry
 	for _, e := range entries {
-		if e.object.GetUID() != "" {
-			running = append(running, served(e.object))
+		if e.Object.GetUID() != "" {
+			running = append(running, dump.Served(e.Object))
 			continue
 		}
-		switch e.object.(type) {
+		switch e.Object.(type) {
 		case *storagev1.StorageClass:
 			classes = append(classes, e)
 		case *corev1.Node:
@@ -87,12 +88,12 @@ func order(entries []entry) (running []binding.Object, first, then []entry) {
 // settle runs the controller until nothing changes. An object that it can make no decision on is noted;
 // it does not keep the others from being served.
 func (s *simulation) settle(ctx context.Context) error {
-	for _, err := range unjoin(s.driver.Settle(ctx)) {
+	for _, err := range dump.Unjoin(s.driver.Settle(ctx)) {
 		var invalid *binding.InvalidError
 		if !errors.As(err, &invalid) {
 			return err
 		}
-		s.note(oneLine(err.Error()))
+		s.note(dump.OneLine(err.Error()))
 	}
 	return nil
 }
@@ -104,10 +105,10 @@ func (s *simulation) note(line string) {
 }
 
 // create stores an object of the input. What the server refuses is a problem of the input.
-func (s *simulation) create(ctx context.Context, e entry) error {
-	_, err := s.server.Create(ctx, e.object)
+func (s *simulation) create(ctx context.Context, e dump.Entry) error {
+	_, err := s.server.Create(ctx, e.Object)
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
-		return &problem{place: e.place, object: e.name, text: err.Error()}
+		return &dump.Problem{Place: e.Place, Object: e.Name, Text: err.Error()}
 	}
 	return err
 }
@@ -116,7 +117,7 @@ func (s *simulation) create(ctx context.Context, e entry) error {
 func (s *simulation) delete(ctx context.Context, t target) error {
 	err := s.server.Delete(ctx, t.key(), metav1.DeleteOptions{})
 	if apierrors.IsNotFound(err) {
-		return &usageError{fmt.Errorf("-delete %s: there is no such object then", t)}
+		return &dump.UsageError{Err: fmt.Errorf("-delete %s: there is no such object then", t)}
 	}
 	if err := errors.Join(err, s.settle(ctx)); err != nil || t.kind != "pod" {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/examples/internal/dump"
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/storageclass"
 )
@@ -120,7 +121,7 @@ func (s *simulation) trace(n int) []string {
 		if call.Actor != "" {
 			actor = call.Actor
 		}
-		lines = append(lines, actor+": "+oneLine(call.String()))
+		lines = append(lines, actor+": "+dump.OneLine(call.String()))
 	}
 	return lines
 }

@@ -14,12 +14,33 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/examples/internal/dump"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
 const newClaim = `{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "new", "namespace": "shop"},
  "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
+`
+
+const handmadeVolume = `
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: a, uid: u1}
+spec:
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteOnce]
+  hostPath: {path: /a}
+`
+
+const handmadeClaim = `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data, uid: u2}
+spec:
+  accessModes: [ReadWriteOnce]
+  resources: {requests: {storage: 1Gi}}
 `
 
 // outcome is what a run of the program leaves.
@@ -35,7 +56,7 @@ func runWith(stdin string, args ...string) outcome {
 }
 
 func TestRun(t *testing.T) {
-	const dump, manifests, halfway, bad = "testdata/dump.yaml", "testdata/manifests.yaml", "testdata/halfway.yaml", "testdata/bad.yaml"
+	const dumped, manifests, halfway, bad = "testdata/dump.yaml", "testdata/manifests.yaml", "testdata/halfway.yaml", "testdata/bad.yaml"
 	for name, c := range map[string]struct {
 		args  []string
 		stdin string
@@ -43,13 +64,13 @@ func TestRun(t *testing.T) {
 	}{
 		"walkthrough":            {},
 		"walkthrough-json-trace": {args: []string{"-o", "json", "-trace"}},
-		"dump":                   {args: []string{dump}},
-		"dump-json":              {args: []string{"-o", "json", dump}},
-		"dump-yaml":              {args: []string{"-o=yaml", dump}},
+		"dump":                   {args: []string{dumped}},
+		"dump-json":              {args: []string{"-o", "json", dumped}},
+		"dump-yaml":              {args: []string{"-o=yaml", dumped}},
 		"dump-deletes": {args: []string{"-trace", "-delete", "pvc/shop/data-db-0", "-delete", "pod/shop/db-0",
-			"-delete", "pv/local-a", "-delete", "pod/monitoring/prometheus-0", "-delete", "persistentvolumeclaims/monitoring/tsdb", dump}},
-		"dump-in-use":          {args: []string{"-delete", "pvc/shop/data-db-0", "-delete", "pv/local-a", dump}},
-		"dump-and-new-claim":   {args: []string{dump, "-", "-trace"}, stdin: newClaim},
+			"-delete", "pv/local-a", "-delete", "pod/monitoring/prometheus-0", "-delete", "persistentvolumeclaims/monitoring/tsdb", dumped}},
+		"dump-in-use":          {args: []string{"-delete", "pvc/shop/data-db-0", "-delete", "pv/local-a", dumped}},
+		"dump-and-new-claim":   {args: []string{dumped, "-", "-trace"}, stdin: newClaim},
 		"manifests":            {args: []string{manifests, "-trace"}},
 		"manifests-delete":     {args: []string{"-delete", "pod/team/app", "-delete", "pvc/team/shared", "-delete", "pvc/small", manifests}},
 		"halfway":              {args: []string{"-trace", halfway}},
@@ -57,23 +78,23 @@ func TestRun(t *testing.T) {
 		"nothing":              {args: []string{"-"}},
 		"nothing-json":         {args: []string{"-o", "json", "-"}},
 		"help":                 {args: []string{"-help"}},
-		"bad-input":            {args: []string{bad}, code: exitInput},
-		"bad-input-json":       {args: []string{"-o", "json", manifests, bad}, code: exitInput},
-		"bad-file":             {args: []string{manifests, "testdata/no-such-file.yaml"}, code: exitInput},
-		"bad-file-twice":       {args: []string{dump, dump}, code: exitInput},
-		"bad-format":           {args: []string{"-o", "wide", dump}, code: exitInput},
-		"bad-flag":             {args: []string{"-n", "shop", dump}, code: exitInput},
-		"bad-delete":           {args: []string{"-delete", "pvc", dump}, code: exitInput},
-		"bad-delete-kind":      {args: []string{"-delete", "node/one", dump}, code: exitInput},
-		"bad-delete-absent":    {args: []string{"-delete", "pvc/data-db-0", dump}, code: exitInput},
-		"bad-delete-twice":     {args: []string{"-delete", "pvc/shop/scratch", "-delete", "pvc/shop/scratch", dump}, code: exitInput},
-		"bad-delete-no-file":   {args: []string{"-delete", "pvc/a"}, code: exitInput},
-		"bad-resource-version": {args: []string{"-"}, stdin: strings.Replace(newClaim, `"new"`, `"new", "resourceVersion": "7"`, 1), code: exitInput},
+		"bad-input":            {args: []string{bad}, code: dump.ExitInput},
+		"bad-input-json":       {args: []string{"-o", "json", manifests, bad}, code: dump.ExitInput},
+		"bad-file":             {args: []string{manifests, "testdata/no-such-file.yaml"}, code: dump.ExitInput},
+		"bad-file-twice":       {args: []string{dumped, dumped}, code: dump.ExitInput},
+		"bad-format":           {args: []string{"-o", "wide", dumped}, code: dump.ExitInput},
+		"bad-flag":             {args: []string{"-n", "shop", dumped}, code: dump.ExitInput},
+		"bad-delete":           {args: []string{"-delete", "pvc", dumped}, code: dump.ExitInput},
+		"bad-delete-kind":      {args: []string{"-delete", "node/one", dumped}, code: dump.ExitInput},
+		"bad-delete-absent":    {args: []string{"-delete", "pvc/data-db-0", dumped}, code: dump.ExitInput},
+		"bad-delete-twice":     {args: []string{"-delete", "pvc/shop/scratch", "-delete", "pvc/shop/scratch", dumped}, code: dump.ExitInput},
+		"bad-delete-no-file":   {args: []string{"-delete", "pvc/a"}, code: dump.ExitInput},
+		"bad-resource-version": {args: []string{"-"}, stdin: strings.Replace(newClaim, `"new"`, `"new", "resourceVersion": "7"`, 1), code: dump.ExitInput},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := runWith(c.stdin, c.args...)
 			require.Equal(t, c.code, got.code, got.stderr)
-			if c.code != exitOK {
+			if c.code != dump.ExitOK {
 				assert.Empty(t, got.stdout)
 				assert.NotEmpty(t, got.stderr)
 			}
@@ -114,9 +135,9 @@ func TestRunSettlesWhatItPrints(t *testing.T) {
 		for _, file := range []string{"dump", "manifests", "halfway"} {
 			t.Run(file+" "+format, func(t *testing.T) {
 				first := runWith("", "-o", format, "testdata/"+file+".yaml")
-				require.Equal(t, exitOK, first.code, first.stderr)
+				require.Equal(t, dump.ExitOK, first.code, first.stderr)
 				again := runWith(first.stdout, "-o", format, "-")
-				require.Equal(t, exitOK, again.code, again.stderr)
+				require.Equal(t, dump.ExitOK, again.code, again.stderr)
 				assert.Equal(t, first.stdout, again.stdout)
 			})
 		}
@@ -125,7 +146,7 @@ func TestRunSettlesWhatItPrints(t *testing.T) {
 
 func TestRunPrintsOneListInJSON(t *testing.T) {
 	got := runWith(newClaim, "-o", "json", "-trace", "testdata/dump.yaml", "-")
-	require.Equal(t, exitOK, got.code, got.stderr)
+	require.Equal(t, dump.ExitOK, got.code, got.stderr)
 	var list corev1.List
 	require.NoError(t, json.Unmarshal([]byte(got.stdout), &list))
 	assert.Equal(t, "v1 List", list.APIVersion+" "+list.Kind)
@@ -147,7 +168,7 @@ func TestRunPrintsOneListInJSON(t *testing.T) {
 // What is in use stays: the claim while its pod runs (F2), the volume while it is bound (F3).
 func TestRunKeepsWhatIsInUse(t *testing.T) {
 	got := runWith("", "-o", "json", "-delete", "pvc/shop/data-db-0", "-delete", "pv/local-a", "testdata/dump.yaml")
-	require.Equal(t, exitOK, got.code, got.stderr)
+	require.Equal(t, dump.ExitOK, got.code, got.stderr)
 	var list struct {
 		Items []struct {
 			Metadata struct{ Name, DeletionTimestamp string }
@@ -166,13 +187,12 @@ func TestRunKeepsWhatIsInUse(t *testing.T) {
 
 // Objects with a uid, written by hand with nothing that an API server would add, are bound like others.
 func TestRunFillsInWhatServersFillIn(t *testing.T) {
-	volume := strings.Replace(goodVolume, "name: a", "name: a, uid: u1", 1)
-	claim := strings.Replace(goodClaim, "name: data", "name: data, uid: u2", 1)
+	volume, claim := handmadeVolume, handmadeClaim
 	class := "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: s, uid: u3}\nprovisioner: example.com/p\n"
 	got := runWith(volume+"---"+strings.Replace(claim, "spec:", "spec:\n  storageClassName: s", 1)+"---\n"+class, "-o", "json", "-")
-	require.Equal(t, exitOK, got.code, got.stderr)
+	require.Equal(t, dump.ExitOK, got.code, got.stderr)
 	got = runWith(volume+"---"+claim+"---\n"+class, "-o", "json", "-")
-	require.Equal(t, exitOK, got.code, got.stderr)
+	require.Equal(t, dump.ExitOK, got.code, got.stderr)
 	assert.Equal(t, 2, strings.Count(got.stdout, `"phase": "Bound"`))
 	assert.Equal(t, 2, strings.Count(got.stdout, `"volumeMode": "Filesystem"`))
 }
@@ -183,6 +203,6 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space 
 
 func TestRunTellsItsOwnFailuresFromBadInput(t *testing.T) {
 	var stderr bytes.Buffer
-	assert.Equal(t, exitInternal, run(nil, strings.NewReader(""), brokenWriter{}, &stderr))
+	assert.Equal(t, dump.ExitInternal, run(nil, strings.NewReader(""), brokenWriter{}, &stderr))
 	assert.Equal(t, "simulate: no space left\n", stderr.String())
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pvbind/pvbind/accessmode"
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/examples/internal/dump"
 )
 
 // table lays rows out in columns, the first row being the heads.
@@ -41,7 +42,7 @@ func volumeTable(volumes []*corev1.PersistentVolume) string {
 			claimOf(volume),
 			className(volume.Annotations, volume.Spec.StorageClassName),
 			attributesClass(volume.Spec.VolumeAttributesClassName),
-			oneLine(volume.Status.Reason),
+			dump.OneLine(volume.Status.Reason),
 		})
 	}
 	return table(rows)
@@ -68,7 +69,7 @@ func claimTable(claims []*corev1.PersistentVolumeClaim) string {
 func eventTable(events []binding.Event) string {
 	rows := [][]string{{"TYPE", "REASON", "OBJECT", "MESSAGE"}}
 	for _, event := range events {
-		rows = append(rows, []string{event.Type, string(event.Reason), event.On.String(), oneLine(event.Message)})
+		rows = append(rows, []string{event.Type, string(event.Reason), event.On.String(), dump.OneLine(event.Message)})
 	}
 	return table(rows)
 }

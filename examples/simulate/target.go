@@ -7,6 +7,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/examples/internal/dump"
 )
 
 // target names an object to delete.
@@ -39,7 +40,7 @@ func parseTarget(text string) (target, error) {
 	case len(parts) == 3:
 		t.namespace = parts[1]
 	default:
-		t.namespace = defaultNamespace
+		t.namespace = dump.DefaultNamespace
 	}
 	return t, nil
 }

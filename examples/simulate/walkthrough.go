@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/pvbind/pvbind/examples/internal/dump"
 )
 
 //go:embed walkthrough.yaml
@@ -19,8 +21,8 @@ type stage struct {
 }
 
 // stages tell a volume's life with the objects of walkthrough.yaml.
-func stages(volume, claim, pod entry) []stage {
-	creating := func(e entry) func(context.Context, *simulation) error {
+func stages(volume, claim, pod dump.Entry) []stage {
+	creating := func(e dump.Entry) func(context.Context, *simulation) error {
 		return func(ctx context.Context, s *simulation) error {
 			if err := s.create(ctx, e); err != nil {
 				return err
@@ -31,8 +33,8 @@ func stages(volume, claim, pod entry) []stage {
 	deleting := func(t target) func(context.Context, *simulation) error {
 		return func(ctx context.Context, s *simulation) error { return s.delete(ctx, t) }
 	}
-	data := target{kind: "pvc", namespace: defaultNamespace, name: claim.object.GetName()}
-	web := target{kind: "pod", namespace: defaultNamespace, name: pod.object.GetName()}
+	data := target{kind: "pvc", namespace: dump.DefaultNamespace, name: claim.Object.GetName()}
+	web := target{kind: "pod", namespace: dump.DefaultNamespace, name: pod.Object.GetName()}
 	return []stage{
 		{"An administrator creates a volume.", "It is Available: nobody has claimed it.", creating(volume)},
 		{"A user creates a claim.", "It is bound to the volume in four writes: two on the volume, two on the claim.", creating(claim)},
@@ -46,7 +48,7 @@ func stages(volume, claim, pod entry) []stage {
 
 // walk runs the walkthrough. As a table it tells every stage and ends with the tables.
 func walk(ctx context.Context, o options, out, notes io.Writer) error {
-	in, err := readAll([]string{"-"}, strings.NewReader(walkthrough))
+	in, err := dump.Read([]string{"-"}, strings.NewReader(walkthrough), nil)
 	if err != nil {
 		return fmt.Errorf("walkthrough: %w", err)
 	}
@@ -58,7 +60,7 @@ func walk(ctx context.Context, o options, out, notes io.Writer) error {
 	if o.format == formatTable {
 		story = out
 	}
-	for i, stage := range stages(in.entries[0], in.entries[1], in.entries[2]) {
+	for i, stage := range stages(in.Entries[0], in.Entries[1], in.Entries[2]) {
 		before := len(s.server.Calls())
 		if err := stage.do(ctx, s); err != nil {
 			return err

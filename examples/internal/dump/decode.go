@@ -1,4 +1,4 @@
-package main
+package dump
 
 import (
 	"bytes"
@@ -15,36 +15,10 @@ import (
 
 // document is one object of the input, not yet typed.
 type document struct {
-	place
+	Place
 	apiVersion string
 	kind       string
 	content    map[string]any
-}
-
-// decode reads a stream of YAML or JSON documents and returns the objects in it, those of lists one by
-// one. It goes on after a bad document: the error joins a *problem for each.
-func decode(name string, r io.Reader) ([]document, error) {
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return nil, &usageError{err}
-	}
-	var documents []document
-	var problems []error
-	at := place{file: name}
-	for _, c := range split(toUTF8(data)) {
-		values, err := c.values()
-		for _, value := range values {
-			at.number++
-			found, err := open(at, value)
-			documents = append(documents, found...)
-			problems = append(problems, err)
-		}
-		if err != nil {
-			at.number++
-			problems = append(problems, &problem{place: at, text: err.Error()})
-		}
-	}
-	return documents, errors.Join(problems...)
 }
 
 // values are the values in a chunk: of JSON any number, of YAML one, or none if all is comment. With an
@@ -90,6 +64,9 @@ func (c chunk) json() ([]any, error) {
 }
 
 func (c chunk) yaml(text []byte) ([]any, error) {
+	if value, ok := plainYAML(text); ok {
+		return []any{value}, nil
+	}
 	var value any
 	if err := yaml.UnmarshalStrict(text, &value); err != nil {
 		return nil, errors.New(c.inFile(err.Error()))

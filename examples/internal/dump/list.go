@@ -1,4 +1,4 @@
-package main
+package dump
 
 import (
 	"errors"
@@ -7,18 +7,18 @@ import (
 )
 
 // open returns the object that a value is, or the objects of the list that it is.
-func open(at place, value any) ([]document, error) {
+func open(at Place, value any) ([]document, error) {
 	content, ok := value.(map[string]any)
 	if !ok {
-		return nil, &problem{place: at, text: "is not an object but " + typeName(value)}
+		return nil, &Problem{Place: at, Text: "is not an object but " + typeName(value)}
 	}
 	return openObject(at, content, "", "")
 }
 
 // openObject takes apiVersion and kind from the list where the object names neither, for the items of
 // a typed list, such as a PersistentVolumeList, need not.
-func openObject(at place, content map[string]any, apiVersion, kind string) ([]document, error) {
-	d := document{place: at, content: content, apiVersion: apiVersion, kind: kind}
+func openObject(at Place, content map[string]any, apiVersion, kind string) ([]document, error) {
+	d := document{Place: at, content: content, apiVersion: apiVersion, kind: kind}
 	for _, part := range []struct {
 		field string
 		into  *string
@@ -28,14 +28,14 @@ func openObject(at place, content map[string]any, apiVersion, kind string) ([]do
 			*part.into = value
 		case nil:
 		default:
-			return nil, &problem{place: at, object: d.object(), field: part.field, text: "is not a string but " + typeName(value)}
+			return nil, &Problem{Place: at, Object: d.object(), Field: part.field, Text: "is not a string but " + typeName(value)}
 		}
 	}
 	if d.kind == "" {
-		return nil, &problem{place: at, object: d.object(), field: "kind", text: "Required value"}
+		return nil, &Problem{Place: at, Object: d.object(), Field: "kind", Text: "Required value"}
 	}
 	if d.apiVersion == "" {
-		return nil, &problem{place: at, object: d.object(), field: "apiVersion", text: "Required value"}
+		return nil, &Problem{Place: at, Object: d.object(), Field: "apiVersion", Text: "Required value"}
 	}
 	itemKind, isList := strings.CutSuffix(d.kind, "List")
 	if !isList {
@@ -47,7 +47,7 @@ func openObject(at place, content map[string]any, apiVersion, kind string) ([]do
 	case nil:
 		return nil, nil
 	}
-	return nil, &problem{place: at, object: d.kind, field: "items", text: "is not a list but " + typeName(content["items"])}
+	return nil, &Problem{Place: at, Object: d.kind, Field: "items", Text: "is not a list but " + typeName(content["items"])}
 }
 
 func (d document) openItems(items []any, kind string) ([]document, error) {
@@ -58,11 +58,11 @@ func (d document) openItems(items []any, kind string) ([]document, error) {
 	var documents []document
 	var problems []error
 	for i, item := range items {
-		at := d.place
+		at := d.Place
 		at.item = strings.TrimPrefix(fmt.Sprintf("%s.items[%d]", d.item, i), ".")
 		content, ok := item.(map[string]any)
 		if !ok {
-			problems = append(problems, &problem{place: at, text: "is not an object but " + typeName(item)})
+			problems = append(problems, &Problem{Place: at, Text: "is not an object but " + typeName(item)})
 			continue
 		}
 		found, err := openObject(at, content, apiVersion, kind)

@@ -1,4 +1,4 @@
-package main
+package dump
 
 import (
 	"encoding/binary"
@@ -13,7 +13,7 @@ import (
 // kinds decodes text and names what is in it.
 func kinds(t *testing.T, text string) []string {
 	t.Helper()
-	documents, err := decode("f", strings.NewReader(text))
+	documents, err := decode("f", []byte(text))
 	require.NoError(t, err)
 	names := []string{}
 	for _, d := range documents {
@@ -126,7 +126,7 @@ func TestDecodeNamesWhatIsWrong(t *testing.T) {
 		"binary":               {good + "x: \x00\n", "f: document 1: yaml: control characters are not allowed", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			documents, err := decode("f", strings.NewReader(c.text))
+			documents, err := decode("f", []byte(c.text))
 			require.Error(t, err)
 			assert.Contains(t, strings.Split(err.Error(), "\n"), c.want)
 			assert.Len(t, documents, c.left)

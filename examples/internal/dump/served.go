@@ -1,4 +1,4 @@
-package main
+package dump
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -7,9 +7,9 @@ import (
 	"github.com/pvbind/pvbind/binding"
 )
 
-// served fills in what an API server fills in whenever it reads an object from its storage (A6). A dump
+// Served fills in what an API server fills in whenever it reads an object from its storage (A6). A dump
 // has all that already; objects written by hand need not.
-func served(object binding.Object) binding.Object {
+func Served(object binding.Object) binding.Object {
 	switch o := object.(type) {
 	case *corev1.PersistentVolume:
 		fill(&o.Spec.PersistentVolumeReclaimPolicy, corev1.PersistentVolumeReclaimRetain)

@@ -1,4 +1,4 @@
-package main
+package dump
 
 import (
 	"encoding/json"
@@ -9,9 +9,9 @@ import (
 	"github.com/pvbind/pvbind/binding"
 )
 
-// typed is the document as an object of its kind, or nil. Fields that this version of Kubernetes does
+// typed is the document as an object of its kind. Fields that this version of Kubernetes does
 // not know are no error, for a dump may come from a newer one, but they may be a misspelling: a note says so.
-func (r *reader) typed(d document, known kind) binding.Object {
+func typed(codec runtime.Decoder, d document, known kind) (object binding.Object, notes []string, problem error) {
 	gvk := schema.FromAPIVersionAndKind(d.apiVersion, d.kind)
 	into := func(content map[string]any) (binding.Object, error) {
 		data, err := json.Marshal(content)
@@ -19,13 +19,13 @@ func (r *reader) typed(d document, known kind) binding.Object {
 			return nil, err
 		}
 		object := known.empty()
-		_, _, err = r.codec.Decode(data, &gvk, object)
+		_, _, err = codec.Decode(data, &gvk, object)
 		return object, err
 	}
 	object, err := into(d.content)
 	if strict, ok := runtime.AsStrictDecodingError(err); ok {
 		for _, unknown := range strict.Errors() {
-			r.notes = append(r.notes, (&problem{place: d.place, object: d.object(), text: "passed over " + unknown.Error()}).Error())
+			notes = append(notes, (&Problem{Place: d.Place, Object: d.object(), Text: "passed over " + unknown.Error()}).Error())
 		}
 		err = nil
 	}
@@ -34,8 +34,7 @@ func (r *reader) typed(d document, known kind) binding.Object {
 			_, err := into(part)
 			return err
 		})
-		r.problems = append(r.problems, &problem{place: d.place, object: d.object(), field: culprit, text: plain(err)})
-		return nil
+		return nil, notes, &Problem{Place: d.Place, Object: d.object(), Field: culprit, Text: plain(err)}
 	}
-	return object
+	return object, notes, nil
 }

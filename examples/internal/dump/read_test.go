@@ -1,4 +1,4 @@
-package main
+package dump
 
 import (
 	"os"
@@ -13,20 +13,20 @@ import (
 )
 
 // reading reads text as standard input and returns it with the lines of the error.
-func reading(text string) (input, []string) {
-	in, err := readAll([]string{"-"}, strings.NewReader(text))
+func reading(text string) (Input, []string) {
+	in, err := Read([]string{"-"}, strings.NewReader(text), nil)
 	if err != nil {
-		return in, lines(err)
+		return in, Lines(err)
 	}
 	return in, nil
 }
 
 // names of the objects as kubectl would name them.
-func names(t *testing.T, in input) []string {
+func names(t *testing.T, in Input) []string {
 	t.Helper()
 	var all []string
-	for _, e := range in.entries {
-		key, err := bindingtest.KeyOf(e.object)
+	for _, e := range in.Entries {
+		key, err := bindingtest.KeyOf(e.Object)
 		require.NoError(t, err)
 		all = append(all, key.String())
 	}
@@ -69,7 +69,7 @@ metadata: {name: fast}
 provisioner: example.com/fast
 `)
 	require.Empty(t, problems)
-	assert.Empty(t, in.notes)
+	assert.Empty(t, in.Notes)
 	assert.Equal(t, []string{"pv/a", "pvc/default/data", "Pod/shop/web", "Node//one", "StorageClass//fast"}, names(t, in))
 }
 
@@ -80,7 +80,7 @@ func TestReadPassesOverOtherKinds(t *testing.T) {
 {"apiVersion": "storage.k8s.io/v1beta1", "kind": "StorageClass"}
 `)
 	require.Empty(t, problems)
-	assert.Equal(t, []string{"-: passed over storage.k8s.io/v1beta1 StorageClass (1)", "-: passed over v1 ConfigMap (2)"}, in.notes)
+	assert.Equal(t, []string{"-: passed over storage.k8s.io/v1beta1 StorageClass (1)", "-: passed over v1 ConfigMap (2)"}, in.Notes)
 	assert.Equal(t, []string{"pv/a"}, names(t, in))
 }
 
@@ -91,7 +91,7 @@ func TestReadNotesUnknownFields(t *testing.T) {
 	assert.ElementsMatch(t, []string{
 		`-: document 1: pvc/default/data: passed over unknown field "spec.storageclassName"`,
 		`-: document 1: pvc/default/data: passed over unknown field "spec.inventedInKubernetes2"`,
-	}, in.notes)
+	}, in.Notes)
 }
 
 func TestReadNamesFileDocumentObjectAndField(t *testing.T) {
@@ -145,9 +145,9 @@ func TestReadReportsEveryProblemOfEveryFile(t *testing.T) {
 	file := filepath.Join(dir, "bad.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("a: [\n---\nkind: 7\n---"+goodVolume), 0o600))
 	missing := filepath.Join(dir, "missing.yaml")
-	_, err := readAll([]string{missing, file, dir, "-"}, strings.NewReader(goodVolume))
+	_, err := Read([]string{missing, file, dir, "-"}, strings.NewReader(goodVolume), nil)
 	require.Error(t, err)
-	lines := lines(err)
+	lines := Lines(err)
 	require.Len(t, lines, 5)
 	assert.Contains(t, lines[0], missing)
 	assert.Contains(t, lines[1], file+": document 1: yaml: ")

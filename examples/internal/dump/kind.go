@@ -1,4 +1,4 @@
-package main
+package dump
 
 import (
 	"cmp"
@@ -49,9 +49,9 @@ func (d document) object() string {
 	}
 	namespace, _ := metadata["namespace"].(string)
 	if namespace == "" {
-		namespace = defaultNamespace
+		namespace = DefaultNamespace
 	}
 	return known.short + "/" + namespace + "/" + name
 }
 
-const defaultNamespace = "default"
+const DefaultNamespace = "default"
