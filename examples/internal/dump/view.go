@@ -1,0 +1,150 @@
+package dump
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/reclaim"
+	"github.com/pvbind/pvbind/storageclass"
+)
+
+// View is what a decision may know, from objects that are all there are. It finds each in one step and chooses from an
+// Index, so that many claims can be explained.
+type View struct {
+	// Volumes and Claims are in the order of their names.
+	Volumes []*corev1.PersistentVolume
+	Claims  []*corev1.PersistentVolumeClaim
+
+	volumes    map[string]*corev1.PersistentVolume
+	claims     map[binding.Key]*corev1.PersistentVolumeClaim
+	namespaces map[string]bool // that have a claim
+	classes    map[string]*storagev1.StorageClass
+	byDefault  *storagev1.StorageClass
+	pods       map[binding.Key][]*corev1.Pod // by the claims they name
+	podCount   int
+	index      binding.Index
+}
+
+var _ binding.View = &View{}
+
+// NewView makes a View of the objects.
+func NewView(objects []binding.Object) *View {
+	v := &View{
+		volumes:    map[string]*corev1.PersistentVolume{},
+		claims:     map[binding.Key]*corev1.PersistentVolumeClaim{},
+		namespaces: map[string]bool{},
+		classes:    map[string]*storagev1.StorageClass{},
+		pods:       map[binding.Key][]*corev1.Pod{},
+	}
+	var classes []*storagev1.StorageClass
+	for _, object := range objects {
+		switch o := object.(type) {
+		case *corev1.PersistentVolume:
+			v.Volumes, v.volumes[o.Name] = append(v.Volumes, o), o
+		case *corev1.PersistentVolumeClaim:
+			v.Claims, v.claims[binding.KeyOf(o)] = append(v.Claims, o), o
+			v.namespaces[o.Namespace] = true
+		case *storagev1.StorageClass:
+			classes, v.classes[o.Name] = append(classes, o), o
+		case *corev1.Pod:
+			v.addPod(o)
+		}
+	}
+	v.byDefault = storageclass.Default(classes)
+	v.sort()
+	v.choose()
+	return v
+}
+
+func (v *View) addPod(pod *corev1.Pod) {
+	v.podCount++
+	for _, claim := range reclaim.ClaimNames(pod) {
+		key := binding.ClaimKey(pod.Namespace, claim)
+		v.pods[key] = append(v.pods[key], pod)
+	}
+}
+
+func (v *View) sort() {
+	slices.SortFunc(v.Volumes, func(a, b *corev1.PersistentVolume) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(v.Claims, func(a, b *corev1.PersistentVolumeClaim) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	for _, pods := range v.pods {
+		slices.SortFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	}
+}
+
+// choose fills the index. Of several claims that say they have a volume, the first has it (M2).
+func (v *View) choose() {
+	v.index.Load(v.Volumes...)
+	for _, claim := range v.Claims {
+		if name := claim.Spec.VolumeName; phase.BindCompleted(claim) && v.Owner(name) == (binding.Key{}) {
+			v.index.SetOwner(name, binding.KeyOf(claim))
+		}
+	}
+}
+
+// Volume looks up a volume. That one is absent is proof, unless there is none at all.
+func (v *View) Volume(name string) (*corev1.PersistentVolume, binding.Evidence) {
+	volume, found := v.volumes[name]
+	return volume, evidence(found, len(v.volumes) > 0)
+}
+
+// Claim looks up a claim. That one is absent is proof, unless there is none in its namespace: then the objects may be
+// those of other namespaces only.
+func (v *View) Claim(namespace, name string) (*corev1.PersistentVolumeClaim, binding.Evidence) {
+	claim, found := v.claims[binding.ClaimKey(namespace, name)]
+	return claim, evidence(found, v.namespaces[namespace])
+}
+
+func evidence(found, complete bool) binding.Evidence {
+	switch {
+	case found:
+		return binding.Live
+	case complete:
+		return binding.Absent
+	}
+	return binding.Unknown
+}
+
+// Class looks up a class.
+func (v *View) Class(name string) *storagev1.StorageClass { return v.classes[name] }
+
+// DefaultClass is the default among the classes (C2).
+func (v *View) DefaultClass() *storagev1.StorageClass { return v.byDefault }
+
+// PodsOf are the pods that name the claim.
+func (v *View) PodsOf(namespace, claim string) ([]*corev1.Pod, binding.Evidence) {
+	return v.pods[binding.ClaimKey(namespace, claim)], evidence(v.podCount > 0, false)
+}
+
+// Find chooses a volume for the claim.
+func (v *View) Find(claim *corev1.PersistentVolumeClaim) (binding.Match, error) {
+	return v.index.Find(claim, v.Terms(claim))
+}
+
+// Summary tells in numbers why no volume fits the claim.
+func (v *View) Summary(claim *corev1.PersistentVolumeClaim) (binding.Summary, error) {
+	return v.index.Summary(claim, v.Terms(claim))
+}
+
+// Terms are those that a claim is matched on.
+func (v *View) Terms(claim *corev1.PersistentVolumeClaim) binding.Terms {
+	return binding.Terms{Class: v.Class(storageclass.OfClaim(claim))}
+}
+
+// Owner is the claim that was bound to the volume and names it.
+func (v *View) Owner(volume string) binding.Key { return v.index.Owner(volume) }
+
+// Answered is nothing: no hook was run.
+func (v *View) Answered(binding.ActionKind, types.UID) []binding.Answer { return nil }
+
+// Waiting is nobody: to ask for each volume who waits for it would cost volumes times claims, and a claim that waits
+// for any volume finds it by itself.
+func (v *View) Waiting(*corev1.PersistentVolume) *corev1.PersistentVolumeClaim { return nil }
