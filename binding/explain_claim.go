@@ -2,6 +2,7 @@ package binding
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,6 +54,9 @@ func ExplainClaim(claim *corev1.PersistentVolumeClaim, view View, rules Rules) (
 	}
 	explanation := *action.explains
 	explanation.Claim = KeyOf(claim)
+	if explanation.State == ClaimBinding {
+		explanation.Message = fmt.Sprintf("it is to have volume %q, and %s is the next of the four writes that bind them", explanation.Volume, explanation.Rule)
+	}
 	if explanation.Search == nil && explanation.State.searched() {
 		search, failed := view.Summary(claim)
 		if failed != nil {

@@ -59,7 +59,7 @@ func TestExplainClaim(t *testing.T) {
 	for _, row := range []explained{
 		{name: "C11 bound", claim: knownClaim(boundTo("a")), known: knowing(knownVolume("a", held, inPhase(corev1.VolumeBound))),
 			want: `{"state":"Bound","rule":"C11","volume":"a"}`},
-		{name: "C1 a volume fits", claim: knownClaim(), known: knowing(knownVolume("a")), want: `{"state":"Binding","rule":"B1","volume":"a"}`, says: []string{"set a aside"}},
+		{name: "C1 a volume fits", claim: knownClaim(), known: knowing(knownVolume("a")), want: `{"state":"Binding","rule":"B1","volume":"a"}`, says: []string{`volume "a"`, "B1 is the next"}},
 		{name: "B3 half bound", claim: knownClaim(), known: knowing(knownVolume("a", held, inPhase(corev1.VolumeBound))), want: `{"state":"Binding","rule":"B3","volume":"a"}`},
 		{name: "C2 a class that it is to have is taken for its own", claim: knownClaim(askingClass(nil)), known: knowing(classOf("std", "csi.example.com", defaultClass)),
 			want: `{"state":"AwaitsProvisioner","rule":"P3","class":"std","provisioner":"csi.example.com"` + none + `}`},

@@ -66,6 +66,15 @@ func TestGroupsAreComplete(t *testing.T) {
 	}
 }
 
+func TestVerdictAsASentence(t *testing.T) {
+	report := explain(t, binding.Terms{}, fitVolume("pv-a"), fitVolume("pv-b"), fitVolume("pv-c", sized("5Gi")))
+	var sentences []string
+	for _, verdict := range report.Verdicts {
+		sentences = append(sentences, verdict.String())
+	}
+	assert.Equal(t, []string{"pv-a is chosen", "pv-b fits", "pv-c would fit but for its size: 5Gi, the claim asks 10Gi"}, sentences)
+}
+
 func TestReportAsJSON(t *testing.T) {
 	report := explain(t, binding.Terms{}, fitVolume("pv-a", sized("5Gi"), ofClass("slow")), fitVolume("pv-b"))
 	asJSON := func(value any) string {

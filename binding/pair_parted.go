@@ -1,7 +1,6 @@
 package binding
 
 import (
-	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -112,7 +111,7 @@ func keptBy(finalizers, pods []string) string {
 		text = "finalizers " + strings.Join(finalizers, ", ")
 	}
 	if len(pods) > 0 {
-		text += fmt.Sprintf(", and %d pods that name it: %s", len(pods), strings.Join(pods, ", "))
+		text += ", and is used by the pods " + strings.Join(pods, ", ")
 	}
 	return text
 }

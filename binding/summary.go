@@ -57,7 +57,7 @@ func (s Summary) parts() []string {
 		parts = append(parts, s.countsText())
 	}
 	if s.Nearest != nil {
-		parts = append(parts, s.Nearest.nearMiss())
+		parts = append(parts, s.Nearest.String())
 	}
 	return parts
 }

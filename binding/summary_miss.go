@@ -24,13 +24,18 @@ func (v Verdict) nearby() bool {
 // elsewhere reports whether the volume is set aside for the claim and would do but for the node (M13).
 func (v Verdict) elsewhere() bool { return v.setAside() && v.Mismatches.only(NodeAffinity) }
 
-// nearMiss is the verdict as a sentence: `pv-7 would fit but for its class: "slow", the claim asks "fast"`.
-func (v Verdict) nearMiss() string {
-	subject := oneLine(v.Volume.Name, maxName) + " would fit"
-	if v.elsewhere() {
-		subject = oneLine(v.Volume.Name, maxName) + " is set aside for the claim, and would fit"
+// String is the verdict as a sentence: `pv-7 would fit but for its class: "slow", the claim asks "fast"`.
+func (v Verdict) String() string {
+	name := oneLine(v.Volume.Name, maxName)
+	switch {
+	case v.Chosen:
+		return name + " is chosen"
+	case v.Fits():
+		return name + " fits"
+	case v.elsewhere():
+		name += " is set aside for the claim, and"
 	}
-	return subject + " but for " + v.Mismatches.phrases()
+	return name + " would fit but for " + v.Mismatches.phrases()
 }
 
 // phrases say in words what keeps the volume from fitting.

@@ -39,7 +39,7 @@ func (r *reader) typedAll(p piece) []result {
 
 func (r *reader) result(d document, known kind) result {
 	found := result{Entry: Entry{Place: d.Place, Name: d.object()}}
-	object, notes, problem := typed(r.codec, d, known)
+	object, notes, problem := typed(r.scheme, d, known)
 	found.notes = notes
 	if problem != nil {
 		found.problems = []error{problem}

@@ -37,7 +37,7 @@ type Progress func(done, of int)
 
 // Read reads the files, "-" being stdin. Its error joins one error for each thing that is wrong. progress may be nil.
 func Read(files []string, stdin io.Reader, progress Progress) (Input, error) {
-	r := reader{codec: newCodec(), seen: map[string]Place{}, progress: progress}
+	r := reader{scheme: newScheme(), seen: map[string]Place{}, progress: progress}
 	for _, file := range files {
 		data, err := contents(file, stdin)
 		if err != nil {
@@ -59,7 +59,7 @@ func contents(file string, stdin io.Reader) ([]byte, error) {
 // reader gathers an Input.
 type reader struct {
 	Input
-	codec    runtime.Decoder
+	scheme   *runtime.Scheme
 	seen     map[string]Place // the names and uids so far
 	problems []error
 	progress Progress

@@ -11,15 +11,15 @@ import (
 
 // typed is the document as an object of its kind. Fields that this version of Kubernetes does
 // not know are no error, for a dump may come from a newer one, but they may be a misspelling: a note says so.
-func typed(codec runtime.Decoder, d document, known kind) (object binding.Object, notes []string, problem error) {
-	gvk := schema.FromAPIVersionAndKind(d.apiVersion, d.kind)
+func typed(scheme *runtime.Scheme, d document, known kind) (object binding.Object, notes []string, problem error) {
+	codec := newCodec(scheme, schema.FromAPIVersionAndKind(d.apiVersion, d.kind))
 	into := func(content map[string]any) (binding.Object, error) {
 		data, err := json.Marshal(content)
 		if err != nil {
 			return nil, err
 		}
 		object := known.empty()
-		_, _, err = codec.Decode(data, &gvk, object)
+		_, _, err = codec.Decode(data, nil, object)
 		return object, err
 	}
 	object, err := into(d.content)

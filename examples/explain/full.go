@@ -1,0 +1,164 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/examples/internal/dump"
+	"github.com/pvbind/pvbind/phase"
+)
+
+// fullClaim is one claim in full. As JSON it has these fields.
+type fullClaim struct {
+	*claimGroup
+	// Report has every volume with every reason, if volumes were searched for the claim.
+	Report *binding.Report `json:"report,omitempty"`
+	// Pair is the claim and the volume that it names, if they are not as they should be.
+	Pair *pairGroup `json:"pair,omitempty"`
+}
+
+func (w *world) writeClaim(o options, out io.Writer) error {
+	claim, _ := w.Claim(o.claim.Namespace, o.claim.Name)
+	if claim == nil {
+		return &dump.UsageError{Err: fmt.Errorf("-claim %s/%s: there is no such claim in the input", o.claim.Namespace, o.claim.Name)}
+	}
+	full := w.fullClaim(claim)
+	if o.format == formatJSON {
+		return writeJSON(out, full)
+	}
+	p := &printer{to: out}
+	p.line(0, full.Claim.String()+": "+orElse(string(full.State), "Malformed"))
+	full.printBody(p)
+	if full.Report != nil {
+		p.line(0, "")
+		p.block(1, full.Report.Table())
+	}
+	if full.Pair != nil {
+		p.line(0, "")
+		full.Pair.print(p)
+	}
+	return p.err
+}
+
+func (w *world) fullClaim(claim *corev1.PersistentVolumeClaim) fullClaim {
+	full := fullClaim{claimGroup: w.explainClaim(claim)}
+	if full.Search != nil {
+		terms := w.Terms(claim)
+		terms.Owner = w.Owner
+		if found, err := binding.Explain(binding.Request{Claim: claim, Volumes: w.Volumes, Terms: terms}); err == nil {
+			full.Report = &found
+		}
+	}
+	if volume, evidence := w.Volume(claim.Spec.VolumeName); claim.Spec.VolumeName != "" && evidence != binding.Unknown {
+		full.Pair = w.checkPair(claim, volume)
+	}
+	return full
+}
+
+// fullVolume is one volume in full. As JSON it has these fields.
+type fullVolume struct {
+	*volumeGroup
+	// Fits says of each claim that waits for a volume what keeps it from this one. Like claims are together.
+	Fits []*claimFit `json:"waiting,omitempty"`
+	// Pair is the volume and the claim in its claimRef, if they are not as they should be.
+	Pair *pairGroup `json:"pair,omitempty"`
+}
+
+// claimFit is a claim that waits, and others for which the same holds.
+type claimFit struct {
+	Claim      binding.Key        `json:"claim"`
+	Mismatches binding.Mismatches `json:"mismatches,omitempty"` // none: it fits
+	Alike      []binding.Key      `json:"alike,omitempty"`
+}
+
+func (w *world) writeVolume(o options, out io.Writer) error {
+	volume, _ := w.Volume(o.volume)
+	if volume == nil {
+		return &dump.UsageError{Err: fmt.Errorf("-volume %s: there is no such volume in the input", o.volume)}
+	}
+	full := w.fullVolume(volume)
+	if o.format == formatJSON {
+		return writeJSON(out, full)
+	}
+	p := &printer{to: out}
+	full.volumeGroup.print(p)
+	for _, fit := range full.Fits {
+		p.line(1, fit.String())
+	}
+	if full.Pair != nil {
+		p.line(0, "")
+		full.Pair.print(p)
+	}
+	return p.err
+}
+
+func (w *world) fullVolume(volume *corev1.PersistentVolume) fullVolume {
+	full := fullVolume{volumeGroup: stuck(volume), Fits: w.fits(volume)}
+	if full.volumeGroup == nil {
+		full.volumeGroup = describe(volume)
+		full.Why = phaseWords(volume)
+	}
+	if named := w.Owner(volume.Name); named != (binding.Key{}) {
+		claim, _ := w.Claim(named.Namespace, named.Name)
+		full.Pair = w.checkPair(claim, volume)
+	} else if p, ok := w.pairOf(volume, false); ok || p.claim != nil {
+		full.Pair = w.checkPair(p.claim, volume)
+	}
+	return full
+}
+
+func phaseWords(volume *corev1.PersistentVolume) string {
+	switch {
+	case volume.Spec.ClaimRef == nil:
+		return "any claim that it fits can have it"
+	case volume.Spec.ClaimRef.UID == "":
+		return "it is set aside for a claim of that name"
+	}
+	return "it is for that claim alone"
+}
+
+// fits compares the volume with every claim that waits for one, unless it has a claim.
+func (w *world) fits(volume *corev1.PersistentVolume) []*claimFit {
+	if _, served := w.Claim(claimNameIn(volume)); served == binding.Live {
+		return nil
+	}
+	var fits []*claimFit
+	known := map[string]*claimFit{}
+	for _, claim := range w.Claims {
+		if claim.Spec.VolumeName != "" || phase.BindCompleted(claim) || claim.DeletionTimestamp != nil {
+			continue
+		}
+		terms := w.Terms(claim)
+		terms.Owner = w.Owner
+		mismatches, err := binding.Check(claim, volume, terms)
+		if err != nil {
+			continue
+		}
+		likeness := mismatches.String()
+		if first := known[likeness]; first != nil {
+			first.Alike = append(first.Alike, binding.KeyOf(claim))
+			continue
+		}
+		known[likeness] = &claimFit{Claim: binding.KeyOf(claim), Mismatches: mismatches}
+		fits = append(fits, known[likeness])
+	}
+	return fits
+}
+
+func claimNameIn(volume *corev1.PersistentVolume) (namespace, name string) {
+	if ref := volume.Spec.ClaimRef; ref != nil {
+		return ref.Namespace, ref.Name
+	}
+	return "", ""
+}
+
+func (f *claimFit) String() string {
+	subject := f.Claim.String() + " waits" + others(f.Alike)
+	if len(f.Mismatches) == 0 {
+		return subject + ": it fits"
+	}
+	return subject + ": " + f.Mismatches.String()
+}

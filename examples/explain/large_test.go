@@ -1,0 +1,167 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pvbind/pvbind/examples/internal/dump"
+)
+
+const (
+	many  = 50_000
+	limit = 10 * time.Second
+)
+
+// Fifty thousand volumes and as many claims, as kubectl prints them, a quarter of them bound. The time that counts is
+// that of the processors, all together: other tests may be at work on this machine.
+func TestLargeClusters(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes some seconds")
+	}
+	input := largeCluster(many)
+	var stdout, stderr bytes.Buffer
+	env := environment{program: "explain", stdin: strings.NewReader(input), stdout: &stdout, stderr: &stderr, now: time.Now}
+	start := processorTime(t)
+	require.Equal(t, dump.ExitOK, env.run(nil), stderr.String())
+	took := processorTime(t) - start
+	t.Logf("%d volumes and %d claims in %d MB: %v of processor time", many, many, len(input)>>20, took)
+	assert.Less(t, took, limit)
+	lines := strings.Count(stdout.String(), "\n")
+	assert.Less(t, lines, 5000, "like claims and like volumes are grouped")
+	assert.Contains(t, stdout.String(), "pvc/ns-1/data-1: NoProvisioner (and ")
+	assert.Contains(t, stdout.String(), fmt.Sprintf("0/%d volumes fit: ", many))
+	assert.Contains(t, stdout.String(), "(and 6249 like it: ", "the Released volumes")
+	assert.NotContains(t, stdout.String(), "== Pairs", "they are all healthy")
+}
+
+func processorTime(t *testing.T) time.Duration {
+	var usage syscall.Rusage
+	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// largeCluster is a dump of n volumes and n claims. Of eight volumes two are bound and one is Released; the claims that
+// are not bound ask for a class that does not exist.
+func largeCluster(n int) string {
+	var text strings.Builder
+	text.WriteString("apiVersion: v1\nitems:\n")
+	for i := range n {
+		ref, phase := "", "Available"
+		switch i % 8 {
+		case 0, 4:
+			ref, phase = fmt.Sprintf(largeClaimRef, i, i%100, i), "Bound"
+		case 1:
+			ref, phase = fmt.Sprintf(largeClaimRef, n+i, i%100, n+i), "Released"
+		}
+		fmt.Fprintf(&text, largeVolume, i, i, i, i%50+1, ref, i, "abc"[i%3], i%5, phase)
+	}
+	for i := range n {
+		mode, marks, class, name, status := "ReadWriteOnce", "", "none-such", "", largePending
+		if i%4 == 0 {
+			marks, class, name, status = largeMarks, fmt.Sprintf("gp%d", i%5), fmt.Sprintf("\n    volumeName: pvc-%08x-1111", i), largeBound
+		} else if i%3 == 0 {
+			mode = "ReadWriteMany"
+		}
+		fmt.Fprintf(&text, largeClaim, marks, i, i%100, i, i, mode, i%500+40, class, name, status)
+	}
+	text.WriteString("kind: List\nmetadata:\n  resourceVersion: \"\"\n")
+	return text.String()
+}
+
+const largeVolume = `- apiVersion: v1
+  kind: PersistentVolume
+  metadata:
+    annotations:
+      pv.kubernetes.io/provisioned-by: disk.example.com
+      volume.kubernetes.io/provisioner-deletion-secret-name: ""
+      volume.kubernetes.io/provisioner-deletion-secret-namespace: ""
+    creationTimestamp: "2026-03-02T08:41:30Z"
+    finalizers:
+    - kubernetes.io/pv-protection
+    - external-attacher/disk-example-com
+    name: pvc-%08x-1111
+    resourceVersion: "1%d"
+    uid: %08x-2222-4222-8333-000000000001
+  spec:
+    accessModes:
+    - ReadWriteOnce
+    capacity:
+      storage: %dGi%s
+    csi:
+      driver: disk.example.com
+      fsType: ext4
+      volumeAttributes:
+        storage.kubernetes.io/csiProvisionerIdentity: 1676374219123-8081-disk.example.com
+      volumeHandle: vol-%017x
+    nodeAffinity:
+      required:
+        nodeSelectorTerms:
+        - matchExpressions:
+          - key: topology.example.com/zone
+            operator: In
+            values:
+            - zone-%c
+    persistentVolumeReclaimPolicy: Retain
+    storageClassName: gp%d
+    volumeMode: Filesystem
+  status:
+    lastPhaseTransitionTime: "2026-03-02T08:41:30Z"
+    phase: %s
+`
+
+const largeClaimRef = `
+    claimRef:
+      apiVersion: v1
+      kind: PersistentVolumeClaim
+      name: data-%d
+      namespace: ns-%d
+      resourceVersion: "6015"
+      uid: %08x-3333-4222-8333-000000000001`
+
+const largeMarks = `
+      pv.kubernetes.io/bind-completed: "yes"
+      pv.kubernetes.io/bound-by-controller: "yes"`
+
+const largeClaim = `- apiVersion: v1
+  kind: PersistentVolumeClaim
+  metadata:
+    annotations:
+      example.com/team: storage%s
+    creationTimestamp: "2026-03-02T08:41:30Z"
+    finalizers:
+    - kubernetes.io/pvc-protection
+    labels:
+      app: db
+    name: data-%d
+    namespace: ns-%d
+    resourceVersion: "2%d"
+    uid: %08x-3333-4222-8333-000000000001
+  spec:
+    accessModes:
+    - %s
+    resources:
+      requests:
+        storage: %dGi
+    storageClassName: %s
+    volumeMode: Filesystem%s
+  status:%s
+`
+
+const largePending = `
+    phase: Pending`
+
+const largeBound = `
+    accessModes:
+    - ReadWriteOnce
+    capacity:
+      storage: 1Gi
+    phase: Bound`

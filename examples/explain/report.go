@@ -1,0 +1,92 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+// report is the answer about a whole cluster. As JSON it has these fields; like things are told once, of the first, and
+// the others are named beside it.
+type report struct {
+	// Claims are those that are not Bound.
+	Claims []*claimGroup `json:"claims"`
+	// Volumes are those that are Released, Failed, or being deleted.
+	Volumes []*volumeGroup `json:"volumes"`
+	// Pairs are those of a claim and a volume that are not as they should be.
+	Pairs []*pairGroup `json:"pairs"`
+}
+
+// claimGroup is a claim that is not Bound, and others like it.
+type claimGroup struct {
+	binding.Explanation
+	// Problem is why nothing can be decided for the claim.
+	Problem string `json:"problem,omitempty"`
+	// Scheduling is what the scheduler said last of the pods that must be scheduled first.
+	Scheduling []podWait     `json:"scheduling,omitempty"`
+	Alike      []binding.Key `json:"alike,omitempty"`
+}
+
+// podWait is a pod without a node.
+type podWait struct {
+	Pod     string `json:"pod"`
+	Message string `json:"message,omitempty"` // in the scheduler's words; "" if it has not seen the pod
+}
+
+// volumeGroup is a volume that nobody can simply use, and others like it.
+type volumeGroup struct {
+	Volume binding.Key `json:"volume"`
+	Phase  string      `json:"phase"`
+	Policy string      `json:"reclaimPolicy"`
+	// Was is the claim that it serves or served.
+	Was binding.Key `json:"claim,omitzero"`
+	// Why says what becomes of it by itself.
+	Why string `json:"why"`
+	// Can are the things that a person can do.
+	Can []string `json:"can,omitempty"`
+	// Finalizers are what keeps it, if it is being deleted.
+	Finalizers []string      `json:"finalizers,omitempty"`
+	Alike      []binding.Key `json:"alike,omitempty"`
+}
+
+// pairGroup is a pair that is not healthy, and others like it. A pair that a person can repair stands for itself, for
+// each needs a write of its own.
+type pairGroup struct {
+	binding.PairReport
+	// Problem is why no repair can be said, if the claim or the volume is malformed.
+	Problem string `json:"problem,omitempty"`
+	// Command does the repair, if a person can: it fails if the object has changed meanwhile.
+	Command string     `json:"command,omitempty"`
+	Alike   []pairName `json:"alike,omitempty"`
+}
+
+// pairName names a claim and a volume; one of them may not exist.
+type pairName struct {
+	Claim  binding.Key `json:"claim,omitzero"`
+	Volume binding.Key `json:"volume,omitzero"`
+}
+
+func (w *world) report() report {
+	return report{Claims: w.claimGroups(), Volumes: w.volumeGroups(), Pairs: w.pairGroups()}
+}
+
+// write answers what was asked for.
+func (w *world) write(o options, out io.Writer) error {
+	switch {
+	case o.claim != (binding.Key{}):
+		return w.writeClaim(o, out)
+	case o.volume != "":
+		return w.writeVolume(o, out)
+	case o.format == formatJSON:
+		return writeJSON(out, w.report())
+	}
+	return writeText(out, w.report())
+}
+
+func writeJSON(out io.Writer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
+}

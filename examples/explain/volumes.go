@@ -1,0 +1,89 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/reclaim"
+	"github.com/pvbind/pvbind/storageclass"
+)
+
+// volumeGroups looks at every volume that nobody can simply use.
+func (w *world) volumeGroups() []*volumeGroup {
+	groups := []*volumeGroup{}
+	known := map[string]*volumeGroup{}
+	for i, volume := range w.Volumes {
+		w.progress.tell("looked at volumes:", i, len(w.Volumes))
+		group := stuck(volume)
+		if group == nil {
+			continue
+		}
+		likeness := group.likeness()
+		if first := known[likeness]; first != nil {
+			first.Alike = append(first.Alike, group.Volume)
+			continue
+		}
+		known[likeness] = group
+		groups = append(groups, group)
+	}
+	return groups
+}
+
+// stuck says what becomes of a volume that nobody can simply use; nil if it is none.
+func stuck(volume *corev1.PersistentVolume) *volumeGroup {
+	group := describe(volume)
+	at, deleting := volume.Status.Phase, volume.DeletionTimestamp != nil
+	decision := reclaim.Decide(volume, reclaim.Rules{Migrations: storageclass.InTreeMigrations()})
+	switch {
+	case deleting:
+		group.Why, group.Can = "it is being deleted: "+heldBy(volume), deletingVerbs(volume)
+		group.Finalizers = volume.Finalizers
+	case at == corev1.VolumeReleased:
+		group.Why, group.Can = "its claim is gone, and "+decision.Message, releasedVerbs(volume)
+	case at == corev1.VolumeFailed:
+		group.Why, group.Can = "reclaiming it failed: "+orElse(volume.Status.Message, decision.Message), releasedVerbs(volume)
+	default:
+		return nil
+	}
+	return group
+}
+
+func describe(volume *corev1.PersistentVolume) *volumeGroup {
+	group := &volumeGroup{
+		Volume: binding.VolumeKey(volume.Name),
+		Phase:  string(volume.Status.Phase),
+		Policy: string(volume.Spec.PersistentVolumeReclaimPolicy),
+	}
+	if ref := volume.Spec.ClaimRef; ref != nil {
+		group.Was = binding.ClaimKey(ref.Namespace, ref.Name)
+	}
+	return group
+}
+
+// heldBy says what keeps a volume that is being deleted.
+func heldBy(volume *corev1.PersistentVolume) string {
+	switch {
+	case len(volume.Finalizers) == 0:
+		return "nothing keeps it"
+	case volume.Status.Phase == corev1.VolumeBound && slices.Contains(volume.Finalizers, reclaim.VolumeProtection):
+		return "it goes once it is not bound any more"
+	}
+	return "its finalizers keep it, " + strings.Join(volume.Finalizers, ", ")
+}
+
+func orElse(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// likeness is the same for volumes of which there is the same to say but for names.
+func (g *volumeGroup) likeness() string {
+	said := strings.Join(append([]string{g.Phase, g.Policy, g.Why}, append(g.Can, g.Finalizers...)...), "\n")
+	names := strings.NewReplacer(g.Volume.Name, "VOLUME", g.Was.String(), "CLAIM", g.Was.Namespace+"/"+g.Was.Name, "CLAIM")
+	return names.Replace(said)
+}
