@@ -1,0 +1,77 @@
+package dump
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+func TestViewProvesAbsenceOnlyWhereTheInputIsComplete(t *testing.T) {
+	view := NewView([]binding.Object{bindingtest.Volume("disk", "1Gi"), bindingtest.Claim("shop", "data", "1Gi"), bindingtest.Pod("shop", "web", "", "data")})
+	nothing := NewView(nil)
+	volume := func(v *View, name string) binding.Evidence { _, evidence := v.Volume(name); return evidence }
+	claim := func(v *View, namespace, name string) binding.Evidence {
+		_, evidence := v.Claim(namespace, name)
+		return evidence
+	}
+	pods := func(v *View) binding.Evidence { _, evidence := v.PodsOf("shop", "data"); return evidence }
+
+	assert.Equal(t, binding.Live, volume(view, "disk"))
+	assert.Equal(t, binding.Absent, volume(view, "other"))
+	assert.Equal(t, binding.Unknown, volume(nothing, "disk"), "kubectl was not asked for volumes")
+	assert.Equal(t, binding.Live, claim(view, "shop", "data"))
+	assert.Equal(t, binding.Absent, claim(view, "shop", "other"))
+	assert.Equal(t, binding.Unknown, claim(view, "elsewhere", "data"), "kubectl was asked for one namespace")
+	assert.Equal(t, binding.Live, pods(view))
+	assert.Equal(t, binding.Unknown, pods(nothing))
+	assert.Nil(t, nothing.DefaultClass())
+	assert.Nil(t, nothing.Class("any"))
+}
+
+// It answers as a Snapshot of the same objects does.
+func TestViewAnswersAsASnapshot(t *testing.T) {
+	for _, file := range []string{"dump", "halfway", "manifests"} {
+		in, err := Read([]string{"../../simulate/testdata/" + file + ".yaml"}, os.Stdin, nil)
+		require.NoError(t, err)
+		var snapshot binding.Snapshot
+		for _, object := range in.Objects() {
+			switch o := Served(object).(type) {
+			case *corev1.PersistentVolume:
+				snapshot.Volumes = append(snapshot.Volumes, o)
+			case *corev1.PersistentVolumeClaim:
+				snapshot.Claims = append(snapshot.Claims, o)
+			case *corev1.Pod:
+				snapshot.Pods = append(snapshot.Pods, o)
+			case *storagev1.StorageClass:
+				snapshot.Classes = append(snapshot.Classes, o)
+			}
+		}
+		view := NewView(in.Objects())
+		assert.Equal(t, snapshot.DefaultClass(), view.DefaultClass())
+		for _, volume := range snapshot.Volumes {
+			assert.Equal(t, snapshot.Owner(volume.Name), view.Owner(volume.Name), "M2: %s in %s", volume.Name, file)
+		}
+		for _, claim := range snapshot.Claims {
+			want, err := snapshot.Find(claim)
+			require.NoError(t, err)
+			got, err := view.Find(claim)
+			require.NoError(t, err)
+			assert.Equal(t, want, got, "M14: %s in %s", claim.Name, file)
+			wantSummary, err := snapshot.Summary(claim)
+			require.NoError(t, err)
+			gotSummary, err := view.Summary(claim)
+			require.NoError(t, err)
+			assert.Equal(t, wantSummary, gotSummary, "E2: %s in %s", claim.Name, file)
+			wantPods, _ := snapshot.PodsOf(claim.Namespace, claim.Name)
+			gotPods, _ := view.PodsOf(claim.Namespace, claim.Name)
+			assert.ElementsMatch(t, wantPods, gotPods)
+		}
+	}
+}
