@@ -105,7 +105,7 @@ func citingTexts(t *testing.T) []string {
 	t.Helper()
 	var texts []string
 	require.NoError(t, filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") || filepath.Base(path) == "coverage_test.go" {
+		if err != nil || !isTest(path) || filepath.Base(path) == "coverage_test.go" {
 			return err
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
@@ -128,6 +128,11 @@ func citingTexts(t *testing.T) []string {
 		return nil
 	}))
 	return slices.Clip(texts)
+}
+
+// isTest tells a file of tests. Those of package apitest are called by others.
+func isTest(path string) bool {
+	return strings.HasSuffix(path, "_test.go") || filepath.Base(filepath.Dir(path)) == "apitest"
 }
 
 // citingHeaders are the first lines of the stories.

@@ -47,11 +47,16 @@ func Class(name string, changes ...func(*storagev1.StorageClass)) *storagev1.Sto
 	return changed(class, changes)
 }
 
-// Pod returns a pod to create that runs on the node, nowhere if node is empty, and uses the claims.
+// Pod returns a pod to create that runs on the node, nowhere if node is empty, and uses the claims. When it is
+// deleted it goes at once.
 func Pod(namespace, name, node string, claims ...string) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec:       corev1.PodSpec{NodeName: node},
+		Spec: corev1.PodSpec{
+			NodeName:                      node,
+			Containers:                    []corev1.Container{{Name: "main", Image: "none"}},
+			TerminationGracePeriodSeconds: new(int64),
+		},
 	}
 	for _, claim := range claims {
 		source := &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}

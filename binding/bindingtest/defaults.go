@@ -20,6 +20,10 @@ func applyDefaults(object binding.Object) {
 	case *storagev1.StorageClass:
 		setDefaultPointer(&o.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
 		setDefaultPointer(&o.VolumeBindingMode, storagev1.VolumeBindingImmediate)
+	case *corev1.Pod:
+		if o.Spec.TerminationGracePeriodSeconds == nil {
+			o.Spec.TerminationGracePeriodSeconds = ref(int64(corev1.DefaultTerminationGracePeriodSeconds))
+		}
 	}
 }
 

@@ -16,13 +16,13 @@
 // It does what kube-apiserver does with these kinds, as far as binding and reclaiming can tell (rules A1
 // to A6): resourceVersions and conflicts, status apart from spec, what may not change, deletion held by
 // finalizers, preconditions, defaults, the finalizers and the default class that admission adds.
-// Errors are those of k8s.io/apimachinery/pkg/api/errors. Create, Update, UpdateStatus, Delete, Get and
+// Package apitest holds it and a real API server to the same tests. Errors are those of
+// k8s.io/apimachinery/pkg/api/errors. Create, Update, UpdateStatus, Delete, Get and
 // List work for every kind; with the typed calls beside them, it is a binding.Client.
 //
 // It is lenient where binding does not look: namespaces need not exist, pods need no containers and may
 // change their spec (setting nodeName is how a test schedules one), no owner's deletion deletes what it
-// owns. Pods without a grace period go at once; see Delete. Load takes the objects of a running cluster,
-// or a state that no API server would let in.
+// owns. Load takes the objects of a running cluster, or a state that no API server would let in.
 //
 // # The log
 //

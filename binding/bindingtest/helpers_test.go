@@ -66,15 +66,6 @@ func get[T binding.Object](t *testing.T, server api, object T) T {
 	return found.(T)
 }
 
-func ptr[T any](value T) *T { return &value }
+var keyA = binding.VolumeKey("a")
 
-// boundClaim creates a claim with the class and makes it Bound, with 10Gi.
-func boundClaim(t *testing.T, server api, class string) pvc {
-	t.Helper()
-	claim := create(t, server, bindingtest.Claim("default", "data", "5Gi", func(c pvc) { c.Spec.StorageClassName = &class }))
-	claim = update(t, server, claim, func(c pvc) { c.Spec.VolumeName = "a" })
-	return updateStatus(t, server, claim, func(c pvc) {
-		c.Status.Phase = corev1.ClaimBound
-		c.Status.Capacity = bindingtest.Volume("a", "3Gi").Spec.Capacity
-	})
-}
+func ptr[T any](value T) *T { return &value }

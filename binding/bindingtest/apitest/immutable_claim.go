@@ -1,4 +1,4 @@
-package bindingtest_test
+package apitest
 
 import (
 	"testing"
@@ -24,7 +24,7 @@ func betaClassOf(name string) func(pvc) {
 	return func(c pvc) { c.Annotations = map[string]string{corev1.BetaStorageClassAnnotation: name} }
 }
 
-func TestWhatChangesOfAClaim(t *testing.T) {
+func testWhatChangesOfAClaim(t *testing.T, newAPI NewAPI) {
 	nothing := func(pvc) {}
 	tests := map[string]struct {
 		start, change func(pvc)
@@ -64,7 +64,7 @@ func TestWhatChangesOfAClaim(t *testing.T) {
 	}
 }
 
-func TestWhatChangesOfABoundClaim(t *testing.T) {
+func testWhatChangesOfABoundClaim(t *testing.T, newAPI NewAPI) {
 	expandable := func(c sc) { c.AllowVolumeExpansion = ptr(true) }
 	tests := map[string]struct {
 		class  string
@@ -108,7 +108,7 @@ func TestWhatChangesOfABoundClaim(t *testing.T) {
 	}
 }
 
-func TestAnAttributesClassInUseStays(t *testing.T) {
+func testAnAttributesClassInUseStays(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
 	claim := boundClaim(t, server, "")
 	claim = update(t, server, claim, func(c pvc) { c.Spec.VolumeAttributesClassName = ptr("gold") })
@@ -118,7 +118,7 @@ func TestAnAttributesClassInUseStays(t *testing.T) {
 	refused(t, "spec.volumeAttributesClassName", err)
 }
 
-func TestStatusOfAClaimIsChecked(t *testing.T) {
+func testStatusOfAClaimIsChecked(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
 	claim := create(t, server, bindingtest.Claim("default", "data", "5Gi"))
 	claim.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("-1")}

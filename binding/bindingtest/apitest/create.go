@@ -1,4 +1,4 @@
-package bindingtest_test
+package apitest
 
 import (
 	"strings"
@@ -18,7 +18,7 @@ const (
 	betaDefaultClass = "storageclass.beta.kubernetes.io/is-default-class"
 )
 
-func TestCreateSetsMetadataAndDropsStatus(t *testing.T) {
+func testCreateSetsMetadataAndDropsStatus(t *testing.T, newAPI NewAPI) {
 	t.Run("A1 volume", func(t *testing.T) {
 		volume := create(t, newAPI(t), bindingtest.Volume("a", "1Gi", func(v pv) {
 			v.UID = "mine"
@@ -40,7 +40,7 @@ func TestCreateSetsMetadataAndDropsStatus(t *testing.T) {
 	})
 }
 
-func TestCreateRefusals(t *testing.T) {
+func testCreateRefusals(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
 	create(t, server, bindingtest.Volume("a", "1Gi"))
 
@@ -53,7 +53,7 @@ func TestCreateRefusals(t *testing.T) {
 	assert.ErrorContains(t, err, "spec.accessModes")
 }
 
-func TestGenerateName(t *testing.T) {
+func testGenerateName(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
 	generated := func(v pv) { v.GenerateName = strings.Repeat("v", 70) }
 	first := create(t, server, bindingtest.Volume("", "1Gi", generated))
@@ -63,7 +63,7 @@ func TestGenerateName(t *testing.T) {
 	assert.True(t, strings.HasPrefix(first.Name, "vvv"))
 }
 
-func TestDefaults(t *testing.T) {
+func testDefaults(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
 	volume := create(t, server, bindingtest.Volume("a", "1Gi"))
 	assert.Equal(t, corev1.PersistentVolumeFilesystem, *volume.Spec.VolumeMode, "A6")
@@ -84,20 +84,22 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, corev1.PersistentVolumeFilesystem, *volume.Spec.VolumeMode, "A6 on update too")
 }
 
-func TestAdmissionAddsAFinalizerOnce(t *testing.T) {
+func testAdmissionAddsAFinalizerOnce(t *testing.T, newAPI NewAPI) {
 	volume := create(t, newAPI(t), bindingtest.Volume("a", "1Gi", func(v pv) {
 		v.Finalizers = []string{"kubernetes.io/pv-protection", "example.com/mine"}
 	}))
 	assert.Equal(t, []string{"kubernetes.io/pv-protection", "example.com/mine"}, volume.Finalizers, "A6")
 }
 
-func TestDefaultClassOnCreate(t *testing.T) {
-	marked := func(annotation, value string) func(sc) {
-		return func(c sc) { c.Annotations = map[string]string{annotation: value} }
-	}
+func marked(annotation, value string) func(sc) {
+	return func(c sc) { c.Annotations = map[string]string{annotation: value} }
+}
+
+func testDefaultClassOnCreate(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
-	create(t, server, bindingtest.Class("older", marked(defaultClass, "true")))
+	create(t, server, bindingtest.Class("a-is-older", marked(defaultClass, "true")))
 	create(t, server, bindingtest.Class("plain"))
+	tick(t, server)
 	create(t, server, bindingtest.Class("newest", marked(betaDefaultClass, "true")))
 	create(t, server, bindingtest.Class("no", marked(defaultClass, "false")))
 

@@ -1,4 +1,4 @@
-package bindingtest_test
+package apitest
 
 import (
 	"testing"
@@ -34,7 +34,7 @@ func refused(t *testing.T, field string, err error) {
 	assert.ErrorContains(t, err, field)
 }
 
-func TestWhatChangesOfAVolume(t *testing.T) {
+func testWhatChangesOfAVolume(t *testing.T, newAPI NewAPI) {
 	tests := map[string]struct {
 		start, change func(pv)
 		field         string // that refuses it
@@ -70,7 +70,7 @@ func TestWhatChangesOfAVolume(t *testing.T) {
 	}
 }
 
-func TestWhatChangesOfAClass(t *testing.T) {
+func testWhatChangesOfAClass(t *testing.T, newAPI NewAPI) {
 	tests := map[string]struct {
 		change func(sc)
 		field  string
@@ -92,7 +92,7 @@ func TestWhatChangesOfAClass(t *testing.T) {
 	}
 }
 
-func TestAClassHasNoStatus(t *testing.T) {
+func testAClassHasNoStatus(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
 	_, err := server.UpdateStatus(t.Context(), create(t, server, bindingtest.Class("a")))
 	assert.Error(t, err)

@@ -1,4 +1,4 @@
-package bindingtest_test
+package apitest
 
 import (
 	"testing"
@@ -15,21 +15,21 @@ import (
 
 var keyA = binding.VolumeKey("a")
 
-func absent(t *testing.T, server api, key binding.Key) {
+func absent(t *testing.T, server API, key binding.Key) {
 	t.Helper()
 	_, err := server.Get(t.Context(), key)
 	assert.True(t, apierrors.IsNotFound(err), "%s is still there: %v", key, err)
 }
 
 // deleting creates a volume and deletes it, so that its finalizers hold it.
-func deleting(t *testing.T, server api) pv {
+func deleting(t *testing.T, server API) pv {
 	t.Helper()
 	create(t, server, bindingtest.Volume("a", "1Gi", func(v pv) { v.Finalizers = []string{"example.com/mine"} }))
 	require.NoError(t, server.Delete(t.Context(), keyA, metav1.DeleteOptions{}))
 	return get(t, server, bindingtest.Volume("a", "1Gi"))
 }
 
-func TestDeleteWithoutFinalizers(t *testing.T) {
+func testDeleteWithoutFinalizers(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
 	volume := create(t, server, bindingtest.Volume("a", "1Gi"))
 	update(t, server, volume, func(v pv) { v.Finalizers = nil })
@@ -39,7 +39,7 @@ func TestDeleteWithoutFinalizers(t *testing.T) {
 	assert.True(t, apierrors.IsNotFound(err), "A5 %v", err)
 }
 
-func TestDeleteWithFinalizers(t *testing.T) {
+func testDeleteWithFinalizers(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
 	volume := deleting(t, server)
 	require.NotNil(t, volume.DeletionTimestamp, "A5")
@@ -62,13 +62,13 @@ func TestDeleteWithFinalizers(t *testing.T) {
 	absent(t, server, keyA)
 }
 
-func TestLastFinalizerRemovedThroughStatus(t *testing.T) {
+func testLastFinalizerRemovedThroughStatus(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
 	updateStatus(t, server, deleting(t, server), func(v pv) { v.Finalizers = nil })
 	absent(t, server, keyA)
 }
 
-func TestAnUpdateDoesNotDelete(t *testing.T) {
+func testAnUpdateDoesNotDelete(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
 	volume := create(t, server, bindingtest.Volume("a", "1Gi"))
 	now := metav1.Now()
@@ -77,7 +77,7 @@ func TestAnUpdateDoesNotDelete(t *testing.T) {
 	refused(t, "metadata.deletionTimestamp", err)
 }
 
-func TestDeletePreconditions(t *testing.T) {
+func testDeletePreconditions(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
 	volume := create(t, server, bindingtest.Volume("a", "1Gi"))
 	volume = update(t, server, volume, func(v pv) { v.Finalizers = nil })
@@ -94,7 +94,7 @@ func TestDeletePreconditions(t *testing.T) {
 	absent(t, server, keyA)
 }
 
-func TestRecreatedObjectIsAnother(t *testing.T) {
+func testRecreatedObjectIsAnother(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
 	first := deleting(t, server)
 	update(t, server, first, func(v pv) { v.Finalizers = nil })

@@ -1,4 +1,4 @@
-package bindingtest_test
+package apitest
 
 import (
 	"testing"
@@ -11,8 +11,13 @@ import (
 	"github.com/pvbind/pvbind/binding/bindingtest"
 )
 
-func TestDeletePod(t *testing.T) {
-	key := bindingtest.PodKey("default", "web")
+var (
+	keyWeb = bindingtest.PodKey("default", "web")
+	// atOnce is how a kubelet ends a pod.
+	atOnce = metav1.DeleteOptions{GracePeriodSeconds: ptr(int64(0))}
+)
+
+func testDeletePod(t *testing.T, newAPI NewAPI) {
 	grace := metav1.DeleteOptions{GracePeriodSeconds: ptr(int64(30))}
 	tests := map[string]struct {
 		node    string
@@ -27,44 +32,43 @@ func TestDeletePod(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run("A5 "+name, func(t *testing.T) {
-			server := bindingtest.NewServer()
+			server := newAPI(t)
 			pod := create(t, server, bindingtest.Pod("default", "web", test.node, "data"))
 			updateStatus(t, server, pod, func(p *corev1.Pod) { p.Status.Phase = test.phase })
-			require.NoError(t, server.Delete(t.Context(), key, test.options))
+			require.NoError(t, server.Delete(t.Context(), keyWeb, test.options))
 			if !test.stays {
-				absent(t, server, key)
+				absent(t, server, keyWeb)
 				return
 			}
 			ending := get(t, server, pod)
 			assert.Equal(t, int64(30), *ending.DeletionGracePeriodSeconds)
-			require.NoError(t, server.Delete(t.Context(), key, metav1.DeleteOptions{GracePeriodSeconds: ptr(int64(60))}))
+			require.NoError(t, server.Delete(t.Context(), keyWeb, metav1.DeleteOptions{GracePeriodSeconds: ptr(int64(60))}))
 			assert.Equal(t, ending, get(t, server, pod), "a grace period is not prolonged")
-			require.NoError(t, server.FinishPod(t.Context(), "default", "web"))
-			absent(t, server, key)
+			require.NoError(t, server.Delete(t.Context(), keyWeb, atOnce))
+			absent(t, server, keyWeb)
 		})
 	}
 }
 
-func TestGracePeriods(t *testing.T) {
+func testGracePeriods(t *testing.T, newAPI NewAPI) {
 	tests := map[string]struct {
 		own, asked, want *int64
 	}{
 		"the pod's own":  {ptr(int64(20)), nil, ptr(int64(20))},
 		"the caller's":   {ptr(int64(20)), ptr(int64(10)), ptr(int64(10))},
 		"negative is 1":  {nil, ptr(int64(-5)), ptr(int64(1))},
-		"none of either": {nil, nil, nil},
+		"A6 the default": {nil, nil, ptr(int64(30))},
 		"at once":        {ptr(int64(20)), ptr(int64(0)), nil},
 	}
 	for name, test := range tests {
 		t.Run("A5 "+name, func(t *testing.T) {
-			server := bindingtest.NewServer()
+			server := newAPI(t)
 			pod := bindingtest.Pod("default", "web", "n1")
 			pod.Spec.TerminationGracePeriodSeconds = test.own
 			pod = create(t, server, pod)
-			key := bindingtest.PodKey("default", "web")
-			require.NoError(t, server.Delete(t.Context(), key, metav1.DeleteOptions{GracePeriodSeconds: test.asked}))
+			require.NoError(t, server.Delete(t.Context(), keyWeb, metav1.DeleteOptions{GracePeriodSeconds: test.asked}))
 			if test.want == nil {
-				absent(t, server, key)
+				absent(t, server, keyWeb)
 				return
 			}
 			assert.Equal(t, test.want, get(t, server, pod).DeletionGracePeriodSeconds)
@@ -72,30 +76,16 @@ func TestGracePeriods(t *testing.T) {
 	}
 }
 
-func TestAPodIsMarkedBeforeItGoes(t *testing.T) {
-	server := bindingtest.NewServer()
-	create(t, server, bindingtest.Pod("default", "web", "n1"))
-	watch := server.Watch(bindingtest.KindPod)
-	require.NoError(t, server.FinishPod(t.Context(), "default", "web"))
-	watch.Next()
-	change, _ := watch.Next()
-	assert.Equal(t, bindingtest.Modified, change.Type, "F2 a pod that is shut down can be seen")
-	assert.Zero(t, *change.Object.GetDeletionGracePeriodSeconds())
-	change, _ = watch.Next()
-	assert.Equal(t, bindingtest.Deleted, change.Type)
-	assert.NotNil(t, change.Object.GetDeletionTimestamp())
-}
-
-func TestAPodWithAFinalizerStays(t *testing.T) {
-	server := bindingtest.NewServer()
+func testAPodWithAFinalizerStays(t *testing.T, newAPI NewAPI) {
+	server := newAPI(t)
 	pod := bindingtest.Pod("default", "web", "n1")
 	pod.Finalizers = []string{"example.com/mine"}
 	pod = create(t, server, pod)
-	require.NoError(t, server.FinishPod(t.Context(), "default", "web"))
+	require.NoError(t, server.Delete(t.Context(), keyWeb, atOnce))
 	pod = get(t, server, pod)
 	assert.Zero(t, *pod.DeletionGracePeriodSeconds, "A5")
-	require.NoError(t, server.FinishPod(t.Context(), "default", "web"))
+	require.NoError(t, server.Delete(t.Context(), keyWeb, atOnce))
 	assert.Equal(t, pod, get(t, server, pod), "A5 a second delete changes nothing")
 	update(t, server, pod, func(p *corev1.Pod) { p.Finalizers = nil })
-	absent(t, server, bindingtest.PodKey("default", "web"))
+	absent(t, server, keyWeb)
 }
