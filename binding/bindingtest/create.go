@@ -33,6 +33,7 @@ func (s *Server) create(call *Call) error {
 	if object.GetResourceVersion() != "" {
 		return apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
 	}
+	dropNamespace(object)
 	s.fillIn(object)
 	s.startStatus(object)
 	applyDefaults(object)

@@ -8,6 +8,13 @@ import (
 	"github.com/pvbind/pvbind/binding"
 )
 
+// dropNamespace takes the namespace from an object that is in none, as the API does.
+func dropNamespace(object binding.Object) {
+	if key, err := KeyOf(object); err == nil && key.Namespace == "" {
+		object.SetNamespace("")
+	}
+}
+
 // keepMetadata puts back what is the server's own, as the API does before it checks an update: what
 // may be left out, and what may not be undone.
 func keepMetadata(object, old binding.Object) {

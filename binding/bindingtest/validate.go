@@ -24,6 +24,8 @@ func Validate(object binding.Object) field.ErrorList {
 		return field.ErrorList{field.TypeInvalid(field.NewPath("kind"), object.GetObjectKind().GroupVersionKind().Kind, err.Error())}
 	}
 	info, _ := infoOf(key.Kind)
+	object = topOf(object)
+	dropNamespace(object)
 	errs := validation.ValidateObjectMetaAccessor(object, info.scope == namespaced, validation.NameIsDNSSubdomain, metadata())
 	switch o := object.(type) {
 	case *corev1.PersistentVolume:
@@ -53,7 +55,7 @@ func validateClaim(claim *corev1.PersistentVolumeClaimSpec) field.ErrorList {
 }
 
 func validateRequest(claim *corev1.PersistentVolumeClaimSpec) field.ErrorList {
-	path := spec("resources", "requests").Key(string(corev1.ResourceStorage))
+	path := spec("resources").Key(string(corev1.ResourceStorage))
 	request, ok := claim.Resources.Requests[corev1.ResourceStorage]
 	if !ok {
 		return field.ErrorList{field.Required(path, "")}

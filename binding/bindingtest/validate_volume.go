@@ -3,6 +3,7 @@ package bindingtest
 import (
 	"path"
 	"reflect"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -42,21 +43,16 @@ func validateCapacity(capacity corev1.ResourceList) field.ErrorList {
 	return validatePositive(at.Key(string(corev1.ResourceStorage)), storage)
 }
 
-// validateSource wants exactly one source.
+// validateSource wants exactly one source. Of more, the API faults all but the one it looks at first.
 func validateSource(volume *corev1.PersistentVolumeSpec) field.ErrorList {
-	sources := 0
-	all := reflect.ValueOf(volume.PersistentVolumeSource)
-	for i := range all.NumField() {
-		if !all.Field(i).IsNil() {
-			sources++
-		}
-	}
 	var errs field.ErrorList
-	switch {
-	case sources == 0:
+	sources := sourcesOf(volume)
+	if len(sources) == 0 {
 		errs = append(errs, field.Required(spec(), "a volume source"))
-	case sources > 1:
-		errs = append(errs, field.Forbidden(spec(), "more than one volume source"))
+	} else {
+		for _, name := range sources[1:] {
+			errs = append(errs, field.Forbidden(spec(name), "more than one volume source"))
+		}
 	}
 	if volume.Local != nil && volume.NodeAffinity == nil {
 		errs = append(errs, field.Required(spec("nodeAffinity"), "a local volume is on some node"))
@@ -65,4 +61,20 @@ func validateSource(volume *corev1.PersistentVolumeSpec) field.ErrorList {
 		errs = append(errs, field.Forbidden(spec("persistentVolumeReclaimPolicy"), "the root of a node is not recycled"))
 	}
 	return errs
+}
+
+// sourcesOf are the fields of the spec that have a source, in the order in which the API looks at them.
+func sourcesOf(volume *corev1.PersistentVolumeSpec) []string {
+	var names []string
+	if volume.HostPath != nil {
+		names = append(names, "hostPath")
+	}
+	all := reflect.ValueOf(volume.PersistentVolumeSource)
+	for i := range all.NumField() {
+		name, _, _ := strings.Cut(all.Type().Field(i).Tag.Get("json"), ",")
+		if !all.Field(i).IsNil() && name != "hostPath" {
+			names = append(names, name)
+		}
+	}
+	return names
 }

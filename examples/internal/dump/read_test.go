@@ -114,7 +114,6 @@ func TestReadNamesFileDocumentObjectAndField(t *testing.T) {
 		"generateName only":     {claim("name: data", "generateName: data-"), "-: document 1: pvc/default/(no name): metadata.name: Required value"},
 		"a name of wrong type":  {volume("name: a", "name: 7"), "-: document 1: pv/(no name): metadata.name: has the wrong type: number"},
 		"a bad name":            {volume("name: a", "name: A_b"), "-: document 1: pv/A_b: metadata.name: Invalid value"},
-		"a volume's namespace":  {volume("name: a", "name: a, namespace: x"), "-: document 1: pv/a: metadata.namespace: Forbidden"},
 		"modes of wrong type":   {volume("[ReadWriteOnce]", "ReadWriteOnce"), "-: document 1: pv/a: spec.accessModes: has the wrong type: string"},
 		"a mode of wrong type":  {volume("[ReadWriteOnce]", "[ReadWriteOnce, {a: b}]"), "-: document 1: pv/a: spec.accessModes[1]: has the wrong type: object"},
 		"a label of wrong type": {volume("name: a", "name: a, labels: {x: y, example.com/z: 7}"), "-: document 1: pv/a: metadata.labels[example.com/z]: has the wrong type: number"},
