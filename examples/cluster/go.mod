@@ -7,6 +7,7 @@ require (
 	github.com/pvbind/pvbind v0.0.0
 	github.com/pvbind/pvbind/binding/clientgo v0.0.0
 	github.com/stretchr/testify v1.12.1
+	golang.org/x/sync v0.23.0
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
 	k8s.io/client-go v0.37.2

@@ -1,0 +1,102 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+// api is a real API server as bindingtest.Server is one in memory: one set of calls for all kinds.
+type api struct {
+	kubernetes.Interface
+}
+
+// endpoint is where objects of a kind are.
+type endpoint struct {
+	client   rest.Interface
+	resource string
+	empty    func() binding.Object
+}
+
+func (a api) at(kind binding.Kind) endpoint {
+	core := a.CoreV1().RESTClient()
+	switch kind {
+	case binding.KindVolume:
+		return endpoint{core, "persistentvolumes", func() binding.Object { return &corev1.PersistentVolume{} }}
+	case binding.KindClaim:
+		return endpoint{core, "persistentvolumeclaims", func() binding.Object { return &corev1.PersistentVolumeClaim{} }}
+	case bindingtest.KindPod:
+		return endpoint{core, "pods", func() binding.Object { return &corev1.Pod{} }}
+	case bindingtest.KindNode:
+		return endpoint{core, "nodes", func() binding.Object { return &corev1.Node{} }}
+	case bindingtest.KindClass:
+		return endpoint{a.StorageV1().RESTClient(), "storageclasses", func() binding.Object { return &storagev1.StorageClass{} }}
+	}
+	panic(fmt.Sprintf("objects of kind %s are not tested", kind))
+}
+
+// answer is what the server says to a request.
+func (e endpoint) answer(ctx context.Context, request *rest.Request) (binding.Object, error) {
+	object := e.empty()
+	if err := request.Do(ctx).Into(object); err != nil {
+		return nil, err
+	}
+	object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // as from a typed client
+	return object, nil
+}
+
+func (a api) Create(ctx context.Context, object binding.Object) (binding.Object, error) {
+	return a.CreateWith(ctx, object, metav1.CreateOptions{})
+}
+
+func (a api) CreateWith(ctx context.Context, object binding.Object, options metav1.CreateOptions) (binding.Object, error) {
+	key, err := bindingtest.KeyOf(object)
+	if err != nil {
+		return nil, err
+	}
+	e := a.at(key.Kind)
+	request := e.client.Post().NamespaceIfScoped(key.Namespace, key.Namespace != "").Resource(e.resource)
+	return e.answer(ctx, request.VersionedParams(&options, scheme.ParameterCodec).Body(object))
+}
+
+func (a api) Update(ctx context.Context, object binding.Object) (binding.Object, error) {
+	return a.put(ctx, object)
+}
+
+func (a api) UpdateStatus(ctx context.Context, object binding.Object) (binding.Object, error) {
+	return a.put(ctx, object, "status")
+}
+
+func (a api) put(ctx context.Context, object binding.Object, subresource ...string) (binding.Object, error) {
+	key, err := bindingtest.KeyOf(object)
+	if err != nil {
+		return nil, err
+	}
+	e := a.at(key.Kind)
+	request := e.request(e.client.Put(), key).SubResource(subresource...)
+	return e.answer(ctx, request.Body(object))
+}
+
+func (a api) Get(ctx context.Context, key binding.Key) (binding.Object, error) {
+	e := a.at(key.Kind)
+	return e.answer(ctx, e.request(e.client.Get(), key))
+}
+
+func (a api) Delete(ctx context.Context, key binding.Key, options metav1.DeleteOptions) error {
+	e := a.at(key.Kind)
+	return e.request(e.client.Delete(), key).Body(&options).Do(ctx).Error()
+}
+
+func (e endpoint) request(verb *rest.Request, key binding.Key) *rest.Request {
+	return verb.NamespaceIfScoped(key.Namespace, key.Namespace != "").Resource(e.resource).Name(key.Name)
+}

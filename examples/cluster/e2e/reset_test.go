@@ -1,0 +1,94 @@
+package e2e
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+// newAPI returns the API server of the plane, with no object in it.
+func newAPI(t testing.TB) api {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(plane.Config())
+	require.NoError(t, err)
+	a := api{client}
+	require.NoError(t, a.clear(t.Context()))
+	return a
+}
+
+// clear deletes all objects, whatever holds them.
+func (a api) clear(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	kinds := bindingtest.Kinds()
+	for i := range kinds {
+		if err := a.clearKind(ctx, kinds[len(kinds)-1-i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a api) clearKind(ctx context.Context, kind binding.Kind) error {
+	for {
+		keys, err := a.keys(ctx, kind)
+		if err != nil || len(keys) == 0 {
+			return err
+		}
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(32)
+		for _, key := range keys {
+			group.Go(func() error { return a.destroy(ctx, key) })
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+	}
+}
+
+func (a api) keys(ctx context.Context, kind binding.Kind) ([]binding.Key, error) {
+	e := a.at(kind)
+	list, err := e.client.Get().Resource(e.resource).Do(ctx).Get()
+	if err != nil {
+		return nil, err
+	}
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]binding.Key, len(items))
+	for i, item := range items {
+		if keys[i], err = bindingtest.KeyOf(item.(binding.Object)); err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
+}
+
+// destroy deletes an object and takes off what holds it.
+func (a api) destroy(ctx context.Context, key binding.Key) error {
+	if err := a.Delete(ctx, key, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+		return ignoreNotFound(err)
+	}
+	e := a.at(key.Kind)
+	patch := e.request(e.client.Patch(types.MergePatchType), key).Body([]byte(`{"metadata":{"finalizers":null}}`))
+	return ignoreNotFound(patch.Do(ctx).Error())
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
