@@ -130,9 +130,9 @@ func citingTexts(t *testing.T) []string {
 	return slices.Clip(texts)
 }
 
-// isTest tells a file of tests. Those of package apitest are called by others.
+// isTest tells a file of tests. Those of package conformance are called by others.
 func isTest(path string) bool {
-	return strings.HasSuffix(path, "_test.go") || filepath.Base(filepath.Dir(path)) == "apitest"
+	return strings.HasSuffix(path, "_test.go") || filepath.Base(filepath.Dir(path)) == "conformance"
 }
 
 // citingHeaders are the first lines of the stories.

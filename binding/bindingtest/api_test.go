@@ -9,11 +9,11 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
-	"github.com/pvbind/pvbind/binding/bindingtest/apitest"
+	"github.com/pvbind/pvbind/binding/bindingtest/conformance"
 )
 
 func TestTheServerIsAnAPIServer(t *testing.T) {
-	apitest.Run(t, func(*testing.T) apitest.API { return bindingtest.NewServer() })
+	conformance.Run(t, func(*testing.T) conformance.API { return bindingtest.NewServer() })
 }
 
 func TestKindsThatAreNotStored(t *testing.T) {

@@ -16,7 +16,7 @@
 // It does what kube-apiserver does with these kinds, as far as binding and reclaiming can tell (rules A1
 // to A6): resourceVersions and conflicts, status apart from spec, what may not change, deletion held by
 // finalizers, preconditions, defaults, the finalizers and the default class that admission adds.
-// Package apitest holds it and a real API server to the same tests. Errors are those of
+// Package conformance holds it and a real API server to the same tests. Errors are those of
 // k8s.io/apimachinery/pkg/api/errors. Create, Update, UpdateStatus, Delete, Get and
 // List work for every kind; with the typed calls beside them, it is a binding.Client.
 //

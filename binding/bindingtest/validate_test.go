@@ -11,7 +11,7 @@ import (
 	"github.com/pvbind/pvbind/binding/bindingtest"
 )
 
-// What else Validate finds fault with is tested by creating it: see apitest.
+// What else Validate finds fault with is tested by creating it: see conformance.
 func TestValidateWhatNoClientCanSend(t *testing.T) {
 	for field, object := range map[string]binding.Object{
 		"metadata.namespace": bindingtest.Claim("", "data", "1Gi"),

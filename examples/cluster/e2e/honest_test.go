@@ -12,12 +12,12 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
-	"github.com/pvbind/pvbind/binding/bindingtest/apitest"
+	"github.com/pvbind/pvbind/binding/bindingtest/conformance"
 )
 
 // The server in memory passes the same tests (A1 to A6), in its own package.
 func TestTheRealServerIsAsTheOneInMemory(t *testing.T) {
-	apitest.Run(t, func(t *testing.T) apitest.API {
+	conformance.Run(t, func(t *testing.T) conformance.API {
 		a := admitted{newAPI(t)}
 		if err := a.awaitAdmission(t.Context()); err != nil {
 			t.Fatal(err)
