@@ -1,0 +1,101 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/pvbind/pvbind/examples/cluster/controlplane"
+)
+
+const (
+	pairs = 2000
+	// patience is for a binder that leaves claims Pending: kube-controller-manager looks at all again every 15 s.
+	patience = 20 * time.Second
+)
+
+// result is what one binder did with the pairs, from its start on.
+type result struct {
+	bound    int
+	took     time.Duration
+	requests requests
+	memory   int64 // bytes at most, of the process; 0 if it is none
+	cpu      time.Duration
+}
+
+func (r result) rate() float64 { return float64(r.bound) / r.took.Seconds() }
+
+func (r result) String() string {
+	line := fmt.Sprintf("%4.0f claims/s: %d bound in %.1f s, %d left Pending, %.2f writes a claim, %d conflicts",
+		r.rate(), r.bound, r.took.Seconds(), pairs-r.bound, float64(r.requests.starting("update"))/pairs, r.requests.starting("conflict"))
+	if r.memory > 0 {
+		line += fmt.Sprintf(", %d MB, %.1f s of processor time", r.memory>>20, r.cpu.Seconds())
+	}
+	return line + "\n" + r.requests.String()
+}
+
+// BenchmarkBinding has kube-controller-manager, pvbinder and something that decides nothing bind the same claims, each
+// started on a cluster that is full of them.
+func BenchmarkBinding(b *testing.B) {
+	for b.Loop() {
+		manager := bindAll(b, func() *controlplane.Process { return startManager(b, controlplane.Binder) })
+		b.Logf("kube-controller-manager: %s", manager)
+		ours := bindAll(b, func() *controlplane.Process { return startBinder(b, "pvbinder") })
+		b.Logf("pvbinder: %s", ours)
+		ceiling := bindAll(b, func() *controlplane.Process {
+			config := plane.Config()
+			config.ContentType = "application/vnd.kubernetes.protobuf"
+			client, err := kubernetes.NewForConfig(config)
+			require.NoError(b, err)
+			require.NoError(b, bindBlindly(b.Context(), client))
+			return nil
+		})
+		b.Logf("ceiling: %s", ceiling)
+
+		b.ReportMetric(manager.rate(), "manager-claims/s")
+		b.ReportMetric(ours.rate(), "pvbinder-claims/s")
+		b.ReportMetric(ceiling.rate(), "ceiling-claims/s")
+		b.ReportMetric(ours.rate()/manager.rate(), "x-manager")
+		b.ReportMetric(ours.rate()/ceiling.rate(), "x-ceiling")
+		assert.GreaterOrEqual(b, ours.rate(), 3.5*manager.rate(), "times kube-controller-manager")
+		assert.GreaterOrEqual(b, ours.rate(), 0.8*ceiling.rate(), "of the ceiling")
+		assertFourWrites(b, ours)
+	}
+}
+
+// assertFourWrites holds a binder to B6: none left, four writes a claim, no conflict with itself.
+func assertFourWrites(t testing.TB, r result) {
+	t.Helper()
+	assert.Equal(t, pairs, r.bound)
+	assert.Zero(t, r.requests.starting("conflict"))
+	for _, of := range []string{"persistentvolumes", "persistentvolumes/status", "persistentvolumeclaims", "persistentvolumeclaims/status"} {
+		assert.Equal(t, pairs, r.requests["update "+of], "B6 W1 %s", of)
+	}
+}
+
+// bindAll starts a binder on a cluster with all claims and volumes, and stops it when it is done.
+func bindAll(b *testing.B, start func() *controlplane.Process) result {
+	b.Helper()
+	a := newAPI(b)
+	require.NoError(b, createAll(b.Context(), a, pairsOf(pairs)))
+	wait := watchBound(b, a, pairs, patience)
+	before, err := countRequests(b.Context(), a)
+	require.NoError(b, err)
+
+	began := time.Now()
+	process := start()
+	seen := wait()
+	r := result{bound: len(seen.bound), took: seen.last.Sub(began)}
+	if process != nil {
+		process.Kill()
+		r.memory, r.cpu = process.PeakMemory(), process.CPU()
+	}
+	after, err := countRequests(b.Context(), a)
+	require.NoError(b, err)
+	r.requests = after.since(before)
+	return r
+}
