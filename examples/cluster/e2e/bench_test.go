@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/pvbind/pvbind/examples/cluster/controlplane"
 )
@@ -47,11 +46,7 @@ func BenchmarkBinding(b *testing.B) {
 		ours := bindAll(b, func() *controlplane.Process { return startBinder(b, "pvbinder") })
 		b.Logf("pvbinder: %s", ours)
 		ceiling := bindAll(b, func() *controlplane.Process {
-			config := plane.Config()
-			config.ContentType = "application/vnd.kubernetes.protobuf"
-			client, err := kubernetes.NewForConfig(config)
-			require.NoError(b, err)
-			require.NoError(b, bindBlindly(b.Context(), client))
+			require.NoError(b, bindBlindly(b.Context(), connect(b, plane.Config())))
 			return nil
 		})
 		b.Logf("ceiling: %s", ceiling)

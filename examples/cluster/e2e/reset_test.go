@@ -12,19 +12,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 )
 
-// newAPI returns the API server of the plane, with no object in it.
+// newAPI returns the API server of the plane, with no object in it and none in its caches.
 func newAPI(t testing.TB) api {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(plane.Config())
-	require.NoError(t, err)
-	a := api{client}
+	a := connect(t, plane.Config())
 	require.NoError(t, a.clear(t.Context()))
+	require.NoError(t, a.awaitAdmission(t.Context()))
 	return a
+}
+
+func connect(t testing.TB, config *rest.Config) api {
+	t.Helper()
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	return api{client}
 }
 
 // clear deletes all objects, whatever holds them.
@@ -37,7 +45,7 @@ func (a api) clear(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return a.CoreV1().Events(metav1.NamespaceDefault).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 }
 
 func (a api) clearKind(ctx context.Context, kind binding.Kind) error {
