@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	pairs = 2000
+	benchPairs = 2000
 	// patience is for a binder that leaves claims Pending: kube-controller-manager looks at all again every 15 s.
 	patience = 20 * time.Second
 )
@@ -30,7 +30,7 @@ func (r result) rate() float64 { return float64(r.bound) / r.took.Seconds() }
 
 func (r result) String() string {
 	line := fmt.Sprintf("%4.0f claims/s: %d bound in %.1f s, %d left Pending, %.2f writes a claim, %d conflicts",
-		r.rate(), r.bound, r.took.Seconds(), pairs-r.bound, float64(r.requests.starting("update"))/pairs, r.requests.starting("conflict"))
+		r.rate(), r.bound, r.took.Seconds(), benchPairs-r.bound, float64(r.requests.starting("update"))/benchPairs, r.requests.starting("conflict"))
 	if r.memory > 0 {
 		line += fmt.Sprintf(", %d MB, %.1f s of processor time", r.memory>>20, r.cpu.Seconds())
 	}
@@ -65,10 +65,10 @@ func BenchmarkBinding(b *testing.B) {
 // assertFourWrites holds a binder to B6: none left, four writes a claim, no conflict with itself.
 func assertFourWrites(t testing.TB, r result) {
 	t.Helper()
-	assert.Equal(t, pairs, r.bound)
+	assert.Equal(t, benchPairs, r.bound)
 	assert.Zero(t, r.requests.starting("conflict"))
 	for _, of := range []string{"persistentvolumes", "persistentvolumes/status", "persistentvolumeclaims", "persistentvolumeclaims/status"} {
-		assert.Equal(t, pairs, r.requests["update "+of], "B6 W1 %s", of)
+		assert.Equal(t, benchPairs, r.requests["update "+of], "B6 W1 %s", of)
 	}
 }
 
@@ -76,8 +76,8 @@ func assertFourWrites(t testing.TB, r result) {
 func bindAll(b *testing.B, start func() *controlplane.Process) result {
 	b.Helper()
 	a := newAPI(b)
-	require.NoError(b, createAll(b.Context(), a, pairsOf(pairs)))
-	wait := watchBound(b, a, pairs, patience)
+	require.NoError(b, createAll(b.Context(), a, pairsOf(benchPairs)))
+	wait := watchBound(b, a, benchPairs, patience)
 	before, err := countRequests(b.Context(), a)
 	require.NoError(b, err)
 

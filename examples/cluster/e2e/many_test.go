@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/pvbind/pvbind/binding"
-	"github.com/pvbind/pvbind/binding/bindingtest"
 )
 
 // atOnce is how many requests the tests make at the same time.
@@ -33,12 +32,22 @@ func createAll(ctx context.Context, a api, objects []binding.Object) error {
 	return group.Wait()
 }
 
-// pairsOf are n claims and n volumes of the same n sizes.
+// pairsOf are n claims and n volumes of the same n sizes: each claim is bound only if none takes a volume larger than it
+// must.
 func pairsOf(n int) []binding.Object {
+	return pairs(n, func(i int) string { return fmt.Sprintf("%dMi", 1000+i) })
+}
+
+// likePairs are n claims and n volumes that are all alike.
+func likePairs(n int) []binding.Object {
+	return pairs(n, func(int) string { return "1Gi" })
+}
+
+func pairs(n int, size func(int) string) []binding.Object {
 	var objects []binding.Object
 	for i := range n {
-		name, size := fmt.Sprintf("%04d", i), fmt.Sprintf("%dMi", 1000+i)
-		objects = append(objects, bindingtest.Volume("v"+name, size), bindingtest.Claim(metav1.NamespaceDefault, "c"+name, size))
+		name := fmt.Sprintf("%04d", i)
+		objects = append(objects, volume("v"+name, size(i)), claim("c"+name, size(i)))
 	}
 	return objects
 }
