@@ -21,7 +21,9 @@ const (
 	ns            = metav1.NamespaceDefault
 )
 
-func volume(name, size string, changes ...func(pv)) pv { return bindingtest.Volume(name, size, changes...) }
+func volume(name, size string, changes ...func(pv)) pv {
+	return bindingtest.Volume(name, size, changes...)
+}
 
 func claim(name, size string, changes ...func(pvc)) pvc {
 	return bindingtest.Claim(ns, name, size, changes...)

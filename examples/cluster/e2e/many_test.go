@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -11,7 +10,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/pvbind/pvbind/binding"
 )
@@ -56,40 +56,32 @@ func pairs(n int, size func(int) string) []binding.Object {
 type progress struct {
 	bound map[string]string // claim to volume
 	last  time.Time         // when the last one was seen to become Bound
-	err   error
 }
 
 // watchBound looks on until n claims of the default namespace are Bound, or none becomes so for the time given. What
 // it returns waits for that.
 func watchBound(t testing.TB, a api, n int, idle time.Duration) (wait func() progress) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	changes, err := a.CoreV1().PersistentVolumeClaims(metav1.NamespaceDefault).Watch(ctx, metav1.ListOptions{})
-	require.NoError(t, err)
+	changes := make(chan *corev1.PersistentVolumeClaim, 10*n)
+	a.observe(t, func(object metav1.Object) {
+		if claim, ok := object.(*corev1.PersistentVolumeClaim); ok && claim.Status.Phase == corev1.ClaimBound {
+			changes <- claim
+		}
+	})
 	done := make(chan progress, 1)
-	go func() {
-		defer cancel()
-		done <- follow(changes.ResultChan(), n, idle)
-	}()
-	return func() progress {
-		seen := <-done
-		require.NoError(t, seen.err)
-		return seen
-	}
+	go func() { done <- follow(changes, n, idle) }()
+	return func() progress { return <-done }
 }
 
-func follow(changes <-chan watch.Event, n int, idle time.Duration) progress {
+func follow(changes <-chan *corev1.PersistentVolumeClaim, n int, idle time.Duration) progress {
 	seen := progress{bound: map[string]string{}, last: time.Now()}
 	timer := time.NewTimer(idle)
 	defer timer.Stop()
 	for len(seen.bound) < n {
 		select {
-		case change, ok := <-changes:
-			if !ok {
-				seen.err = errors.New("the watch ended")
-				return seen
-			}
-			if seen.note(change) {
+		case claim := <-changes:
+			if seen.bound[claim.Name] == "" {
+				seen.bound[claim.Name], seen.last = claim.Spec.VolumeName, time.Now()
 				timer.Reset(idle)
 			}
 		case <-timer.C:
@@ -99,11 +91,20 @@ func follow(changes <-chan watch.Event, n int, idle time.Duration) progress {
 	return seen
 }
 
-func (p *progress) note(change watch.Event) bool {
-	claim, ok := change.Object.(*corev1.PersistentVolumeClaim)
-	if !ok || claim.Status.Phase != corev1.ClaimBound || p.bound[claim.Name] != "" {
-		return false
+// observe tells of each claim and volume, and of each change of one, until the test ends.
+func (a api) observe(t testing.TB, tell func(metav1.Object)) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	factory := informers.NewSharedInformerFactory(a, 0)
+	core := factory.Core().V1()
+	for _, informer := range []cache.SharedIndexInformer{core.PersistentVolumes().Informer(), core.PersistentVolumeClaims().Informer()} {
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(object any) { tell(object.(metav1.Object)) },
+			UpdateFunc: func(_, object any) { tell(object.(metav1.Object)) },
+		})
+		require.NoError(t, err)
 	}
-	p.bound[claim.Name], p.last = claim.Spec.VolumeName, time.Now()
-	return true
+	factory.StartWithContext(ctx)
+	factory.WaitForCacheSync(ctx.Done())
+	t.Cleanup(func() { cancel(); factory.Shutdown() })
 }

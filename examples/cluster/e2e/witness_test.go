@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 // witness watches all claims and volumes and notes what must never happen while nothing is deleted (X1, X2, X4): a
@@ -27,7 +25,7 @@ type witness struct {
 	changed  chan struct{} // something was written; a hint
 }
 
-// watchOver has a witness watch until the test ends. It looks anew where the server drops it.
+// watchOver has a witness watch until the test ends.
 func watchOver(t testing.TB, a api) *witness {
 	t.Helper()
 	w := &witness{
@@ -37,48 +35,26 @@ func watchOver(t testing.TB, a api) *witness {
 		names:    map[types.UID]string{},
 		changed:  make(chan struct{}, 1),
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var watching sync.WaitGroup
-	t.Cleanup(func() { cancel(); watching.Wait() })
-	for _, begin := range []func() (watch.Interface, error){
-		func() (watch.Interface, error) {
-			return a.CoreV1().PersistentVolumes().Watch(ctx, metav1.ListOptions{})
-		},
-		func() (watch.Interface, error) {
-			return a.CoreV1().PersistentVolumeClaims(ns).Watch(ctx, metav1.ListOptions{})
-		},
-	} {
-		watching.Go(func() {
-			for ctx.Err() == nil {
-				if changes, err := begin(); err == nil {
-					w.see(changes)
-				}
-			}
-		})
-	}
+	a.observe(t, w.see)
 	return w
 }
 
-func (w *witness) see(changes watch.Interface) {
-	defer changes.Stop()
-	for change := range changes.ResultChan() {
-		w.note(change)
-		select {
-		case w.changed <- struct{}{}:
-		default:
-		}
+func (w *witness) see(object metav1.Object) {
+	w.note(object)
+	select {
+	case w.changed <- struct{}{}:
+	default:
 	}
 }
 
-func (w *witness) note(change watch.Event) {
+func (w *witness) note(object metav1.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch object := change.Object.(type) {
+	w.count(object)
+	switch object := object.(type) {
 	case *corev1.PersistentVolume:
-		w.count(object)
 		w.noteVolume(object)
 	case *corev1.PersistentVolumeClaim:
-		w.count(object)
 		w.names[object.UID] = object.Spec.VolumeName
 		if object.Status.Phase == corev1.ClaimLost {
 			w.crimes = append(w.crimes, "claim "+object.Name+" is Lost")
