@@ -17,13 +17,9 @@ import (
 // plane is what all tests run on, one after the other. Each begins with an empty one: see newCluster.
 var plane *controlplane.Plane
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) { os.Exit(runAll(m)) }
 
-func run(m *testing.M) int {
-	if k := os.Getenv("BINDER"); k != "" {
-		runBinder(k)
-		return 0
-	}
+func runAll(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "pvbind-e2e-")
 	if err == nil {
 		defer os.RemoveAll(dir)

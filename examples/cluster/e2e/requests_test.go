@@ -12,7 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// requests counts what an API server was asked: by "update persistentvolumes/status", and conflicts by "conflict …".
+// requests counts what an API server was asked: by "update persistentvolumes/status", and what was refused by
+// "conflict …" and "forbidden …".
 type requests map[string]int
 
 var (
@@ -53,8 +54,11 @@ func (r requests) add(labels map[string]string, n int) {
 		of += "/" + sub
 	}
 	r[verb+" "+of] += n
-	if labels["code"] == "409" {
+	switch labels["code"] {
+	case "409":
 		r["conflict "+of] += n
+	case "403":
+		r["forbidden "+of] += n
 	}
 }
 
