@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/pvbind/pvbind/binding"
@@ -26,7 +25,8 @@ func TestKilledAgainAndAgain(t *testing.T) {
 	a, random := newAPI(t), seeded(t)
 	w := watchOver(t, a)
 	objects := likePairs(killPairs)
-	var outages errgroup.Group
+	back := make(chan error, 1) // answers when what was killed is back
+	back <- nil
 	for life := range kills {
 		from, to := life*len(objects)/kills, (life+1)*len(objects)/kills
 		require.NoError(t, createPatiently(t.Context(), a, objects[from:to]))
@@ -35,12 +35,14 @@ func TestKilledAgainAndAgain(t *testing.T) {
 		switch life {
 		case kills / 4, kills * 3 / 4:
 			w.await(before + random.IntN(10))
+			require.NoError(t, <-back)
 			plane.Server().Kill()
-			outages.Go(plane.StartServer)
+			go func() { back <- plane.StartServer() }()
 		case kills / 2:
 			w.await(before + random.IntN(10))
+			require.NoError(t, <-back)
 			plane.Etcd().Kill()
-			outages.Go(plane.StartEtcd)
+			go func() { back <- plane.StartEtcd() }()
 		}
 		if random.IntN(5) == 0 {
 			after(time.Duration(random.IntN(300)) * time.Millisecond) // it may not even have begun
@@ -50,7 +52,7 @@ func TestKilledAgainAndAgain(t *testing.T) {
 		}
 		binder.Kill()
 	}
-	require.NoError(t, outages.Wait())
+	require.NoError(t, <-back)
 	t.Logf("%d writes seen when it was killed for the last time", w.seen())
 	startBinder(t, "pvbinder")
 	allBound(t, a, killPairs)
