@@ -15,20 +15,21 @@ const (
 )
 
 // ControllerManager starts kube-controller-manager with these controllers alone, without leader election and
-// without limits of its client. It is the caller's to stop.
-func (p *Plane) ControllerManager(controllers ...string) (*Process, error) {
+// without limits of its client, and with more flags. It is the caller's to stop.
+func (p *Plane) ControllerManager(controllers []string, flags ...string) (*Process, error) {
 	kubeconfig, err := p.Kubeconfig("kube-controller-manager", adminToken)
 	if err != nil {
 		return nil, err
 	}
-	return p.Run("kube-controller-manager", p.binary("kube-controller-manager"),
+	flags = append([]string{
 		"--kubeconfig", kubeconfig,
 		"--controllers", strings.Join(controllers, ","),
 		"--leader-elect=false",
 		"--secure-port=0",
 		"--kube-api-qps=1e6",
 		"--kube-api-burst=1000000",
-	)
+	}, flags...)
+	return p.Run("kube-controller-manager", p.binary("kube-controller-manager"), flags...)
 }
 
 // Scheduler starts kube-scheduler without leader election. It is the caller's to stop.

@@ -63,6 +63,9 @@ func (p *Plane) Stop() {
 	}
 }
 
+// Dir is the directory that it keeps all it has in.
+func (p *Plane) Dir() string { return p.dir }
+
 // Server is the process of the API server, Etcd that of etcd.
 func (p *Plane) Server() *Process { return p.server }
 func (p *Plane) Etcd() *Process   { return p.etcd }

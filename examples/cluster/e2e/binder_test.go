@@ -1,52 +1,51 @@
 package e2e
 
 import (
-	"context"
-	"log"
-	"os"
-	"os/signal"
-	"syscall"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/rest"
 
-	"github.com/pvbind/pvbind/binding/clientgo"
 	"github.com/pvbind/pvbind/examples/cluster/controlplane"
 )
 
+// pvbinder builds the program, once.
+var pvbinder = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(plane.Dir(), "pvbinder")
+	out, err := exec.Command("go", "build", "-o", path, "github.com/pvbind/pvbind/examples/cluster/pvbinder").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("building pvbinder: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// startBinder starts pvbinder, which may do anything and elects no leader.
 func startBinder(t testing.TB, name string, args ...string) *controlplane.Process {
 	t.Helper()
-	kubeconfig, err := plane.Kubeconfig(name, "admin")
-	require.NoError(t, err)
-	os.Setenv("BINDER", kubeconfig)
-	process, err := plane.Run(name, os.Args[0], args...)
-	os.Unsetenv("BINDER")
-	return cleanedUp(t, process, err)
+	return startBinderAs(t, plane.Config(), name, append([]string{"--leader-elect=false"}, args...)...)
 }
 
-func runBinder(kubeconfig string) {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		log.Fatal(err)
-	}
-	config.QPS = -1
-	config.ContentType = "application/vnd.kubernetes.protobuf"
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	runner := clientgo.Runner{Clientset: kubernetes.NewForConfigOrDie(config)}
-	if err := runner.Run(ctx); err != nil {
-		log.Fatal(err)
-	}
+// startBinderAs starts pvbinder with somebody's rights.
+func startBinderAs(t testing.TB, config *rest.Config, name string, args ...string) *controlplane.Process {
+	t.Helper()
+	program, err := pvbinder()
+	require.NoError(t, err)
+	kubeconfig, err := plane.Kubeconfig(name, config.BearerToken)
+	require.NoError(t, err)
+	process, err := plane.Run(name, program, append([]string{"--kubeconfig", kubeconfig, "--bind-address="}, args...)...)
+	return cleanedUp(t, process, err)
 }
 
 // startManager starts kube-controller-manager with these controllers alone.
 func startManager(t testing.TB, controllers ...string) *controlplane.Process {
 	t.Helper()
-	process, err := plane.ControllerManager(controllers...)
+	process, err := plane.ControllerManager(controllers)
 	return cleanedUp(t, process, err)
 }
 
