@@ -37,3 +37,14 @@ func ExampleCompare() {
 	// Output:
 	// true
 }
+
+// A volume in use on one node: which modes let a second one have it too?
+func ExampleSet_AllowsNode() {
+	for _, modes := range []accessmode.Set{accessmode.ReadWriteOnce, accessmode.ReadWriteMany, accessmode.ReadWriteOncePod} {
+		fmt.Println(modes, modes.AllowsNode("node-2", "node-1"), modes.AllowsPod("web-1", "web-0"))
+	}
+	// Output:
+	// RWO false true
+	// RWX true true
+	// RWOP false false
+}
