@@ -1,0 +1,128 @@
+package binding
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/pvbind/pvbind/storageclass"
+)
+
+// pools are what a class can provision a claim's volume from (S5). Those whose topology asks for a label with
+// one of some values, as nearly all do, are looked up by the node's labels: a driver with local storage has as
+// many as there are nodes.
+type pools struct {
+	byLabel map[label][]pool
+	others  []pool
+}
+
+// pool is a capacity that suffices for the claim on some nodes.
+type pool struct {
+	*storagev1.CSIStorageCapacity
+	nodes labels.Selector
+}
+
+// poolsOf are the pools that are large enough for the claim; nil if they do not count: the claim asks for no
+// size, or the provisioner is no CSI driver that tells its capacity.
+func poolsOf(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, view PodView) *pools {
+	request, asks := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	if !asks || !storageclass.Provisions(class) {
+		return nil
+	}
+	driver := view.CSIDriver(class.Provisioner)
+	if driver == nil || driver.Spec.StorageCapacity == nil || !*driver.Spec.StorageCapacity {
+		return nil
+	}
+	p := &pools{byLabel: map[label][]pool{}}
+	for _, capacity := range view.CSIStorageCapacities(class.Name) {
+		limit := limitOf(capacity)
+		if capacity.NodeTopology == nil || limit == nil || limit.Cmp(request) < 0 {
+			continue
+		}
+		p.add(capacity)
+	}
+	return p
+}
+
+// limitOf is the size of the largest volume that can be made; nil if nothing is said of it.
+func limitOf(capacity *storagev1.CSIStorageCapacity) *resource.Quantity {
+	if capacity.MaximumVolumeSize != nil {
+		return capacity.MaximumVolumeSize
+	}
+	return capacity.Capacity
+}
+
+// freeIn is how much is left; what is said of one volume counts if nothing is said of all.
+func freeIn(capacity *storagev1.CSIStorageCapacity) resource.Quantity {
+	switch {
+	case capacity.Capacity != nil:
+		return *capacity.Capacity
+	case capacity.MaximumVolumeSize != nil:
+		return *capacity.MaximumVolumeSize
+	}
+	return resource.Quantity{}
+}
+
+// add adds a capacity; one with a malformed topology is for no node.
+func (p *pools) add(capacity *storagev1.CSIStorageCapacity) {
+	nodes, err := metav1.LabelSelectorAsSelector(capacity.NodeTopology)
+	if err != nil {
+		return
+	}
+	found := pool{capacity, nodes}
+	key, values := needed(capacity.NodeTopology)
+	if key == "" {
+		p.others = append(p.others, found)
+		return
+	}
+	for i, value := range values {
+		if !slices.Contains(values[:i], value) {
+			p.byLabel[label{key, value}] = append(p.byLabel[label{key, value}], found)
+		}
+	}
+}
+
+// needed is a label that a node must have, and the values of which it must have one; "" if there is no such.
+func needed(topology *metav1.LabelSelector) (key string, values []string) {
+	for key, value := range topology.MatchLabels {
+		return key, []string{value}
+	}
+	for _, asked := range topology.MatchExpressions {
+		if asked.Operator == metav1.LabelSelectorOpIn {
+			return asked.Key, asked.Values
+		}
+	}
+	return "", nil
+}
+
+// on is the pool with the most free storage that the node can use; nil if there is none.
+func (p *pools) on(node *corev1.Node) *storagev1.CSIStorageCapacity {
+	best := largestOn(node, p.others, nil)
+	if len(p.byLabel) == 0 {
+		return best
+	}
+	for key, value := range node.Labels {
+		best = largestOn(node, p.byLabel[label{key, value}], best)
+	}
+	return best
+}
+
+func largestOn(node *corev1.Node, some []pool, best *storagev1.CSIStorageCapacity) *storagev1.CSIStorageCapacity {
+	for i := range some {
+		if some[i].nodes.Matches(labels.Set(node.Labels)) && (best == nil || roomier(some[i].CSIStorageCapacity, best)) {
+			best = some[i].CSIStorageCapacity
+		}
+	}
+	return best
+}
+
+// roomier reports whether a has more free storage than b; equals are told apart by name.
+func roomier(a, b *storagev1.CSIStorageCapacity) bool {
+	inA, inB := freeIn(a), freeIn(b)
+	return cmp.Or(-inA.Cmp(inB), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) < 0
+}
