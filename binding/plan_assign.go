@@ -3,8 +3,6 @@ package binding
 import (
 	"cmp"
 	"slices"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
 // assign gives volumes to the claims (S6). It takes two steps, for which volumes to use and which claims to
@@ -67,14 +65,10 @@ func picksOf(open []*wish) []pick {
 
 // wants are, for each claim, the volumes that it could have, by their place in the list.
 func wants(open []*wish, volumes []pick) [][]int {
-	place := make(map[*corev1.PersistentVolume]int, len(volumes))
-	for v := range volumes {
-		place[volumes[v].PersistentVolume] = v
-	}
 	wants := make([][]int, len(open))
 	for i, w := range open {
 		for _, pick := range w.picks {
-			if v, ok := place[pick.PersistentVolume]; ok {
+			if v, listed := slices.BinarySearchFunc(volumes, pick, comparePicks); listed {
 				wants[i] = append(wants[i], v)
 			}
 		}

@@ -1,0 +1,97 @@
+package binding_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+// podWithScratch is default/web with the generic ephemeral volume scratch.
+func podWithScratch() *corev1.Pod {
+	pod := podWith()
+	pod.Spec.Volumes = []corev1.Volume{
+		{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{}}},
+		{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}},
+	}
+	return pod
+}
+
+func ownedByPod(pod *corev1.Pod) claimEdit {
+	return func(c *corev1.PersistentVolumeClaim) {
+		c.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(pod, corev1.SchemeGroupVersion.WithKind("Pod"))}
+	}
+}
+
+// S1: claims that a pod names and cannot have, in both ways of asking.
+func TestPlanPodErrors(t *testing.T) {
+	pod := podWithScratch()
+	noMode := classOf("fast", csiDriver, func(c *storagev1.StorageClass) { c.VolumeBindingMode = nil })
+	malformed := claimNamed("data", func(c *corev1.PersistentVolumeClaim) {
+		c.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Near"}}}
+	})
+	for name, c := range map[string]struct {
+		planning
+		want string
+	}{
+		"S1 absent":                      {podPlanning(), "Pod/default/web: the claim pvc/default/data does not exist"},
+		"S1 absent beside a refused one": {planning{podWith("a", "data"), []binding.Object{claimNamed("a", claimBeingDeleted)}}, "Pod/default/web: the claim pvc/default/data does not exist"},
+		"S1 absent, ephemeral":           {planning{pod: pod}, "Pod/default/web: the claim pvc/default/web-scratch does not exist"},
+		"S1 ephemeral, not the pod's": {planning{pod, []binding.Object{claimNamed("web-scratch"), manualClass()}},
+			"pvc/default/web-scratch: metadata.ownerReferences: does not name Pod/default/web as its controller"},
+		"S2 a class without a mode": {podPlanning(claimNamed("data"), noMode), "storageclass/fast: volumeBindingMode: neither Immediate nor WaitForFirstConsumer"},
+		"X7 a malformed selector":   {podPlanning(malformed, manualClass()), `pvc/default/data: spec.selector: "Near" is not a valid label selector operator`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := binding.PlanPod(c.request(), nodeIn("a"))
+			require.EqualError(t, err, c.want)
+			_, err = binding.PlanPodOnNodes(c.request(), []*corev1.Node{nodeIn("a")})
+			require.EqualError(t, err, c.want)
+		})
+	}
+	_, err := binding.PlanPod(podPlanning().request(), nodeIn("a"))
+	var absent *binding.AbsentError
+	require.ErrorAs(t, err, &absent)
+	assert.Equal(t, dataKey, absent.Claim)
+}
+
+func TestPlanPodEphemeral(t *testing.T) {
+	pod := podWithScratch()
+	mine := planning{pod, []binding.Object{claimNamed("web-scratch", ownedByPod(pod)), manualClass(), storedVolume("pv-a")}}
+	assert.Equal(t, "web-scratch pv-a", planText(mine.on(t, nodeIn("a"))), "S1 owned by the pod")
+}
+
+// A plan without an Index has no volumes to choose from.
+func TestPlanPodWithoutIndex(t *testing.T) {
+	view := podPlanning(claimNamed("data"), csiClass()).view()
+	plan, err := binding.PlanPod(binding.PodRequest{Pod: podUsing("web"), View: view}, nodeIn("a"))
+	require.NoError(t, err)
+	assert.Equal(t, "data provision", planText(plan))
+}
+
+// S9, E2: a reason tells what became of the volumes.
+func TestPlanPodReasonText(t *testing.T) {
+	for name, c := range map[string]struct {
+		planning
+		want string
+	}{
+		"S3": {podPlanning(claimNamed("data", boundTo("pv-a")), storedVolume("pv-a", onlyIn("b"))),
+			"pvc/default/data, pv/pv-a: VolumeElsewhere: the volume is for nodes with zone In [b]"},
+		"S4 E2": {podPlanning(claimNamed("data"), manualClass(), storedVolume("pv-a", onlyIn("b")), storedVolume("pv-b", sized("5Gi"))),
+			"pvc/default/data: NoVolume: class fast provisions none; 0/2 volumes fit: 1 TooSmall (largest 5Gi), 1 NodeAffinity; " +
+				"nearest pv-a: NodeAffinity: asks node node-a, has zone In [b]"},
+		"S4": {podPlanning(claimNamed("data", claimNote(selectedNode, "node-b")), csiClass()),
+			"pvc/default/data: ProvisionedElsewhere: its volume is being provisioned for node node-b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan := c.on(t, nodeIn("a"))
+			require.Len(t, plan.Reasons, 1)
+			assert.Equal(t, c.want, plan.Reasons[0].String())
+		})
+	}
+}
