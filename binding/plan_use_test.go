@@ -1,0 +1,95 @@
+package binding_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+// using is a pod whose container takes its volume by this or that name, mounted or as a device.
+func using(mounts, devices string, kind string) *corev1.Pod {
+	pod := podWith("data")
+	var c corev1.Container
+	for _, name := range strings.Fields(mounts) {
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name})
+	}
+	for _, name := range strings.Fields(devices) {
+		c.VolumeDevices = append(c.VolumeDevices, corev1.VolumeDevice{Name: name})
+	}
+	switch kind {
+	case "init":
+		pod.Spec.InitContainers = []corev1.Container{c}
+	case "ephemeral":
+		pod.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon(c)}}
+	default:
+		pod.Spec.Containers = []corev1.Container{{}, c}
+	}
+	return pod
+}
+
+func TestVolumesOf(t *testing.T) {
+	held, block := refersTo("default", "data", "uid-of-data"), func(v *corev1.PersistentVolume) { v.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) }
+	bound, volume := claimNamed("data", boundTo("pv-a")), storedVolume("pv-a", held)
+	scratch := podWithScratch()
+	mine := claimNamed("web-scratch", boundTo("pv-a"), ownedByPod(scratch))
+	pod := podWith("data")
+	for name, c := range map[string]struct {
+		planning
+		want binding.Cause
+	}{
+		"ready":                                {planning{pod, []binding.Object{bound, volume}}, ""},
+		"the claim does not exist":             {planning{pod, []binding.Object{volume}}, binding.CauseClaimAbsent},
+		"the claim is Pending":                 {planning{pod, []binding.Object{claimNamed("data", boundTo("pv-a"), claimPhase(corev1.ClaimPending)), volume}}, binding.CauseClaimUnbound},
+		"the claim is Lost":                    {planning{pod, []binding.Object{claimNamed("data", boundTo("pv-a"), claimPhase(corev1.ClaimLost)), volume}}, binding.CauseClaimLost},
+		"the claim names none":                 {planning{pod, []binding.Object{claimNamed("data", claimPhase(corev1.ClaimBound)), volume}}, binding.CauseClaimUnbound},
+		"the claim is being deleted":           {planning{pod, []binding.Object{claimNamed("data", boundTo("pv-a"), claimBeingDeleted), volume}}, binding.CauseClaimDeleting},
+		"F1 … but is protected":                {planning{pod, []binding.Object{claimNamed("data", boundTo("pv-a"), claimBeingDeleted, claimFinalizers(claimProtection)), volume}}, ""},
+		"the volume does not exist":            {planning{pod, []binding.Object{bound}}, binding.CauseVolumeAbsent},
+		"L1 the volume is free":                {planning{pod, []binding.Object{bound, storedVolume("pv-a")}}, binding.CauseVolumeTaken},
+		"L2 the volume names no UID":           {planning{pod, []binding.Object{bound, storedVolume("pv-a", refersTo("default", "data", ""))}}, binding.CauseVolumeTaken},
+		"L4 the volume is of an earlier claim": {planning{pod, []binding.Object{bound, storedVolume("pv-a", refersTo("default", "data", "uid-0"))}}, binding.CauseVolumeTaken},
+		"S1 ephemeral":                         {planning{scratch, []binding.Object{mine, storedVolume("pv-a", refersTo("default", "web-scratch", "uid-of-web-scratch"))}}, ""},
+		"S1 ephemeral, not the pod's":          {planning{scratch, []binding.Object{claimNamed("web-scratch", boundTo("pv-a")), volume}}, binding.CauseClaimNotOwned},
+		"M5 mounted":                           {planning{using("vol-data", "", ""), []binding.Object{bound, volume}}, ""},
+		"M5 mounted, but a device":             {planning{using("vol-data", "", ""), []binding.Object{bound, storedVolume("pv-a", held, block)}}, binding.CauseVolumeMode},
+		"M5 mounted at the start":              {planning{using("vol-data", "", "init"), []binding.Object{bound, storedVolume("pv-a", held, block)}}, binding.CauseVolumeMode},
+		"M5 mounted for debugging":             {planning{using("vol-data", "", "ephemeral"), []binding.Object{bound, storedVolume("pv-a", held, block)}}, binding.CauseVolumeMode},
+		"M5 a device":                          {planning{using("", "vol-data", ""), []binding.Object{bound, storedVolume("pv-a", held, block)}}, ""},
+		"M5 a device, but a file system":       {planning{using("", "vol-data", ""), []binding.Object{bound, volume}}, binding.CauseVolumeMode},
+		"M5 another volume's":                  {planning{using("other", "other", ""), []binding.Object{bound, volume}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			volumes := binding.VolumesOf(c.pod, c.view())
+			require.Len(t, volumes, 1)
+			v := volumes[0]
+			assert.Equal(t, c.want, v.Wait.Cause)
+			assert.Equal(t, c.want == "", v.Ready())
+			if v.Ready() {
+				assert.Equal(t, "pv-a", v.Volume.Name)
+				assert.Equal(t, v.Claim.Spec.VolumeName, v.Volume.Name)
+				assert.Zero(t, v.Wait)
+				return
+			}
+			assert.Equal(t, binding.ClaimKey("default", v.Wait.Claim.Name), v.Wait.Claim)
+			assert.NotEmpty(t, v.Wait.Detail)
+		})
+	}
+}
+
+func TestVolumesOfInOrder(t *testing.T) {
+	pod := podWith("b", "a", "b")
+	pod.Spec.Volumes[1].PersistentVolumeClaim.ReadOnly = true
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "config"})
+	block := func(v *corev1.PersistentVolume) { v.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) }
+	volumes := binding.VolumesOf(pod, planning{objects: []binding.Object{claimNamed("a", boundTo("pv-a")), storedVolume("pv-a", block)}}.view())
+	require.Len(t, volumes, 3, "one for each volume of the pod that stands for a claim, in their order")
+	assert.Equal(t, []string{"vol-b", "vol-a", "vol-b"}, []string{volumes[0].Name, volumes[1].Name, volumes[2].Name})
+	assert.Equal(t, []bool{false, true, false}, []bool{volumes[0].ReadOnly, volumes[1].ReadOnly, volumes[2].ReadOnly})
+	assert.Equal(t, corev1.PersistentVolumeBlock, volumes[1].Mode)
+	assert.Empty(t, volumes[0].Mode)
+}
