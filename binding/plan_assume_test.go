@@ -82,6 +82,12 @@ func TestAssume(t *testing.T) {
 		a.request.Index.Delete("p1")
 		a.refused(plan)
 	})
+	t.Run("S8 another volume of the name", func(t *testing.T) {
+		a := planning{objects: objects}.assuming(t)
+		plan := a.plan(node, "a")
+		a.request.Index.Set(storedVolume("p1", func(v *corev1.PersistentVolume) { v.UID = "uid-2" }))
+		a.refused(plan)
+	})
 	t.Run("S8 taken by a claimRef", func(t *testing.T) {
 		a := planning{objects: objects}.assuming(t)
 		plan := a.plan(node, "a")

@@ -81,27 +81,23 @@ func (o *openClaim) wishOn(node *corev1.Node, x *Index, most int) wish {
 	if o.selecting {
 		return w
 	}
-	if w.setAside, w.reserved = o.setAsideOn(x); w.setAside == nil && w.reserved == "" {
+	if w.setAside, w.reserved = o.setAsideOn(); w.setAside == nil && w.reserved == "" {
 		w.picks = x.pick(&o.criteria, most)
 	}
 	return w
 }
 
 // setAsideOn is the volume that the claim has and may use on the node (M13), or the name of one that it has and
-// may not. What was assumed for the claim is as good as set aside: it is given away once.
-func (o *openClaim) setAsideOn(x *Index) (found *corev1.PersistentVolume, elsewhere string) {
+// may not. What the Index has reserved for the claim is as good as set aside: it is given away once.
+func (o *openClaim) setAsideOn() (found *corev1.PersistentVolume, elsewhere string) {
 	if len(o.related) == 0 {
 		return nil, ""
 	}
-	c := o.criteria
-	c.owner = x.ownerBeside(nil)
-	match := c.find(o.related)
-	if match.Volume != nil {
-		return match.Volume, ""
+	if found = o.find(o.related).Volume; found != nil {
+		return found, ""
 	}
 	for _, volume := range o.related {
-		v := c.candidate(volume)
-		if c.mismatches(v).only(NodeAffinity) && (elsewhere == "" || volume.Name < elsewhere) {
+		if o.mismatches(o.candidate(volume)).only(NodeAffinity) && (elsewhere == "" || volume.Name < elsewhere) {
 			elsewhere = volume.Name
 		}
 	}

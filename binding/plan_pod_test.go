@@ -81,6 +81,7 @@ func TestPlanPodStatic(t *testing.T) {
 		"M12 Reserved but too small":   {podPlanning(claim, class, storedVolume("pv-a"), storedVolume("pv-b", mine, sized("1Gi"))), "data pv-a", nil},
 		"M12 Reserved, modes lack":     {podPlanning(claim, class, storedVolume("pv-a"), storedVolume("pv-b", mine, offering("ReadOnlyMany"))), "data pv-a", nil},
 		"M13 Reserved elsewhere":       {podPlanning(claim, class, storedVolume("pv-a"), storedVolume("pv-b", mine, onlyIn("b"))), "data ReservedElsewhere pv-b", none},
+		"M13 several are elsewhere":    {podPlanning(claim, class, storedVolume("pv-c", mine, onlyIn("b")), storedVolume("pv-a", mine, onlyIn("b")), storedVolume("pv-b", mine, onlyIn("b"))), "data ReservedElsewhere pv-a", none},
 		"M13 and provisioned here":     {podPlanning(claim, csiClass(), storedVolume("pv-a"), storedVolume("pv-b", mine, onlyIn("b"))), "data provision", nil},
 		"M13 elsewhere, another here":  {podPlanning(claim, class, storedVolume("pv-c"), storedVolume("pv-a", mine), storedVolume("pv-b", mine, onlyIn("b"))), "data pv-a", nil},
 		"M2 somebody else's":           {podPlanning(claim, class, storedVolume("pv-a", refersToOther)), "data NoVolume", none},
