@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// assign gives volumes to the claims (S6). It takes two steps, for which volumes to use and which claims to
-// serve can be told apart:
+// assigner gives volumes to claims (S6), for one node after the other. It takes two steps, for which volumes to
+// use and which claims to serve can be told apart:
 //
 //  1. Volumes are taken from the best on, each that can be given to some claim in addition to those taken.
 //     The sets of volumes that can be given away at once are a matroid, so that this greedy way ends with as
@@ -15,31 +15,71 @@ import (
 //     leaves no volume unused, and serves every claim that must be, if all of those can be served at all:
 //     where some way serves these claims, and some way uses those volumes, one way does both (Mendelsohn and
 //     Dulmage).
-func assign(wishes []wish) {
-	var open []*wish
+//
+// What it has allocated it keeps for the next node.
+type assigner struct {
+	open    []*wish // the claims that could have some volume
+	volumes []pick  // what they could have, each once, the best first
+	pairing
+}
+
+// assign sets what each claim is given.
+func (a *assigner) assign(wishes []wish) {
+	a.gather(wishes)
+	if len(a.open) == 1 {
+		a.open[0].given = a.volumes[0].PersistentVolume
+		return
+	}
+	a.reset(len(a.volumes), len(a.open))
+	a.eachChoice(func(claim, volume int) { a.edges[volume] = append(a.edges[volume], claim) })
+	a.takeVolumes()
+	slices.SortStableFunc(a.open, compareNeed)
+	a.reset(len(a.open), len(a.volumes))
+	a.eachChoice(func(claim, volume int) { a.edges[claim] = append(a.edges[claim], volume) })
+	for claim := range a.open {
+		a.add(claim)
+	}
+	for volume, claim := range a.partner {
+		a.open[claim].given = a.volumes[volume].PersistentVolume
+	}
+}
+
+// gather finds out which claims there are to be given a choice, and what there is to choose from.
+func (a *assigner) gather(wishes []wish) {
+	a.open, a.volumes = a.open[:0], a.volumes[:0]
 	for i := range wishes {
 		switch w := &wishes[i]; {
 		case w.setAside != nil:
 			w.given = w.setAside
 		case len(w.picks) > 0:
-			open = append(open, w)
+			a.open = append(a.open, w)
+			a.volumes = append(a.volumes, w.picks...)
 		}
 	}
-	if len(open) == 1 {
-		open[0].given = open[0].picks[0].PersistentVolume
-		return
+	slices.SortFunc(a.volumes, comparePicks)
+	a.volumes = slices.CompactFunc(a.volumes, func(a, b pick) bool { return a.PersistentVolume == b.PersistentVolume })
+}
+
+// eachChoice visits every claim with every volume that it could have, by their places in the lists.
+func (a *assigner) eachChoice(visit func(claim, volume int)) {
+	for claim, w := range a.open {
+		for _, pick := range w.picks {
+			if volume, listed := slices.BinarySearchFunc(a.volumes, pick, comparePicks); listed {
+				visit(claim, volume)
+			}
+		}
 	}
-	volumes := picksOf(open)
-	used := pairing{edges: wantedBy(volumes, open), partner: unpaired(len(open))}
-	volumes = used.greedily(volumes, len(open))
-	slices.SortStableFunc(open, compareNeed)
-	served := pairing{edges: wants(open, volumes), partner: unpaired(len(volumes))}
-	for i := range open {
-		served.add(i)
+}
+
+// takeVolumes leaves those that are to be used, until there is one for every claim.
+func (a *assigner) takeVolumes() {
+	taken := a.volumes[:0]
+	for volume := 0; volume < len(a.volumes) && len(taken) < len(a.open); volume++ {
+		if a.add(volume) {
+			taken = append(taken, a.volumes[volume])
+		}
 	}
-	for v, i := range served.partner {
-		open[i].given = volumes[v].PersistentVolume
-	}
+	a.volumes = taken
 }
 
 // compareNeed puts claims first that no volume can be made for, then those that ask for most.
@@ -53,67 +93,29 @@ func compareNeed(a, b *wish) int {
 	return cmp.Or(cmp.Compare(needs(a), needs(b)), b.request.Cmp(a.request))
 }
 
-// picksOf are the volumes that some claim could have, each once, the best first.
-func picksOf(open []*wish) []pick {
-	var all []pick
-	for _, w := range open {
-		all = append(all, w.picks...)
-	}
-	slices.SortFunc(all, comparePicks)
-	return slices.CompactFunc(all, func(a, b pick) bool { return a.PersistentVolume == b.PersistentVolume })
-}
-
-// wants are, for each claim, the volumes that it could have, by their place in the list.
-func wants(open []*wish, volumes []pick) [][]int {
-	wants := make([][]int, len(open))
-	for i, w := range open {
-		for _, pick := range w.picks {
-			if v, listed := slices.BinarySearchFunc(volumes, pick, comparePicks); listed {
-				wants[i] = append(wants[i], v)
-			}
-		}
-	}
-	return wants
-}
-
-// wantedBy are, for each volume, the claims that could have it.
-func wantedBy(volumes []pick, open []*wish) [][]int {
-	wantedBy := make([][]int, len(volumes))
-	for i, wanted := range wants(open, volumes) {
-		for _, v := range wanted {
-			wantedBy[v] = append(wantedBy[v], i)
-		}
-	}
-	return wantedBy
-}
-
 // pairing pairs things of one side, by their number, with things of the other.
 type pairing struct {
 	edges   [][]int // what each thing can be paired with
 	partner []int   // of each thing of the other side; -1: none
-	seen    []bool
+	seen    []bool  // of the other side
 }
 
-func unpaired(count int) []int { return slices.Repeat([]int{-1}, count) }
-
-// greedily takes volumes, the best first, until no claim is left.
-func (p *pairing) greedily(volumes []pick, claims int) []pick {
-	var taken []pick
-	for v := 0; v < len(volumes) && len(taken) < claims; v++ {
-		if p.add(v) {
-			taken = append(taken, volumes[v])
-		}
+// reset is for so many things on each side, with no edges yet.
+func (p *pairing) reset(ones, others int) {
+	p.edges = slices.Grow(p.edges[:0], ones)[:ones]
+	for i := range p.edges {
+		p.edges[i] = p.edges[i][:0]
 	}
-	return taken
+	p.partner, p.seen = p.partner[:0], p.seen[:0]
+	for range others {
+		p.partner, p.seen = append(p.partner, -1), append(p.seen, false)
+	}
 }
 
 // add pairs one thing more, and reports whether it could: others may change their partners, but none loses
 // its own. What a search in vain has seen leads nowhere later either, so that it need not be seen again until
 // something has changed.
 func (p *pairing) add(one int) bool {
-	if p.seen == nil {
-		p.seen = make([]bool, len(p.partner))
-	}
 	if !p.search(one) {
 		return false
 	}

@@ -38,8 +38,8 @@ func localVolumes(count int, nodes []*corev1.Node) []*corev1.PersistentVolume {
 
 // BenchmarkPlanPodAllNodes is about one pod with one claim, or three, on every node of a cluster with local volumes.
 // x-faster is how many times as long it takes to call FindMatchingVolume of component-helpers for every node, as
-// kube-scheduler does. growth is the time compared with that for the same pod at 1,000 nodes and 10,000 volumes. Both
-// take the median of ours.
+// kube-scheduler does; both are medians. growth is the time compared with that for the same pod at 1,000 nodes and
+// 10,000 volumes; both are the fastest of many, for a long run is more likely to be interrupted than a short one.
 func BenchmarkPlanPodAllNodes(b *testing.B) {
 	small := map[int]float64{}
 	for _, size := range []struct{ nodes, volumes int }{{1000, 10_000}, {5000, 20_000}} {
@@ -55,24 +55,24 @@ func BenchmarkPlanPodAllNodes(b *testing.B) {
 				volumes := localVolumes(size.volumes, nodes)
 				request := p.request()
 				request.Index.Load(volumes...)
-				ours := planTimes(b, request, nodes)
+				median, fastest := planTimes(b, request, nodes)
 				if size.nodes == 1000 {
-					small[claims] = ours
+					small[claims] = fastest
 				}
 				if size.nodes == 1000 && claims == 1 {
-					b.ReportMetric(float64(planPeer(b, p.view().Claims[0], volumes, nodes).Nanoseconds())/ours, "x-faster")
+					b.ReportMetric(float64(planPeer(b, p.view().Claims[0], volumes, nodes).Nanoseconds())/median, "x-faster")
 				}
 				if small[claims] > 0 {
-					b.ReportMetric(ours/small[claims], "growth")
+					b.ReportMetric(fastest/small[claims], "growth")
 				}
-				b.ReportMetric(ours/float64(size.nodes), "ns/node")
+				b.ReportMetric(median/float64(size.nodes), "ns/node")
 			})
 		}
 	}
 }
 
-// planTimes is the median time of ours in nanoseconds.
-func planTimes(b *testing.B, request binding.PodRequest, nodes []*corev1.Node) float64 {
+// planTimes are the median and the fastest time of ours in nanoseconds.
+func planTimes(b *testing.B, request binding.PodRequest, nodes []*corev1.Node) (median, fastest float64) {
 	var all []time.Duration
 	runtime.GC()
 	b.ReportAllocs()
@@ -80,12 +80,12 @@ func planTimes(b *testing.B, request binding.PodRequest, nodes []*corev1.Node) f
 		start := time.Now()
 		plans, err := binding.PlanPodOnNodes(request, nodes)
 		all = append(all, time.Since(start))
-		if err != nil || len(plans.Fitting()) < len(nodes)/2 {
+		if err != nil || len(plans.Plans) != len(nodes) || !plans.Plans[0].Fits() {
 			b.Fatal(err, plans)
 		}
 	}
 	slices.Sort(all)
-	return float64(all[len(all)/2].Nanoseconds())
+	return float64(all[len(all)/2].Nanoseconds()), float64(all[0].Nanoseconds())
 }
 
 // planPeer is the time that FindMatchingVolume takes for one claim and all nodes, the volumes being of its class.

@@ -1,8 +1,6 @@
 package binding
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
@@ -12,8 +10,10 @@ import (
 // planner plans a pod for one node after the other. The Index stays locked for as long as it is used.
 type planner struct {
 	*demand
-	x      *Index
-	wishes []wish // of the node at hand; kept to be filled again
+	x        *Index
+	wishes   []wish // of the node at hand
+	picks    []pick // of all of these; both are kept to be filled again
+	assigner assigner
 }
 
 func (x *Index) planner(d *demand) *planner {
@@ -37,7 +37,7 @@ func (p *planner) on(node *corev1.Node) PodPlan {
 		plan.Reasons = append(plan.Reasons, reasons...)
 		return plan
 	}
-	assign(p.wishes)
+	p.assigner.assign(p.wishes)
 	for i := range p.wishes {
 		p.wishes[i].settle(&plan)
 	}
@@ -56,33 +56,35 @@ type wish struct {
 	pool     *storagev1.CSIStorageCapacity
 	reserved string // the volume that is set aside for the claim and cannot be used on the node
 
-	given *corev1.PersistentVolume // see assign
+	given *corev1.PersistentVolume // see assigner
 }
 
 // wish finds out what there is for every claim. The reasons are of claims that are being provided for on
 // another node (S4): then the rest does not matter.
 func (p *planner) wish(node *corev1.Node) []PodReason {
 	var elsewhere []PodReason
-	p.wishes = slices.Grow(p.wishes[:0], len(p.open))
+	p.wishes, p.picks = p.wishes[:0], p.picks[:0]
 	for _, open := range p.open {
 		open.node = node
 		if open.selecting && open.selected != node.Name {
 			elsewhere = append(elsewhere, PodReason{CauseProvisionedElsewhere, KeyOf(open.claim), "", "its volume is being provisioned for node " + open.selected})
 			continue
 		}
-		p.wishes = append(p.wishes, open.wishOn(node, p.x, len(p.open)))
+		p.wishes = append(p.wishes, p.wishOf(open, node))
 	}
 	return elsewhere
 }
 
-func (o *openClaim) wishOn(node *corev1.Node, x *Index, most int) wish {
-	w := wish{openClaim: o}
-	w.pool, w.must = o.provisionOn(node)
-	if o.selecting {
+func (p *planner) wishOf(open *openClaim, node *corev1.Node) wish {
+	w := wish{openClaim: open}
+	w.pool, w.must = open.provisionOn(node)
+	if open.selecting {
 		return w
 	}
-	if w.setAside, w.reserved = o.setAsideOn(); w.setAside == nil && w.reserved == "" {
-		w.picks = x.pick(&o.criteria, most)
+	if w.setAside, w.reserved = open.setAsideOn(); w.setAside == nil && w.reserved == "" {
+		before := len(p.picks)
+		p.picks = p.x.pick(&open.criteria, len(p.open), p.picks)
+		w.picks = p.picks[before:]
 	}
 	return w
 }

@@ -73,7 +73,13 @@ func (p PodPlans) Best(score func(PodPlan) int) (PodPlan, bool) {
 // kube-scheduler: "0/5 nodes are available: 2 node(s) didn't find available persistent volumes to bind, 3 node(s)
 // didn't match PersistentVolume's node affinity." A node with several reasons counts under each.
 func (p PodPlans) String() string {
-	line := strconv.Itoa(len(p.Fitting())) + "/" + strconv.Itoa(p.nodes) + " nodes are available"
+	fitting := 0
+	for i := range p.Plans {
+		if p.Plans[i].Fits() {
+			fitting++
+		}
+	}
+	line := strconv.Itoa(fitting) + "/" + strconv.Itoa(p.nodes) + " nodes are available"
 	said := p.causes()
 	if len(said) == 0 {
 		return line + "."

@@ -35,16 +35,16 @@ type picker struct {
 	found   []pick
 }
 
-// pick returns the best of the free volumes that fit, at most so many, the best first.
-func (x *Index) pick(c *criteria, most int) []pick {
+// pick appends the best of the free volumes that fit, at most so many, the best first.
+func (x *Index) pick(c *criteria, most int, to []pick) []pick {
 	shelf := x.free[c.group()]
 	if shelf == nil {
-		return nil
+		return to
 	}
-	p := picker{c: c, most: most, ask: askOf(c), serving: serving(c.modes)}
+	p := picker{c: c, most: most, ask: askOf(c), serving: serving(c.modes), found: to}
 	p.onShelf(shelf)
-	slices.SortFunc(p.found, comparePicks)
-	return p.found[:min(most, len(p.found))]
+	slices.SortFunc(p.found[len(to):], comparePicks)
+	return p.found[:min(len(to)+most, len(p.found))]
 }
 
 // onShelf looks where search.onShelf looks.
