@@ -84,7 +84,7 @@ func TestPlanPodReasonText(t *testing.T) {
 			"pvc/default/data, pv/pv-a: VolumeElsewhere: the volume is for nodes with zone In [b]"},
 		"S4 E2": {podPlanning(claimNamed("data"), manualClass(), storedVolume("pv-a", onlyIn("b")), storedVolume("pv-b", sized("5Gi"))),
 			"pvc/default/data: NoVolume: class fast provisions none; 0/2 volumes fit: 1 TooSmall (largest 5Gi), 1 NodeAffinity; " +
-				"nearest pv-a: NodeAffinity: asks node node-a, has zone In [b]"},
+				"pv-a would fit but for its node affinity: zone In [b], the claim asks node node-a"},
 		"S4": {podPlanning(claimNamed("data", claimNote(selectedNode, "node-b")), csiClass()),
 			"pvc/default/data: ProvisionedElsewhere: its volume is being provisioned for node node-b"},
 	} {

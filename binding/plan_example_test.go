@@ -47,7 +47,7 @@ func ExamplePlanPod() {
 	// Output:
 	// true data gets disk-2 <nil>
 	// false [node(s) didn't find available persistent volumes to bind] <nil>
-	// pvc/default/data: NoVolume: class fast provisions none; 0/2 volumes fit: 2 NodeAffinity; nearest disk-1: NodeAffinity: asks node node-3, has kubernetes.io/hostname In [node-1]
+	// pvc/default/data: NoVolume: class fast provisions none; 0/2 volumes fit: 2 NodeAffinity; disk-1 would fit but for its node affinity: kubernetes.io/hostname In [node-1], the claim asks node node-3
 }
 
 // One pod on all nodes: the best is where least is wasted.

@@ -161,7 +161,7 @@ func (p *planner) explain(reason *PodReason) {
 		if KeyOf(open.claim) != reason.Claim || open.selecting {
 			continue
 		}
-		s := p.x.summary(&open.criteria)
-		reason.Detail += "; " + s.String()
+		t := p.x.tally(&open.criteria)
+		reason.Detail += "; " + t.summary().String()
 	}
 }
