@@ -85,6 +85,10 @@ func TestPlanPodReasonText(t *testing.T) {
 		"S4 E2": {podPlanning(claimNamed("data"), manualClass(), storedVolume("pv-a", onlyIn("b")), storedVolume("pv-b", sized("5Gi"))),
 			"pvc/default/data: NoVolume: class fast provisions none; 0/2 volumes fit: 1 TooSmall (largest 5Gi), 1 NodeAffinity; " +
 				"pv-a would fit but for its node affinity: zone In [b], the claim asks node node-a"},
+		"S6": {planning{podWith("data", "logs"), []binding.Object{claimNamed("data", asking("9Gi")), claimNamed("logs"), manualClass(), storedVolume("pv-a")}},
+			"pvc/default/data, pv/pv-a: Contended: what fits the claim, the other claims of the pod need"},
+		"S5": {podPlanning(claimNamed("data"), csiClass(allowedIn("b"))),
+			"pvc/default/data: Topology: class fast does not allow volumes to be made for the node; 0/0 volumes fit: there are none"},
 		"S4": {podPlanning(claimNamed("data", claimNote(selectedNode, "node-b")), csiClass()),
 			"pvc/default/data: ProvisionedElsewhere: its volume is being provisioned for node node-b"},
 	} {
