@@ -96,7 +96,7 @@ func (w *world) writeVolume(o options, out io.Writer) error {
 }
 
 func (w *world) fullVolume(volume *corev1.PersistentVolume) fullVolume {
-	full := fullVolume{volumeGroup: stuck(volume), Fits: w.fits(volume)}
+	full := fullVolume{volumeGroup: w.stuck(volume), Fits: w.fits(volume)}
 	if full.volumeGroup == nil {
 		full.volumeGroup = describe(volume)
 		full.Why = phaseWords(volume)

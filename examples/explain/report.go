@@ -44,7 +44,7 @@ type volumeGroup struct {
 	// Why says what becomes of it by itself.
 	Why string `json:"why"`
 	// Can are the things that a person can do.
-	Can []string `json:"can,omitempty"`
+	Can []choice `json:"can,omitempty"`
 	// Finalizers are what keeps it, if it is being deleted.
 	Finalizers []string      `json:"finalizers,omitempty"`
 	Alike      []binding.Key `json:"alike,omitempty"`

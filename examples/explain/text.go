@@ -88,8 +88,11 @@ func (g *volumeGroup) print(p *printer) {
 	}
 	p.line(0, title+others(g.Alike))
 	p.line(1, g.Why)
-	for _, verb := range g.Can {
-		p.line(1, "- "+verb)
+	for _, choice := range g.Can {
+		p.line(1, "- "+choice.String())
+		if choice.Command != "" {
+			p.whole(1, "  $ "+choice.Command)
+		}
 	}
 }
 

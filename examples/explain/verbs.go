@@ -1,28 +1,94 @@
 package main
 
 import (
+	"errors"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
-// What a person can do with a volume, in the names of the verbs of package reclaim (R7).
-
-// releasedVerbs are for a volume whose claim is gone.
-func releasedVerbs(volume *corev1.PersistentVolume) []string {
-	if volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
-		return []string{"Keep: switch it to Retain, if its data is still wanted and still there"}
-	}
-	return []string{
-		"Open: let any claim that fits have it, with the data on it",
-		"Reserve: set it aside for one claim, of its namespace or another",
-		"Move: hand it on to another claim step by step",
-		"delete it: the storage stays, for the policy is Retain",
-	}
+// choice is something that a person can do with a volume. The verbs are functions of package reclaim (R7).
+type choice struct {
+	Verb string `json:"verb"`
+	Does string `json:"does"`
+	// Risks are what it puts at risk.
+	Risks []string `json:"risks,omitempty"`
+	// Refused is why the verb refuses; there is no command then.
+	Refused []string `json:"refused,omitempty"`
+	// Command does it, unless the volume has changed meanwhile; "" where something is still to be named.
+	Command string `json:"command,omitempty"`
 }
 
-// deletingVerbs are for a volume that is being deleted: nothing takes that back.
-func deletingVerbs(volume *corev1.PersistentVolume) []string {
-	if volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
-		return []string{"Keep: switch it to Retain, so that its storage outlives it"}
+// choices are those for a volume whose claim is gone.
+func (w *world) choices(volume *corev1.PersistentVolume) []choice {
+	var choices []choice
+	if volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+		choices = append(choices, keep(volume))
 	}
-	return nil
+	opened, err := reclaim.Open(volume, w.known(volume))
+	choices = append(choices, chosen("Open", "any claim that fits can have it", volume, opened, err))
+	if err == nil {
+		choices = append(choices,
+			choice{Verb: "Reserve", Does: "one claim can have it, which exists or is to come, at the same risk"},
+			choice{Verb: "NextMove", Does: "another claim gets it step by step, in this namespace or another, at the same risk"})
+	}
+	return choices
+}
+
+// keep makes the reclaim policy Retain.
+func keep(volume *corev1.PersistentVolume) choice {
+	return chosen("Retain", "what is still on the storage stays", volume, reclaim.Retain(volume), nil)
+}
+
+func chosen(verb, does string, volume *corev1.PersistentVolume, change reclaim.Change, err error) choice {
+	c := choice{Verb: verb, Does: does}
+	for _, hazard := range change.Hazards {
+		c.Risks = append(c.Risks, hazard.String())
+	}
+	var refusal *reclaim.Refusal
+	switch {
+	case errors.As(err, &refusal):
+		for _, objection := range refusal.Objections {
+			c.Refused = append(c.Refused, objection.String())
+		}
+	case err != nil:
+		c.Refused = []string{err.Error()}
+	default:
+		c.Command = patchCommand(volume, change.Volume)
+	}
+	return c
+}
+
+// known is what the input says of the volume's claim and the pods that use it.
+func (w *world) known(volume *corev1.PersistentVolume) reclaim.Known {
+	known := reclaim.Known{Volumes: []*corev1.PersistentVolume{volume}}
+	ref := volume.Spec.ClaimRef
+	if ref == nil {
+		return known
+	}
+	switch claim, evidence := w.Claim(ref.Namespace, ref.Name); evidence {
+	case binding.Live:
+		known.Claims = []*corev1.PersistentVolumeClaim{claim}
+	case binding.Absent:
+		known.Missing = []reclaim.Read{{Kind: reclaim.ReadClaim, Namespace: ref.Namespace, Name: ref.Name}}
+	}
+	if users, evidence := w.PodsOf(ref.Namespace, ref.Name); evidence == binding.Live {
+		known.Pods = map[string][]*corev1.Pod{ref.Namespace: users}
+	}
+	return known
+}
+
+// String is the choice in one line, without its command.
+func (c choice) String() string {
+	text := c.Verb + ": " + c.Does
+	if len(c.Refused) > 0 {
+		text += " (refused: " + strings.Join(c.Refused, "; ") + ")"
+	}
+	if len(c.Risks) > 0 {
+		text += " (" + strings.Join(c.Risks, "; ") + ")"
+	}
+	return text
 }

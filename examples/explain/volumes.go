@@ -17,7 +17,7 @@ func (w *world) volumeGroups() []*volumeGroup {
 	known := map[string]*volumeGroup{}
 	for i, volume := range w.Volumes {
 		w.progress.tell("looked at volumes:", i, len(w.Volumes))
-		group := stuck(volume)
+		group := w.stuck(volume)
 		if group == nil {
 			continue
 		}
@@ -33,22 +33,41 @@ func (w *world) volumeGroups() []*volumeGroup {
 }
 
 // stuck says what becomes of a volume that nobody can simply use; nil if it is none.
-func stuck(volume *corev1.PersistentVolume) *volumeGroup {
+func (w *world) stuck(volume *corev1.PersistentVolume) *volumeGroup {
 	group := describe(volume)
 	at, deleting := volume.Status.Phase, volume.DeletionTimestamp != nil
 	decision := reclaim.Decide(volume, reclaim.Rules{Migrations: storageclass.InTreeMigrations()})
 	switch {
 	case deleting:
-		group.Why, group.Can = "it is being deleted: "+heldBy(volume), deletingVerbs(volume)
-		group.Finalizers = volume.Finalizers
+		group.Why, group.Finalizers = "it is being deleted: "+heldBy(volume), volume.Finalizers
+		if volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
+			group.Can = []choice{keep(volume)}
+		}
 	case at == corev1.VolumeReleased:
-		group.Why, group.Can = "its claim is gone, and "+decision.Message, releasedVerbs(volume)
+		group.Why, group.Can = "its claim is gone, and "+decision.Message, w.choices(volume)
 	case at == corev1.VolumeFailed:
-		group.Why, group.Can = "reclaiming it failed: "+orElse(volume.Status.Message, decision.Message), releasedVerbs(volume)
+		group.Why, group.Can = "reclaiming it failed: "+orElse(volume.Status.Message, decision.Message), w.choices(volume)
 	default:
 		return nil
 	}
+	if claim := w.wantedBy(volume); claim != (binding.Key{}) {
+		group.Why += "; " + claim.String() + " asks for it by name"
+	}
 	return group
+}
+
+// wantedBy is the claim in the claimRef of the volume, or one that was bound to it, if it names the volume: an older one
+// of that name may have had it.
+func (w *world) wantedBy(volume *corev1.PersistentVolume) binding.Key {
+	if owner := w.Owner(volume.Name); owner != (binding.Key{}) {
+		return owner
+	}
+	if ref := volume.Spec.ClaimRef; ref != nil {
+		if claim, _ := w.Claim(ref.Namespace, ref.Name); claim != nil && claim.Spec.VolumeName == volume.Name {
+			return binding.KeyOf(claim)
+		}
+	}
+	return binding.Key{}
 }
 
 func describe(volume *corev1.PersistentVolume) *volumeGroup {
@@ -83,7 +102,10 @@ func orElse(text, otherwise string) string {
 
 // likeness is the same for volumes of which there is the same to say but for names.
 func (g *volumeGroup) likeness() string {
-	said := strings.Join(append([]string{g.Phase, g.Policy, g.Why}, append(g.Can, g.Finalizers...)...), "\n")
+	said := append([]string{g.Phase, g.Policy, g.Why}, g.Finalizers...)
+	for _, choice := range g.Can {
+		said = append(said, choice.String())
+	}
 	names := strings.NewReplacer(g.Volume.Name, "VOLUME", g.Was.String(), "CLAIM", g.Was.Namespace+"/"+g.Was.Name, "CLAIM")
-	return names.Replace(said)
+	return names.Replace(strings.Join(said, "\n"))
 }
