@@ -49,85 +49,118 @@ func agentOf(mv move) uint8 {
 // exploration is what was found.
 type exploration struct {
 	states, edges, settled int
-	depth                  int
 	writes                 int // at most, from any moment, until it is settled
 	broken                 string
 	path                   []move // to where it broke
 }
 
 func (e exploration) String() string {
-	return fmt.Sprintf("%8d states %9d edges %7d settled, depth %3d, settles within %2d writes", e.states, e.edges, e.settled, e.depth, e.writes)
+	return fmt.Sprintf("%8d states %9d edges %7d settled, settles within %2d writes", e.states, e.edges, e.settled, e.writes)
 }
 
-// explore tries everything that can happen, breadth first, so that the first thing that breaks has the shortest
-// path.
+// explore tries everything that can happen. It goes into the depth, which takes little memory, and begins anew in the
+// breadth where something breaks, so that what it tells of has the shortest path.
 func (m *model) explore() exploration {
-	first := m.beginning()
-	known := map[fingerprint]uint32{m.print(first): 0}
-	nodes := []visited{{}}
-	var calm []inside
-	found := exploration{}
-	type open struct {
-		*moment
-		at uint32
-	}
-	frontier := []open{{first, 0}}
-	fail := func(at uint32, broken string, last ...move) exploration {
-		found.states, found.broken, found.path = len(nodes), broken, append(pathTo(nodes, at), last...)
+	found := m.exploreIn(depthFirst)
+	if found.broken == "" {
 		return found
 	}
-	for ; len(frontier) > 0; found.depth++ {
-		var next []open
-		for i, now := range frontier {
-			frontier[i].moment = nil
-			busy := false
-			for _, mv := range slices.Clone(m.moves(now.moment)) {
-				then := m.apply(now.moment, mv)
-				busy = busy || mv.inside()
-				if then == nil {
-					continue
-				}
-				found.edges++
-				if m.effect.broken != nil {
-					return fail(now.at, joined(m.effect.broken), mv)
-				}
-				print := m.print(then)
-				at, seen := known[print]
-				if !seen {
-					at = uint32(len(nodes))
-					known[print] = at
-					nodes = append(nodes, visited{now.at, mv})
-					m.share(then)
-					next = append(next, open{then, at})
-				}
-				if mv.inside() {
-					calm = append(calm, inside{now.at, at, m.effect.writes > 0, agentOf(mv)})
-				}
-			}
-			if !busy {
-				found.settled++
-				if broken := m.judgeSettled(now.moment); len(broken) > 0 {
-					return fail(now.at, joined(broken))
-				}
-			}
-		}
-		if m.limit > 0 && len(nodes) > m.limit {
-			return fail(0, fmt.Sprintf("there are more than %d states", m.limit))
-		}
-		frontier = next
-		clear(m.memories) // or they would all be kept
-	}
-	found.states = len(nodes)
-	writes, ring := settling(len(nodes), calm)
-	if len(ring) > 0 {
-		begins, round := m.circle(nodes, known, ring)
-		return fail(begins, "X8: from here on the controllers can go round in a circle: "+m.listed(round))
-	}
-	found.writes = writes
-	for _, changed := range m.modified() {
-		found.broken = fmt.Sprintf("X6: %s was modified", m.keys[changed.at])
+	if shortest := m.exploreIn(breadthFirst); shortest.broken != "" {
+		return shortest
 	}
 	return found
+}
+
+func (m *model) exploreIn(order searchOrder) exploration {
+	first := m.beginning()
+	s := &search{model: m, known: map[fingerprint]uint32{m.print(first): 0}, nodes: []visited{{}}}
+	s.agenda = agenda{order: order, then: []open{{first, 0}}, turned: func() { clear(m.memories) }} // or all would be kept
+	for now, ok := s.agenda.take(); ok; now, ok = s.agenda.take() {
+		if s.expand(now); s.broken != "" {
+			break
+		}
+		if m.limit > 0 && len(s.nodes) > m.limit {
+			s.fail(0, fmt.Sprintf("there are more than %d states", m.limit))
+			break
+		}
+	}
+	if s.broken == "" {
+		s.judgeAll()
+	}
+	s.states = len(s.nodes)
+	return s.exploration
+}
+
+// search is an exploration under way.
+type search struct {
+	*model
+	exploration
+	agenda agenda
+	known  map[fingerprint]uint32
+	nodes  []visited
+	calm   []inside
+}
+
+func (s *search) fail(at uint32, broken string, last ...move) {
+	s.broken, s.path = broken, append(pathTo(s.nodes, at), last...)
+}
+
+// expand takes every move that there is in a moment.
+func (s *search) expand(now open) {
+	busy := false
+	for _, mv := range slices.Clone(s.moves(now.moment)) {
+		then := s.apply(now.moment, mv)
+		busy = busy || mv.inside()
+		if then == nil {
+			continue
+		}
+		s.edges++
+		if s.effect.broken != nil {
+			s.fail(now.at, joined(s.effect.broken), mv)
+			return
+		}
+		at := s.meet(then, visited{now.at, mv})
+		if mv.inside() {
+			s.calm = append(s.calm, inside{now.at, at, s.effect.writes > 0, agentOf(mv)})
+		}
+	}
+	if busy {
+		return
+	}
+	s.settled++
+	if broken := s.judgeSettled(now.moment); len(broken) > 0 {
+		s.fail(now.at, joined(broken))
+	}
+}
+
+// meet is the number of a moment, which is looked at later if it is a new one.
+func (s *search) meet(then *moment, by visited) uint32 {
+	print := s.print(then)
+	at, seen := s.known[print]
+	if !seen {
+		at = uint32(len(s.nodes))
+		s.known[print] = at
+		s.nodes = append(s.nodes, by)
+		if s.agenda.order == breadthFirst { // else few are open at a time
+			s.share(then)
+		}
+		s.agenda.put(open{then, at})
+	}
+	return at
+}
+
+// judgeAll looks at what can be said of all moments together: that they settle, and that nothing shared was modified.
+func (s *search) judgeAll() {
+	writes, ring := settling(len(s.nodes), s.calm)
+	if len(ring) > 0 {
+		begins, round := s.circle(s.nodes, s.known, ring)
+		s.fail(begins, "X8: from here on the controllers can go round in a circle: "+s.listed(round))
+		return
+	}
+	s.writes = writes
+	for _, changed := range s.modified() {
+		s.broken = fmt.Sprintf("X6: %s was modified", s.keys[changed.at])
+	}
 }
 
 // share lets leaders that remember the same keep it once, for most of what a moment takes is that. The same is: the
