@@ -15,7 +15,7 @@ type Explanation struct {
 	State ClaimState `json:"state"`
 	// Rule is the number of the behaviour rule that decided.
 	Rule string `json:"rule"`
-	// Message says it in one line. For a claim that waits, it is that of the event on the claim.
+	// Message says it in one line, as the event on the claim begins, if there is one.
 	Message string `json:"message"`
 
 	// Volume is the one that the claim names, or is being bound to.
