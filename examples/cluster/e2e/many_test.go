@@ -55,7 +55,8 @@ func pairs(n int, size func(int) string) []binding.Object {
 // progress is how far the claims of a cluster have come.
 type progress struct {
 	bound map[string]string // claim to volume
-	last  time.Time         // when the last one was seen to become Bound
+	first time.Time         // when the first one was seen to become Bound
+	last  time.Time         // when the last one was
 }
 
 // watchBound looks on until n claims of the default namespace are Bound, or none becomes so for the time given. What
@@ -81,6 +82,9 @@ func follow(changes <-chan *corev1.PersistentVolumeClaim, n int, idle time.Durat
 		select {
 		case claim := <-changes:
 			if seen.bound[claim.Name] == "" {
+				if len(seen.bound) == 0 {
+					seen.first = time.Now()
+				}
 				seen.bound[claim.Name], seen.last = claim.Spec.VolumeName, time.Now()
 				timer.Reset(idle)
 			}

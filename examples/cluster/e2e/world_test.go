@@ -54,7 +54,7 @@ func (w *world) of(name string) string { return w.name + "-" + name }
 func (w *world) chance(percent int) bool { return w.random.IntN(100) < percent }
 
 func (w *world) className() string {
-	names := []string{w.of("now"), w.of("now"), w.of("now"), w.of("late"), w.of("made")}
+	names := []string{w.of("now"), w.of("now"), w.of("now"), w.of("now"), w.of("late"), w.of("made")}
 	if w.classless {
 		names = append(names, "", "")
 	}
@@ -63,7 +63,7 @@ func (w *world) className() string {
 
 func (w *world) modes() []corev1.PersistentVolumeAccessMode {
 	sets := [][]corev1.PersistentVolumeAccessMode{
-		{corev1.ReadWriteOnce}, {corev1.ReadWriteOnce}, {corev1.ReadWriteOnce},
+		{corev1.ReadWriteOnce}, {corev1.ReadWriteOnce}, {corev1.ReadWriteOnce}, {corev1.ReadWriteOnce},
 		{corev1.ReadWriteMany},
 		{corev1.ReadWriteOnce, corev1.ReadOnlyMany},
 		{corev1.ReadWriteOnce, corev1.ReadWriteMany, corev1.ReadOnlyMany},
@@ -139,7 +139,7 @@ func (w *world) someVolume() string { return w.volumes[w.random.IntN(len(w.volum
 // addTrouble deletes something, brings it back, or changes it.
 func (w *world) addTrouble() {
 	c, v := w.claims[w.random.IntN(len(w.claims))], w.someVolume()
-	switch w.random.IntN(8) {
+	switch w.random.IntN(9) {
 	case 0, 1:
 		w.step("delete "+c.Name, deletion{binding.KeyOf(c)})
 	case 2:
@@ -157,7 +157,7 @@ func (w *world) addTrouble() {
 		w.step("pod for "+c.Name, creation{bindingtest.Pod(ns, pod, "node", c.Name)})
 		w.step("delete "+c.Name, deletion{binding.KeyOf(c)})
 		w.step("delete "+pod, deletion{bindingtest.PodKey(ns, pod)})
-	case 7:
+	case 7, 8:
 		w.step("destroy "+v, destruction{binding.VolumeKey(v)})
 	}
 }
