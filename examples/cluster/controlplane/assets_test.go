@@ -12,8 +12,6 @@ import (
 func TestAssetsAreWhereTheEnvironmentSays(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("KUBEBUILDER_ASSETS", dir)
-	_, err := Assets()
-	assert.Error(t, err, "there is nothing in it")
 	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o755))
 	}
