@@ -106,6 +106,7 @@ func (g *volumeGroup) likeness() string {
 	for _, choice := range g.Can {
 		said = append(said, choice.String())
 	}
-	names := strings.NewReplacer(g.Volume.Name, "VOLUME", g.Was.String(), "CLAIM", g.Was.Namespace+"/"+g.Was.Name, "CLAIM")
+	of := g.Was.Namespace
+	names := strings.NewReplacer(g.Volume.Name, "VOLUME", g.Was.String(), "CLAIM", of+"/"+g.Was.Name, "CLAIM", "pods/"+of, "PODS", "namespace "+of, "NAMESPACE")
 	return names.Replace(strings.Join(said, "\n"))
 }

@@ -97,16 +97,17 @@ func (c chunk) yamlItems() []chunk {
 	}
 	var items []chunk
 	head := map[string]int{}
-	number, inside := c.line-1, false
+	number, offset, inside := c.line-1, 0, false
 	for line := range bytes.Lines(c.text) {
 		number++
+		offset += len(line)
 		switch {
 		case bytes.HasPrefix(line, []byte("- ")) && inside:
-			items = append(items, chunk{text: append([]byte("  "), line[2:]...), line: number})
+			items = append(items, chunk{text: c.text[offset-len(line) : offset], line: number})
 		case bytes.HasPrefix(line, []byte("  ")):
 			if inside && len(items) > 0 {
 				last := &items[len(items)-1]
-				last.text = append(last.text, line...)
+				last.text = last.text[:len(last.text)+len(line)]
 			}
 		default:
 			text := string(bytes.TrimRight(line, "\r\n"))
@@ -114,10 +115,14 @@ func (c chunk) yamlItems() []chunk {
 			head[text]++
 		}
 	}
-	if head["items:"] == 1 && head["apiVersion: v1"] == 1 && head["kind: List"] == 1 && len(head) == 3+head["metadata:"] {
-		return items
+	if head["items:"] != 1 || head["apiVersion: v1"] != 1 || head["kind: List"] != 1 || len(head) != 3+head["metadata:"] {
+		return nil
 	}
-	return nil
+	for i := range items {
+		items[i].text = bytes.Clone(items[i].text)
+		items[i].text[0] = ' ' // in place of the dash
+	}
+	return items
 }
 
 // decode returns the objects in a stream of YAML or JSON documents, those of lists one by one. It goes on after a bad
