@@ -42,7 +42,7 @@ func (w *world) explainClaim(claim *corev1.PersistentVolumeClaim) *claimGroup {
 	return group
 }
 
-// scheduling is what the scheduler said of the pods.
+// scheduling is what the scheduler said of the pods, and what their volumes say.
 func (w *world) scheduling(claim *corev1.PersistentVolumeClaim, names []string) []podWait {
 	waits := make([]podWait, 0, len(names))
 	pods, _ := w.PodsOf(claim.Namespace, claim.Name)
@@ -51,6 +51,7 @@ func (w *world) scheduling(claim *corev1.PersistentVolumeClaim, names []string) 
 		for _, pod := range pods {
 			if pod.Name == name {
 				wait.Message = unscheduled(pod)
+				wait.Volumes, wait.Nodes = w.placing(pod)
 			}
 		}
 		waits = append(waits, wait)
@@ -79,7 +80,7 @@ func (g *claimGroup) likeness() string {
 	}
 	said := []string{string(g.State), g.String(), g.Problem, g.Mismatches.String(), strings.Join(g.Finalizers, " ")}
 	for _, wait := range g.Scheduling {
-		said = append(said, wait.Message)
+		said = append(said, wait.Message, wait.Volumes)
 	}
 	return strings.NewReplacer(names...).Replace(strings.Join(said, "\n"))
 }

@@ -23,7 +23,7 @@ type claimGroup struct {
 	binding.Explanation
 	// Problem is why nothing can be decided for the claim.
 	Problem string `json:"problem,omitempty"`
-	// Scheduling is what the scheduler said last of the pods that must be scheduled first.
+	// Scheduling is what keeps the pods that must be scheduled first from a node.
 	Scheduling []podWait     `json:"scheduling,omitempty"`
 	Alike      []binding.Key `json:"alike,omitempty"`
 }
@@ -31,7 +31,11 @@ type claimGroup struct {
 // podWait is a pod without a node.
 type podWait struct {
 	Pod     string `json:"pod"`
-	Message string `json:"message,omitempty"` // in the scheduler's words; "" if it has not seen the pod
+	Message string `json:"message,omitempty"` // what the scheduler said last; "" if it has not seen the pod
+	// Volumes is on how many nodes the pod could have its volumes, in the scheduler's form; "" if the input has no nodes.
+	Volumes string `json:"volumes,omitempty"`
+	// Nodes are those on which it could not, and why.
+	Nodes []nodeWait `json:"nodes,omitempty"`
 }
 
 // volumeGroup is a volume that nobody can simply use, and others like it.

@@ -144,8 +144,14 @@ func TestRunPrintsTheDocumentedFields(t *testing.T) {
 			Claim, State, Rule, Message, Volume, Holder, Class, Provisioner, Node, Problem string
 			Mismatches                                                                     []mismatch
 			Pods, Finalizers, Alike                                                        []string
-			Scheduling                                                                     []struct{ Pod, Message string }
-			Search                                                                         *struct {
+			Scheduling                                                                     []struct {
+				Pod, Message, Volumes string
+				Nodes                 []struct {
+					Nodes []string
+					Why   string
+				}
+			}
+			Search *struct {
 				Volumes, Fit int
 				Chosen       string
 				Counts       []struct {

@@ -73,6 +73,12 @@ func (g *claimGroup) printBody(p *printer) {
 	}
 	for _, wait := range g.Scheduling {
 		p.line(1, "pod "+wait.Pod+": "+orElse(wait.Message, "the scheduler has not seen it"))
+		if wait.Volumes != "" {
+			p.line(2, "by its volumes, "+wait.Volumes)
+		}
+		for _, node := range wait.Nodes {
+			p.line(2, node.String())
+		}
 	}
 	if g.Search != nil {
 		search := *g.Search

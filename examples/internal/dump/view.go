@@ -17,9 +17,10 @@ import (
 // View is what a decision may know, from objects that are all there are. It finds each in one step and chooses from an
 // Index, so that many claims can be explained.
 type View struct {
-	// Volumes and Claims are in the order of their names.
+	// Volumes, Claims and Nodes are in the order of their names.
 	Volumes []*corev1.PersistentVolume
 	Claims  []*corev1.PersistentVolumeClaim
+	Nodes   []*corev1.Node
 
 	volumes    map[string]*corev1.PersistentVolume
 	claims     map[binding.Key]*corev1.PersistentVolumeClaim
@@ -31,7 +32,10 @@ type View struct {
 	index      binding.Index
 }
 
-var _ binding.View = &View{}
+var (
+	_ binding.View    = &View{}
+	_ binding.PodView = &View{}
+)
 
 // NewView makes a View of the objects.
 func NewView(objects []binding.Object) *View {
@@ -54,6 +58,8 @@ func NewView(objects []binding.Object) *View {
 			classes, v.classes[o.Name] = append(classes, o), o
 		case *corev1.Pod:
 			v.addPod(o)
+		case *corev1.Node:
+			v.Nodes = append(v.Nodes, o)
 		}
 	}
 	v.byDefault = storageclass.Default(classes)
@@ -75,6 +81,7 @@ func (v *View) sort() {
 	slices.SortFunc(v.Claims, func(a, b *corev1.PersistentVolumeClaim) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
+	slices.SortFunc(v.Nodes, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
 	for _, pods := range v.pods {
 		slices.SortFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	}
@@ -115,6 +122,15 @@ func evidence(found, complete bool) binding.Evidence {
 
 // Class looks up a class.
 func (v *View) Class(name string) *storagev1.StorageClass { return v.classes[name] }
+
+// CSIDriver is nothing: a dump has no drivers, so that free storage is not counted (S5).
+func (v *View) CSIDriver(string) *storagev1.CSIDriver { return nil }
+
+// CSIStorageCapacities are none.
+func (v *View) CSIStorageCapacities(string) []*storagev1.CSIStorageCapacity { return nil }
+
+// Index has the volumes.
+func (v *View) Index() *binding.Index { return &v.index }
 
 // DefaultClass is the default among the classes (C2).
 func (v *View) DefaultClass() *storagev1.StorageClass { return v.byDefault }
