@@ -15,7 +15,10 @@ import (
 // every mix of sizes. Each is bound as it comes, to the neediest claim that it fits; a claim is synced when a
 // volume is offered to it, and not when one is offered to another.
 func TestW1VolumesOfAnySizesArriveOneByOne(t *testing.T) {
-	const n = 300
+	n := 300
+	if testing.Short() {
+		n = 100
+	}
 	for _, sizes := range []int{1, 7, n} {
 		t.Run(fmt.Sprintf("%d sizes", sizes), func(t *testing.T) {
 			cluster := bindingtest.NewCluster()

@@ -86,6 +86,9 @@ func TestOrderIsSorted(t *testing.T) {
 		changes int
 	}{{"one leaf", 100, 2_000}, {"one level", 2_000, 5_000}, {"two levels", 25_000, 50_000}} {
 		t.Run(c.name, func(t *testing.T) {
+			if testing.Short() && c.items > 2_000 {
+				t.Skip("takes seconds")
+			}
 			r := rand.New(rand.NewPCG(1, uint64(c.items)))
 			var order ordered[stock]
 			in := map[string]stock{}

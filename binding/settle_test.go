@@ -12,12 +12,12 @@ import (
 
 // TestHistories plays random histories and holds each to the X rules: X2, X3, X5 and X6 at every moment, the others
 // when it has settled. PVBIND_SEED replays one and tells all of it; PVBIND_MODEL=long plays many more.
-func TestHistories(t *testing.T) { playMany(t, small, 4000, 400_000) }
+func TestHistories(t *testing.T) { playMany(t, small, 500, 4000, 400_000) }
 
 // TestLargeHistories is the same with more objects than all interleavings of which could be tried.
-func TestLargeHistories(t *testing.T) { playMany(t, large, 100, 10_000) }
+func TestLargeHistories(t *testing.T) { playMany(t, large, 5, 100, 10_000) }
 
-func playMany(t *testing.T, of extent, usual, long uint64) {
+func playMany(t *testing.T, of extent, short, usual, long uint64) {
 	if seed := os.Getenv("PVBIND_SEED"); seed != "" {
 		number, err := strconv.ParseUint(seed, 10, 64)
 		require.NoError(t, err, "PVBIND_SEED")
@@ -29,7 +29,7 @@ func playMany(t *testing.T, of extent, usual, long uint64) {
 	histories := usual
 	switch {
 	case testing.Short():
-		histories = usual / 5
+		histories = short
 	case os.Getenv("PVBIND_MODEL") == "long":
 		histories = long
 	}
