@@ -38,22 +38,26 @@ func (r result) String() string {
 	return line + "\n" + r.requests.String()
 }
 
+// rounds is how often each has its turn; its best one counts, for what disturbs a machine makes it slower only.
+const rounds = 3
+
 // BenchmarkBinding has kube-controller-manager, pvbinder and something that decides nothing bind the same claims, each
 // started on a cluster that is full of them.
 func BenchmarkBinding(b *testing.B) {
 	_, err := pvbinder() // building it takes longer than starting it
 	require.NoError(b, err)
 	for b.Loop() {
-		manager := bindAll(b, func() *controlplane.Process { return startManager(b, controlplane.Binder) })
-		b.Logf("kube-controller-manager: %s", manager)
-		ours := bindAll(b, func() *controlplane.Process { return startBinder(b, "pvbinder") })
-		b.Logf("pvbinder: %s", ours)
-		ceiling := bindAll(b, func() *controlplane.Process {
-			require.NoError(b, bindBlindly(b.Context(), connect(b, plane.Config())))
-			return nil
-		})
-		b.Logf("ceiling: %s", ceiling)
-
+		var manager, ours, ceiling result
+		for range rounds {
+			manager.improve(b, "kube-controller-manager", bindAll(b, func() *controlplane.Process { return startManager(b, controlplane.Binder) }))
+			turn := bindAll(b, func() *controlplane.Process { return startBinder(b, "pvbinder") })
+			assertFourWrites(b, turn)
+			ours.improve(b, "pvbinder", turn)
+			ceiling.improve(b, "ceiling", bindAll(b, func() *controlplane.Process {
+				require.NoError(b, bindBlindly(b.Context(), connect(b, plane.Config())))
+				return nil
+			}))
+		}
 		b.ReportMetric(manager.rate(), "manager-claims/s")
 		b.ReportMetric(ours.rate(), "pvbinder-claims/s")
 		b.ReportMetric(ceiling.rate(), "ceiling-claims/s")
@@ -61,7 +65,15 @@ func BenchmarkBinding(b *testing.B) {
 		b.ReportMetric(ours.rate()/ceiling.rate(), "x-ceiling")
 		assert.GreaterOrEqual(b, ours.rate(), 3.5*manager.rate(), "times kube-controller-manager")
 		assert.GreaterOrEqual(b, ours.rate(), 0.8*ceiling.rate(), "of the ceiling")
-		assertFourWrites(b, ours)
+	}
+}
+
+// improve tells what came of a turn, and keeps it if it is the best so far.
+func (r *result) improve(b *testing.B, name string, turn result) {
+	b.Helper()
+	b.Logf("%s: %s", name, turn)
+	if turn.bound > 0 && (r.bound == 0 || turn.rate() > r.rate()) {
+		*r = turn
 	}
 }
 
