@@ -92,6 +92,21 @@ func TestW1OneAtATime(t *testing.T) {
 		state.Forget(two)
 		assert.Contains(t, state.Start(binding.KeyOf(two)).Next(), a)
 	})
+	t.Run("W1 not to the next before the first had its turn", func(t *testing.T) {
+		state := stateOf(small, large, knownVolume("a"))
+		assert.Equal(t, []binding.Key{dataKey}, state.Start(a).Next())
+		again := state.Start(a)
+		assert.True(t, again.Done())
+		assert.Empty(t, again.Next(), "it waits for the first")
+	})
+	t.Run("W1 again to a claim whose turn came while another had the volume", func(t *testing.T) {
+		state := stateOf(small, large, knownVolume("a"))
+		assert.Equal(t, []binding.Key{dataKey}, state.Start(a).Next())
+		require.Equal(t, "B1", state.Start(smallKey).Action().Rule, "it goes by itself, and first")
+		assert.True(t, state.Start(dataKey).Done())
+		assert.Equal(t, []binding.Key{a}, state.Proceed(smallKey, binding.Reply(nil, forbidden)).Next())
+		assert.Equal(t, []binding.Key{dataKey}, state.Start(a).Next())
+	})
 	t.Run("W1 a claim that is gone by then does not take it", func(t *testing.T) {
 		state := stateOf(small, large, knownVolume("a"))
 		state.Start(a)

@@ -22,12 +22,14 @@ type offer struct {
 	claims  map[Key]string
 }
 
-// handOver lets a claim go next, and the volume after it. A claim that had its turn does not get another.
+// handOver lets a claim go next, and the volume after it. A claim that had its turn does not get another, nor one
+// that is about to have it.
 func (s *state) handOver(t *task, to Key) {
 	volume, claim := s.volumes[t.key.Name], s.claims[to]
-	if volume == nil || claim == nil || s.offers.tried(volume, claim) {
+	if volume == nil || claim == nil || s.offers.awaited[t.key] == to || s.offers.tried(volume, claim) {
 		return
 	}
+	s.offers.takeBack(t.key)
 	if s.called.claims[to] != nil {
 		s.offers.await(t.key, s.lastCalled())
 		return
@@ -63,11 +65,11 @@ func (s *state) lastCalled() Key {
 // to instead did not have its turn with it, and may be offered another, unless more volumes await it.
 func (s *state) withdraw(volume, by Key) {
 	claim := s.offers.awaited[volume]
-	s.offers.await(volume, Key{})
 	if claim == by {
+		s.offers.await(volume, Key{})
 		return
 	}
-	delete(s.offers.made[volume.Name].claims, claim)
+	s.offers.takeBack(volume)
 	if called := s.called.claims[claim]; called != nil && len(s.offers.pending[claim]) == 0 {
 		s.called.delete(claim)
 		s.enlist(called)
@@ -78,6 +80,12 @@ func (s *state) withdraw(volume, by Key) {
 func (s *state) forgetOffers(volume string) {
 	s.withdraw(VolumeKey(volume), Key{})
 	delete(s.offers.made, volume)
+}
+
+// takeBack takes an offer back: the claim has not had its turn with the volume, whatever its sync will come to.
+func (o *offers) takeBack(volume Key) {
+	delete(o.made[volume.Name].claims, o.awaited[volume])
+	o.await(volume, Key{})
 }
 
 // await lets a volume wait for the sync of a claim; the zero Key is none.

@@ -95,6 +95,9 @@ func (v *taskView) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVo
 		}
 		return nil
 	}
+	if called := v.called.claims[v.offers.awaited[VolumeKey(volume.Name)]]; called != nil && !v.busy(KeyOf(called)) {
+		return called // its turn comes before the next
+	}
 	var best *corev1.PersistentVolumeClaim
 	for key := range v.naming[VolumeKey(volume.Name)] {
 		if claim := v.claims[key]; takes(claim) {
