@@ -152,6 +152,11 @@ func (h *history) judgeEnd() {
 			h.broke("X6: %s was modified: %s", seen.copy.GetName(), bindingtest.Diff(seen.copy, seen.object))
 		}
 	}
+	for _, m := range h.members {
+		if kept := m.state.Reserved(); len(kept) > 0 {
+			h.broke("B6: %s keeps volumes for claims that nobody is at work on: %v", m.name, kept)
+		}
+	}
 	world := h.snapshot()
 	for _, volume := range world.Volumes {
 		h.judgeVolume(world, volume)

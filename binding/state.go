@@ -80,8 +80,5 @@ func (s *state) clone() *state {
 	copied.said = maps.Clone(s.said) // the slices in it are replaced, never changed
 	copied.refused = maps.Clone(s.refused)
 	copied.failures = maps.Clone(s.failures)
-	for object, by := range s.reservations() {
-		copied.index.Reserve(object.Name, copied.volumes[object.Name].ResourceVersion, by)
-	}
 	return &copied
 }

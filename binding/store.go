@@ -184,6 +184,9 @@ func (s *store) clone() store {
 		gonePods: s.gonePods.clone(),
 	}
 	copied.index.Load(slices.Collect(maps.Values(s.volumes))...)
+	for volume, claim := range s.index.reserved {
+		copied.index.Reserve(volume, s.volumes[volume].ResourceVersion, claim)
+	}
 	copied.own(slices.Collect(maps.Keys(s.naming))...)
 	return copied
 }

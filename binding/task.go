@@ -158,8 +158,8 @@ func (s *state) letGo(t *task) {
 	}
 	delete(s.holders, t.volume)
 	volume := s.volumes[t.volume.Name]
-	_, unknown := s.unsettled[t.volume]
-	if !unknown {
+	doubter, unknown := s.unsettled[t.volume]
+	if doubter != t.key { // a write of another sync sets nothing aside for this claim
 		s.index.Release(t.volume.Name, t.key)
 	}
 	if claim := s.claims[t.key]; unknown || volume != nil && (claim == nil || phase.LinkOf(volume, claim) != phase.Held) {
@@ -177,18 +177,4 @@ func (t *task) clone() *task {
 	copied.publish = slices.Clone(t.publish)
 	copied.next = slices.Clone(t.next)
 	return &copied
-}
-
-// reservations are the volumes in the hands of claims' syncs, those that run and those that do not know
-// whether their write succeeded.
-func (s *state) reservations() map[Key]Key {
-	reserved := map[Key]Key{}
-	for _, objects := range []map[Key]Key{s.holders, s.unsettled} {
-		for object, by := range objects {
-			if object.Kind == KindVolume && by.Kind == KindClaim && s.volumes[object.Name] != nil {
-				reserved[object] = by
-			}
-		}
-	}
-	return reserved
 }
