@@ -49,7 +49,7 @@ func (s *state) haveRead(t *task, got reply) error {
 		t.wake(s.observe(got.object), t.key)
 	}
 	put(&t.live, key, struct{}{})
-	s.settle(key)
+	t.wake(s.settle(key), t.key)
 	return nil
 }
 
@@ -59,15 +59,17 @@ func (s *state) doubt(object, by Key) {
 	put(&s.unsettled, object, by)
 }
 
-// settle notes that the object's last write is not in doubt any more. The volume that was reserved for it
-// is free, unless its claim is at work on it.
-func (s *state) settle(key Key) {
-	by, unknown := s.unsettled[key]
+// settle notes that the object's last write is not in doubt any more, and returns whom that wakes. The volume that
+// was reserved for it is free, unless its claim is at work on it.
+func (s *state) settle(key Key) []Key {
+	by := s.unsettled[key]
 	delete(s.unsettled, key)
 	s.doubts.move(by, Key{}, key)
-	if unknown && key.Kind == KindVolume && s.holders[key] != by {
-		s.index.Release(key.Name, by)
+	if key.Kind != KindVolume || by.Kind != KindClaim || s.holders[key] == by {
+		return nil
 	}
+	s.index.Release(key.Name, by)
+	return s.wokenByOwner(key)
 }
 
 // answer keeps what a hook answered, or why a volume was not created. Where a provisioner ran, that the storage
