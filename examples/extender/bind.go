@@ -1,0 +1,101 @@
+package extender
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	schedulerv1 "k8s.io/kube-scheduler/extender/v1"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+// bind has the pod's claims bound and then the pod. What fails is told in the result, where the scheduler reads it; it
+// then tries the pod anew.
+func (s *Server) bind(ctx context.Context, args *schedulerv1.ExtenderBindingArgs) (*schedulerv1.ExtenderBindingResult, error) {
+	if err := checkBindingArgs(args); err != nil {
+		return nil, err
+	}
+	log := s.logger().With("pod", args.PodNamespace+"/"+args.PodName, "node", args.Node)
+	if err := s.bindPod(ctx, args); err != nil {
+		log.Warn("not bound", "error", err)
+		return &schedulerv1.ExtenderBindingResult{Error: err.Error()}, nil
+	}
+	log.Info("bound")
+	return &schedulerv1.ExtenderBindingResult{}, nil
+}
+
+func (s *Server) bindPod(ctx context.Context, args *schedulerv1.ExtenderBindingArgs) error {
+	ctx, cancel := context.WithTimeout(ctx, s.bindTimeout())
+	defer cancel()
+	pod, err := s.pod(ctx, args)
+	if err != nil {
+		return err
+	}
+	node, err := s.Cluster.nodes.Get(args.Node)
+	if err != nil {
+		return fmt.Errorf("node %s: %s", args.Node, unknownNode)
+	}
+	if err := s.bindVolumes(ctx, args, pod, node); err != nil {
+		return err
+	}
+	return s.Clientset.CoreV1().Pods(args.PodNamespace).Bind(ctx, &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: args.PodNamespace, Name: args.PodName, UID: args.PodUID},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: args.Node},
+	}, metav1.CreateOptions{})
+}
+
+// pod is the one that is meant. One that is not known may be newer than what is known, so the server is asked.
+func (s *Server) pod(ctx context.Context, args *schedulerv1.ExtenderBindingArgs) (*corev1.Pod, error) {
+	pod, err := s.Cluster.pods.Pods(args.PodNamespace).Get(args.PodName)
+	if err != nil || pod.UID != args.PodUID {
+		pod, err = s.Clientset.CoreV1().Pods(args.PodNamespace).Get(ctx, args.PodName, metav1.GetOptions{})
+	}
+	if apierrors.IsNotFound(err) || err == nil && pod.UID != args.PodUID {
+		return nil, errors.New("the pod does not exist any more")
+	}
+	return pod, err
+}
+
+// bindVolumes plans anew for the node, for others may have been bound since it was filtered, and carries the plan out.
+func (s *Server) bindVolumes(ctx context.Context, args *schedulerv1.ExtenderBindingArgs, pod *corev1.Pod, node *corev1.Node) error {
+	plan, assumption, err := s.assume(pod, node)
+	if err != nil {
+		return err
+	}
+	defer assumption.Revert()
+	return s.carryOut(ctx, plan, func() error {
+		_, err := s.pod(ctx, args)
+		return err
+	})
+}
+
+// attempts bounds how often a plan is made that somebody else is faster than.
+const attempts = 5
+
+func (s *Server) assume(pod *corev1.Pod, node *corev1.Node) (binding.PodPlan, *binding.Assumption, error) {
+	for range attempts {
+		plan, err := binding.PlanPod(s.request(pod), node)
+		if err != nil {
+			return plan, nil, err
+		}
+		if !plan.Fits() {
+			return plan, nil, reasonsError(append(plan.Refused, plan.Reasons...))
+		}
+		if assumption, ok := s.Cluster.assumed.Assume(&s.Cluster.index, plan); ok {
+			return plan, assumption, nil
+		}
+	}
+	return binding.PodPlan{}, nil, errors.New("others were given the volumes first")
+}
+
+func reasonsError(reasons []binding.PodReason) error {
+	var all []error
+	for _, reason := range reasons {
+		all = append(all, errors.New(reason.String()))
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,82 @@
+package extender
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+// carryOut makes the writes of a plan and waits until all its claims are bound. It gives up with the plan, with the
+// context, or when the pod is not wanted any more.
+func (s *Server) carryOut(ctx context.Context, plan binding.PodPlan, stillWanted func() error) error {
+	for {
+		changed := s.Cluster.changed()
+		if err := stillWanted(); err != nil {
+			return err
+		}
+		step, err := binding.NextForPlan(plan, s.Cluster)
+		if err != nil {
+			return err
+		}
+		switch step.Kind {
+		case binding.Nothing:
+			return nil
+		case binding.UpdateVolume, binding.UpdateClaim:
+			err = s.write(ctx, step.Action)
+		case binding.Wait:
+			err = await(ctx, changed, step.Why)
+		default:
+			err = reasonsError(step.Reasons)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func await(ctx context.Context, changed <-chan struct{}, why string) error {
+	select {
+	case <-changed:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%s: %w", why, context.Cause(ctx))
+	}
+}
+
+// write makes one write. After one that failed the object is read, for it may have been written all the same (B6):
+// what is reserved is released only when that is known.
+func (s *Server) write(ctx context.Context, action binding.Action) error {
+	var written binding.Object
+	var err error
+	if action.Kind == binding.UpdateVolume {
+		written, err = s.client().UpdateVolume(ctx, action.Volume)
+	} else {
+		written, err = s.client().UpdateClaim(ctx, action.Claim)
+	}
+	if err == nil {
+		s.Cluster.wrote(written)
+		return nil
+	}
+	s.reread(ctx, action)
+	return fmt.Errorf("%s: %w", action.Why, err)
+}
+
+// rereadTimeout bounds the read after a failed write, which is made though the request is over.
+const rereadTimeout = 5 * time.Second
+
+func (s *Server) reread(ctx context.Context, action binding.Action) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rereadTimeout)
+	defer cancel()
+	var found binding.Object
+	var err error
+	if action.Kind == binding.UpdateVolume {
+		found, err = s.client().GetVolume(ctx, action.Volume.Name)
+	} else {
+		found, err = s.client().GetClaim(ctx, action.Claim.Namespace, action.Claim.Name)
+	}
+	if err == nil {
+		s.Cluster.wrote(found)
+	}
+}

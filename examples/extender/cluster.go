@@ -1,0 +1,135 @@
+package extender
+
+import (
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+// Cluster is what is known of a cluster, and what was decided for pods that are being bound. Make one with Watch. It
+// is safe for concurrent use.
+type Cluster struct {
+	lookups
+	stop func()
+
+	index   binding.Index
+	assumed binding.Assumptions
+
+	mutex   sync.RWMutex
+	volumes map[string]*corev1.PersistentVolume
+	claims  map[binding.Key]*corev1.PersistentVolumeClaim
+	owners  owners
+	news    chan struct{} // closed at the next change
+}
+
+func newCluster() *Cluster {
+	return &Cluster{
+		volumes: map[string]*corev1.PersistentVolume{},
+		claims:  map[binding.Key]*corev1.PersistentVolumeClaim{},
+		owners:  owners{},
+		news:    make(chan struct{}),
+	}
+}
+
+// Stop ends what Watch has started.
+func (c *Cluster) Stop() { c.stop() }
+
+// changed is closed when something has changed since. Whoever waits takes it before looking.
+func (c *Cluster) changed() <-chan struct{} {
+	c.mutex.RLock()
+	defer c.mutex.RUnlock()
+	return c.news
+}
+
+// tell wakes those who wait. The mutex is held.
+func (c *Cluster) tell() {
+	close(c.news)
+	c.news = make(chan struct{})
+}
+
+// observe takes what an informer has seen.
+func (c *Cluster) observe(object any) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	switch o := object.(type) {
+	case *corev1.PersistentVolume:
+		c.setVolume(o)
+	case *corev1.PersistentVolumeClaim:
+		c.setClaim(o)
+	default:
+		return // a pod: only its end matters to those who wait
+	}
+	c.tell()
+}
+
+// wrote takes the server's reply to a write. What has been deleted meanwhile stays so.
+func (c *Cluster) wrote(object binding.Object) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	switch o := object.(type) {
+	case *corev1.PersistentVolume:
+		if known := c.volumes[o.Name]; known != nil && known.UID == o.UID {
+			c.setVolume(o)
+		}
+	case *corev1.PersistentVolumeClaim:
+		if known := c.claims[binding.KeyOf(o)]; known != nil && known.UID == o.UID {
+			c.setClaim(o)
+		}
+	}
+	c.tell()
+}
+
+func (c *Cluster) setVolume(volume *corev1.PersistentVolume) {
+	if known := c.volumes[volume.Name]; known != nil && newer(known, volume) {
+		return
+	}
+	c.volumes[volume.Name] = volume
+	c.index.Set(volume)
+}
+
+func (c *Cluster) setClaim(claim *corev1.PersistentVolumeClaim) {
+	key := binding.KeyOf(claim)
+	known := c.claims[key]
+	if known != nil && newer(known, claim) {
+		return
+	}
+	c.claims[key] = claim
+	c.disown(known)
+	if name := ownedBy(claim); name != "" {
+		c.index.SetOwner(name, c.owners.add(name, key))
+	}
+}
+
+// forget takes the last that an informer has seen of an object that is gone.
+func (c *Cluster) forget(object any) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	switch o := object.(type) {
+	case *corev1.PersistentVolume:
+		if known := c.volumes[o.Name]; known != nil && known.UID == o.UID {
+			delete(c.volumes, o.Name)
+			c.index.Delete(o.Name)
+		}
+	case *corev1.PersistentVolumeClaim:
+		if known := c.claims[binding.KeyOf(o)]; known != nil && known.UID == o.UID {
+			delete(c.claims, binding.KeyOf(o))
+			c.disown(known)
+		}
+	}
+	c.tell()
+}
+
+func (c *Cluster) disown(claim *corev1.PersistentVolumeClaim) {
+	if name := ownedBy(claim); name != "" {
+		c.index.SetOwner(name, c.owners.remove(name, binding.KeyOf(claim)))
+	}
+}
+
+// newer reports whether what is known is a later version of the same object.
+func newer(known, seen binding.Object) bool {
+	order, err := resourceversion.CompareResourceVersion(known.GetResourceVersion(), seen.GetResourceVersion())
+	return err == nil && order > 0 && known.GetUID() == seen.GetUID()
+}

@@ -1,0 +1,186 @@
+package extender_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	schedulerv1 "k8s.io/kube-scheduler/extender/v1"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/clientgo"
+	"github.com/pvbind/pvbind/binding/clientgo/apitest"
+	"github.com/pvbind/pvbind/examples/extender"
+)
+
+// patience is how long a test waits for what must come, before it fails.
+const patience = 30 * time.Second
+
+const (
+	disks = "disks.example.com"
+	local = "local" // a class of volumes that are there
+	made  = "made"  // a class of volumes that are made
+)
+
+// town is a cluster with an extender.
+type town struct {
+	*testing.T
+	*api
+	clientset *kubernetes.Clientset
+	server    *extender.Server
+	url       string
+}
+
+// newTown has the classes local and made, and nodes n1 to n3.
+func newTown(t *testing.T, objects ...binding.Object) *town {
+	return newTownOn(t, &api{Server: apitest.New(bindingtest.NewServer())}, objects...)
+}
+
+func newTownOn(t *testing.T, api *api, objects ...binding.Object) *town {
+	t.Helper()
+	waits := func(c *storagev1.StorageClass) {
+		c.VolumeBindingMode = new(storagev1.VolumeBindingWaitForFirstConsumer)
+	}
+	c := &town{T: t, api: api}
+	c.create(bindingtest.Class(local, waits), bindingtest.Class(made, waits, func(c *storagev1.StorageClass) { c.Provisioner = disks }),
+		node("n1"), node("n2"), node("n3"))
+	c.create(objects...)
+	c.clientset = api.clientset(t)
+	cluster, err := extender.Watch(t.Context(), c.clientset)
+	require.NoError(t, err)
+	t.Cleanup(cluster.Stop)
+	c.server = &extender.Server{Cluster: cluster, Clientset: c.clientset, BindTimeout: patience, Logger: slog.New(slog.DiscardHandler)}
+	listening := httptest.NewServer(c.server.Handler())
+	t.Cleanup(listening.Close)
+	c.url = listening.URL
+	return c
+}
+
+func (c *town) create(objects ...binding.Object) {
+	c.Helper()
+	for _, object := range objects {
+		_, err := c.Server.Create(c.Context(), object)
+		require.NoError(c, err)
+	}
+}
+
+// binder binds claims beside the extender until the test ends.
+func (c *town) binder() {
+	runner := &clientgo.Runner{Clientset: c.clientset, Logger: slog.New(slog.DiscardHandler)}
+	ended := make(chan error, 1)
+	go func() { ended <- runner.Run(c.Context()) }()
+	c.Cleanup(func() { require.NoError(c, <-ended) })
+}
+
+func (c *town) eventually(so func() bool, what string) {
+	c.Helper()
+	require.Eventually(c, so, patience, 2*time.Millisecond, what)
+}
+
+// post sends a text or, of anything else, the JSON.
+func (c *town) post(path string, body any) (code int, text string) {
+	c.Helper()
+	content, isText := body.(string)
+	if !isText {
+		encoded, err := json.Marshal(body)
+		require.NoError(c, err)
+		content = string(encoded)
+	}
+	response, err := http.Post(c.url+path, "application/json", strings.NewReader(content))
+	require.NoError(c, err)
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	require.NoError(c, err)
+	return response.StatusCode, string(bytes.TrimSpace(answer))
+}
+
+func ask[Result any](c *town, path string, args any) Result {
+	c.Helper()
+	code, text := c.post(path, args)
+	require.Equal(c, http.StatusOK, code, text)
+	var result Result
+	require.NoError(c, json.Unmarshal([]byte(text), &result))
+	return result
+}
+
+func (c *town) filter(pod *corev1.Pod, names ...string) schedulerv1.ExtenderFilterResult {
+	c.Helper()
+	return ask[schedulerv1.ExtenderFilterResult](c, "/filter", schedulerv1.ExtenderArgs{Pod: pod, NodeNames: &names})
+}
+
+// fits waits until the pod fits these nodes and no others, for what the extender knows comes after what happens.
+func (c *town) fits(pod *corev1.Pod, nodes ...string) {
+	c.Helper()
+	c.eventually(func() bool {
+		return strings.Join(*c.filter(pod, "n1", "n2", "n3").NodeNames, " ") == strings.Join(nodes, " ")
+	}, pod.Name+" fits "+strings.Join(nodes, " "))
+}
+
+// bind returns why the pod was not bound.
+func (c *town) bind(pod *corev1.Pod, node string) string {
+	c.Helper()
+	stored := c.Pod(pod.Namespace, pod.Name)
+	require.NotNil(c, stored)
+	return ask[schedulerv1.ExtenderBindingResult](c, "/bind",
+		schedulerv1.ExtenderBindingArgs{PodName: pod.Name, PodNamespace: pod.Namespace, PodUID: stored.UID, Node: node}).Error
+}
+
+// Pod is the pod that is stored.
+func (c *town) Pod(namespace, name string) *corev1.Pod {
+	object, err := c.Server.Get(c.Context(), bindingtest.PodKey(namespace, name))
+	if err != nil {
+		return nil
+	}
+	return object.(*corev1.Pod)
+}
+
+func node(name string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
+}
+
+func disk(name, size, node string, modes ...corev1.PersistentVolumeAccessMode) *corev1.PersistentVolume {
+	return bindingtest.Volume(name, size, func(v *corev1.PersistentVolume) {
+		v.Spec.StorageClassName = local
+		if len(modes) > 0 {
+			v.Spec.AccessModes = modes
+		}
+		v.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}}}}}}
+	})
+}
+
+func claim(name, size, class string, modes ...corev1.PersistentVolumeAccessMode) *corev1.PersistentVolumeClaim {
+	return bindingtest.Claim("default", name, size, func(c *corev1.PersistentVolumeClaim) {
+		c.Spec.StorageClassName = &class
+		if len(modes) > 0 {
+			c.Spec.AccessModes = modes
+		}
+	})
+}
+
+func pod(name string, claims ...string) *corev1.Pod {
+	return bindingtest.Pod("default", name, "", claims...)
+}
+
+func capacity(node, size string) *storagev1.CSIStorageCapacity {
+	return &storagev1.CSIStorageCapacity{
+		TypeMeta:         metav1.TypeMeta{APIVersion: "storage.k8s.io/v1", Kind: "CSIStorageCapacity"},
+		ObjectMeta:       metav1.ObjectMeta{Namespace: "kube-system", Name: node, UID: "capacity", ResourceVersion: "1"},
+		StorageClassName: made,
+		NodeTopology:     &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelHostname: node}},
+		Capacity:         new(resource.MustParse(size)),
+	}
+}
