@@ -6,11 +6,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	schedulerv1 "k8s.io/kube-scheduler/extender/v1"
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
-	"github.com/pvbind/pvbind/binding/clientgo/apitest"
+	"github.com/pvbind/pvbind/examples/extender/internal/fakeapi"
 )
 
 const (
@@ -70,7 +71,10 @@ func TestFilter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			town := newTownOn(t, &api{Server: apitest.New(bindingtest.NewServer()), drivers: []any{driver(disks)}, capacities: []any{capacity("n1", "10Gi"), capacity("n2", "1Gi")}}, c.objects...)
+			api := fakeapi.New()
+			api.Drivers = []*storagev1.CSIDriver{driver(disks)}
+			api.Capacities = []*storagev1.CSIStorageCapacity{capacity("n1", "10Gi"), capacity("n2", "1Gi")}
+			town := newTownOn(t, api, c.objects...)
 			got := town.filter(pod("web", c.claims...), "n1", "n2", "n9")
 			assert.ElementsMatch(t, c.fits, *got.NodeNames)
 			assert.Equal(t, c.fails, orNil(got.FailedAndUnresolvableNodes))

@@ -22,8 +22,8 @@ import (
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo"
-	"github.com/pvbind/pvbind/binding/clientgo/apitest"
 	"github.com/pvbind/pvbind/examples/extender"
+	"github.com/pvbind/pvbind/examples/extender/internal/fakeapi"
 )
 
 // patience is how long a test waits for what must come, before it fails.
@@ -38,32 +38,34 @@ const (
 // town is a cluster with an extender.
 type town struct {
 	*testing.T
-	*api
+	*fakeapi.Server
 	clientset *kubernetes.Clientset
-	server    *extender.Server
+	asked     *extender.Server
 	url       string
 }
 
 // newTown has the classes local and made, and nodes n1 to n3.
 func newTown(t *testing.T, objects ...binding.Object) *town {
-	return newTownOn(t, &api{Server: apitest.New(bindingtest.NewServer())}, objects...)
+	return newTownOn(t, fakeapi.New(), objects...)
 }
 
-func newTownOn(t *testing.T, api *api, objects ...binding.Object) *town {
+func newTownOn(t *testing.T, api *fakeapi.Server, objects ...binding.Object) *town {
 	t.Helper()
 	waits := func(c *storagev1.StorageClass) {
 		c.VolumeBindingMode = new(storagev1.VolumeBindingWaitForFirstConsumer)
 	}
-	c := &town{T: t, api: api}
+	c := &town{T: t, Server: api}
 	c.create(bindingtest.Class(local, waits), bindingtest.Class(made, waits, func(c *storagev1.StorageClass) { c.Provisioner = disks }),
 		node("n1"), node("n2"), node("n3"))
 	c.create(objects...)
-	c.clientset = api.clientset(t)
+	var err error
+	c.clientset, err = kubernetes.NewForConfig(api.Start(t))
+	require.NoError(t, err)
 	cluster, err := extender.Watch(t.Context(), c.clientset)
 	require.NoError(t, err)
 	t.Cleanup(cluster.Stop)
-	c.server = &extender.Server{Cluster: cluster, Clientset: c.clientset, BindTimeout: patience, Logger: slog.New(slog.DiscardHandler)}
-	listening := httptest.NewServer(c.server.Handler())
+	c.asked = &extender.Server{Cluster: cluster, Clientset: c.clientset, BindTimeout: patience, Logger: slog.New(slog.DiscardHandler)}
+	listening := httptest.NewServer(c.asked.Handler())
 	t.Cleanup(listening.Close)
 	c.url = listening.URL
 	return c
@@ -182,5 +184,13 @@ func capacity(node, size string) *storagev1.CSIStorageCapacity {
 		StorageClassName: made,
 		NodeTopology:     &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelHostname: node}},
 		Capacity:         new(resource.MustParse(size)),
+	}
+}
+
+func driver(name string) *storagev1.CSIDriver {
+	return &storagev1.CSIDriver{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "storage.k8s.io/v1", Kind: "CSIDriver"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: "driver", ResourceVersion: "1"},
+		Spec:       storagev1.CSIDriverSpec{StorageCapacity: new(true)},
 	}
 }

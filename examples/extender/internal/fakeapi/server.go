@@ -1,4 +1,6 @@
-package extender_test
+// Package fakeapi is an API server for tests that has all that the extender asks for: what apitest has, and besides
+// the binding of pods, CSIDrivers and CSIStorageCapacities.
+package fakeapi
 
 import (
 	"encoding/json"
@@ -7,57 +9,58 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo/apitest"
 )
 
-// api is an API server with what apitest has, and besides the binding of pods, drivers and capacities. These last two
-// never change.
-type api struct {
+// Server is an API server. Drivers and capacities never change.
+type Server struct {
 	*apitest.Server
-	drivers    []any
-	capacities []any
+	Drivers    []*storagev1.CSIDriver
+	Capacities []*storagev1.CSIStorageCapacity
 }
 
-// clientset serves until the test ends.
-func (a *api) clientset(t *testing.T) *kubernetes.Clientset {
+// New has nothing in it.
+func New() *Server { return &Server{Server: apitest.New(bindingtest.NewServer())} }
+
+// Start listens until the test ends, and returns how to connect, without limits.
+func (s *Server) Start(t testing.TB) *rest.Config {
 	t.Helper()
-	listening := httptest.NewServer(a)
+	listening := httptest.NewServer(s)
 	t.Cleanup(func() {
-		a.Disconnect()
+		s.Disconnect()
 		listening.CloseClientConnections()
 		listening.Close()
 	})
-	set, err := kubernetes.NewForConfig(&rest.Config{Host: listening.URL, QPS: -1})
-	require.NoError(t, err)
-	return set
+	return &rest.Config{Host: listening.URL, QPS: -1}
 }
 
-func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch path := r.URL.Path; {
 	case path == "/apis/storage.k8s.io/v1/csidrivers":
-		serveAll(w, r, "CSIDriver", a.drivers)
+		serveAll(w, r, "CSIDriver", s.Drivers)
 	case path == "/apis/storage.k8s.io/v1/csistoragecapacities":
-		serveAll(w, r, "CSIStorageCapacity", a.capacities)
+		serveAll(w, r, "CSIStorageCapacity", s.Capacities)
 	case strings.HasSuffix(path, "/binding"):
-		a.bindPod(w, r)
+		s.bindPod(w, r)
 	default:
-		a.Server.ServeHTTP(w, r)
+		s.Server.ServeHTTP(w, r)
 	}
 }
 
 // serveAll answers a list, or a watch on which nothing happens after the beginning.
-func serveAll(w http.ResponseWriter, r *http.Request, kind string, items []any) {
+func serveAll[T any](w http.ResponseWriter, r *http.Request, kind string, items []*T) {
 	out := json.NewEncoder(w)
 	w.Header().Set("Content-Type", "application/json")
 	if r.URL.Query().Get("watch") == "" {
+		if items == nil {
+			items = []*T{}
+		}
 		_ = out.Encode(map[string]any{"apiVersion": "storage.k8s.io/v1", "kind": kind + "List", "metadata": map[string]any{"resourceVersion": "1"}, "items": items})
 		return
 	}
@@ -73,9 +76,9 @@ func serveAll(w http.ResponseWriter, r *http.Request, kind string, items []any) 
 }
 
 // bindPod does what the server does with a Binding.
-func (a *api) bindPod(w http.ResponseWriter, r *http.Request) {
+func (s *Server) bindPod(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(r.URL.Path, "/")
-	object, err := a.Client.Get(r.Context(), bindingtest.PodKey(parts[4], parts[6]))
+	object, err := s.Client.Get(r.Context(), bindingtest.PodKey(parts[4], parts[6]))
 	var sent corev1.Binding
 	if err == nil {
 		err = json.NewDecoder(r.Body).Decode(&sent)
@@ -89,17 +92,9 @@ func (a *api) bindPod(w http.ResponseWriter, r *http.Request) {
 		status.Status, status.Code, status.Reason = metav1.StatusFailure, http.StatusConflict, metav1.StatusReasonConflict
 	default:
 		pod.Spec.NodeName = sent.Target.Name
-		_, _ = a.Client.Update(r.Context(), pod)
+		_, _ = s.Client.Update(r.Context(), pod)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(int(status.Code))
 	_ = json.NewEncoder(w).Encode(status)
-}
-
-func driver(name string) *storagev1.CSIDriver {
-	return &storagev1.CSIDriver{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "storage.k8s.io/v1", Kind: "CSIDriver"},
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: "driver", ResourceVersion: "1"},
-		Spec:       storagev1.CSIDriverSpec{StorageCapacity: new(true)},
-	}
 }

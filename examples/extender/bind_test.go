@@ -1,0 +1,177 @@
+package extender_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/storageclass"
+)
+
+// onVolume is a write of a volume, which is the first that a bind makes.
+var onVolume = bindingtest.On(bindingtest.VerbUpdate, binding.KindVolume)
+
+// later binds without waiting for the answer.
+func (c *town) later(pod *corev1.Pod, node string) <-chan string {
+	answer := make(chan string, 1)
+	go func() { answer <- c.bind(pod, node) }()
+	return answer
+}
+
+func (c *town) selected(name string) string {
+	return c.Claim("default", name).Annotations[storageclass.SelectedNodeAnnotation]
+}
+
+// provide makes the volume of a claim, as a provisioner does.
+func (c *town) provide(name, node string) {
+	stored := c.Claim("default", name)
+	volume := disk("made-"+name, "5Gi", node)
+	volume.Spec.StorageClassName = made
+	volume.Spec.ClaimRef = &corev1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: "default", Name: name, UID: stored.UID}
+	c.create(volume)
+}
+
+// deselect does what a provisioner does that has failed.
+func (c *town) deselect(name string) {
+	c.Helper()
+	stored := c.Claim("default", name)
+	delete(stored.Annotations, storageclass.SelectedNodeAnnotation)
+	_, err := c.Server.Update(c.Context(), stored)
+	require.NoError(c, err)
+}
+
+// S8: the pod is bound last, when its claims are.
+func TestBind(t *testing.T) {
+	c := newTown(t, disk("d1", "10Gi", "n1"), claim("data", "5Gi", local), claim("logs", "1Gi", made), pod("web", "data", "logs"))
+	c.binder()
+	answer := c.later(pod("web", "data", "logs"), "n1")
+	c.eventually(func() bool {
+		return c.Claim("default", "data").Status.Phase == corev1.ClaimBound && c.selected("logs") == "n1"
+	}, "the plan is written")
+	assert.Empty(t, c.Pod("default", "web").Spec.NodeName, "the other claim is not bound")
+	c.provide("logs", "n1")
+	assert.Empty(t, <-answer)
+	assert.Equal(t, "n1", c.Pod("default", "web").Spec.NodeName)
+	assert.Equal(t, "d1", c.Claim("default", "data").Spec.VolumeName)
+	assert.Equal(t, "made-logs", c.Claim("default", "logs").Spec.VolumeName)
+}
+
+// S8: what is promised to one pod no other gets, although nothing of it is written yet.
+func TestWhatIsAssumedIsNotGivenTwice(t *testing.T) {
+	c := newTown(t, disk("d1", "10Gi", "n1"), disk("d2", "10Gi", "n2"), claim("a", "5Gi", local), claim("b", "5Gi", local), pod("one", "a"), pod("two", "b"))
+	c.fits(pod("two", "b"), "n1", "n2")
+	reached, resume := make(chan struct{}), make(chan struct{})
+	c.Client.Use(bindingtest.Before(1, onVolume, func() {
+		close(reached)
+		<-resume
+	}))
+	answer := c.later(pod("one", "a"), "n1")
+	<-reached
+	assert.Equal(t, []string{"n2"}, *c.filter(pod("two", "b"), "n1", "n2").NodeNames)
+	assert.Contains(t, c.bind(pod("two", "b"), "n1"), "pvc/default/b: NoVolume")
+	close(resume)
+	c.binder()
+	assert.Empty(t, <-answer)
+}
+
+// S8: a bind that fails takes back what it has assumed, no more and no less.
+func TestABindThatFails(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault bindingtest.Hook
+		text  string
+		kept  bool
+	}{
+		"refused":        {bindingtest.Conflict(1, onVolume), "set d1 aside for default/a", false},
+		"B6 answer lost": {bindingtest.LoseAnswer(1, onVolume), "set d1 aside for default/a", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			town := newTown(t, disk("d1", "10Gi", "n1"), claim("a", "5Gi", local), claim("b", "5Gi", local), pod("one", "a"), pod("two", "b"))
+			town.Client.Use(c.fault)
+			assert.Contains(t, town.bind(pod("one", "a"), "n1"), c.text)
+			fits := *town.filter(pod("two", "b"), "n1").NodeNames
+			if c.kept {
+				assert.Empty(t, fits, "it was written: the volume is the claim's")
+			} else {
+				assert.Equal(t, []string{"n1"}, fits)
+			}
+			town.binder()
+			assert.Empty(t, town.bind(pod("one", "a"), "n1"), "the next attempt goes on from there")
+		})
+	}
+}
+
+// S8: a provision that fails takes the node off the claim, and the scheduler is told at once.
+func TestBindAfterAFailedProvision(t *testing.T) {
+	c := newTown(t, claim("logs", "1Gi", made), pod("web", "logs"))
+	c.binder()
+	c.fits(pod("web", "logs"), "n1", "n2", "n3")
+	answer := c.later(pod("web", "logs"), "n1")
+	c.eventually(func() bool { return c.selected("logs") == "n1" }, "the node is selected")
+	assert.Equal(t, []string{"n1"}, *c.filter(pod("web", "logs"), "n1", "n2").NodeNames, "S4 only there, while it is being provisioned for")
+	c.eventually(func() bool {
+		return c.Claim("default", "logs").Annotations["volume.kubernetes.io/storage-provisioner"] == disks
+	}, "P3")
+	c.deselect("logs")
+	assert.Contains(t, <-answer, "Deselected")
+	c.fits(pod("web", "logs"), "n1", "n2", "n3")
+	answer = c.later(pod("web", "logs"), "n2")
+	c.eventually(func() bool { return c.selected("logs") == "n2" }, "the other node is selected")
+	c.provide("logs", "n2")
+	assert.Empty(t, <-answer)
+	assert.Equal(t, "n2", c.Pod("default", "web").Spec.NodeName)
+}
+
+func TestBindThatTakesTooLong(t *testing.T) {
+	c := newTown(t, claim("logs", "1Gi", made), pod("web", "logs"))
+	c.asked.BindTimeout = 20 * time.Millisecond
+	assert.Equal(t, "waiting for a volume for pvc/default/logs: context deadline exceeded", c.bind(pod("web", "logs"), "n1"))
+	assert.Equal(t, "n1", c.selected("logs"), "what was written stays")
+}
+
+// A pod that is deleted while its claims are being bound is not waited for.
+func TestBindOfAPodThatGoes(t *testing.T) {
+	c := newTown(t, claim("logs", "1Gi", made), pod("web", "logs"))
+	answer := c.later(pod("web", "logs"), "n1")
+	c.eventually(func() bool { return c.selected("logs") == "n1" }, "the node is selected")
+	require.NoError(t, c.Server.Delete(t.Context(), bindingtest.PodKey("default", "web"), metav1.DeleteOptions{}))
+	assert.Equal(t, "the pod does not exist any more", <-answer)
+}
+
+// X1: pods that the scheduler sends to one node at once get a volume each, as long as there are any.
+func TestManyBindsAtOnce(t *testing.T) {
+	const pods, disks = 20, 12
+	c := newTown(t)
+	for i := range pods {
+		name := "p" + strings.Repeat("i", i+1)
+		c.create(claim(name, "1Gi", local), pod(name, name))
+		if i < disks {
+			c.create(disk("d"+name, "1Gi", "n1"))
+		}
+	}
+	c.fits(pod("p"+strings.Repeat("i", pods), "p"+strings.Repeat("i", pods)), "n1")
+	c.binder()
+	var wait sync.WaitGroup
+	answers := make([]string, pods)
+	for i := range pods {
+		name := "p" + strings.Repeat("i", i+1)
+		wait.Go(func() { answers[i] = c.bind(pod(name, name), "n1") })
+	}
+	wait.Wait()
+	bound, volumes := 0, map[string]bool{}
+	for i, answer := range answers {
+		if answer == "" {
+			bound++
+			volumes[c.Claim("default", "p"+strings.Repeat("i", i+1)).Spec.VolumeName] = true
+		}
+	}
+	assert.Equal(t, disks, bound, answers)
+	assert.Len(t, volumes, disks)
+}
