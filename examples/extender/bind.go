@@ -60,36 +60,41 @@ func (s *Server) pod(ctx context.Context, args *schedulerv1.ExtenderBindingArgs)
 	return pod, err
 }
 
+// attempts bounds how often a bind is planned anew because somebody else was faster.
+const attempts = 5
+
 // bindVolumes plans anew for the node, for others may have been bound since it was filtered, and carries the plan out.
 func (s *Server) bindVolumes(ctx context.Context, args *schedulerv1.ExtenderBindingArgs, pod *corev1.Pod, node *corev1.Node) error {
-	plan, assumption, err := s.assume(pod, node)
+	stillWanted := func() error {
+		_, err := s.pod(ctx, args)
+		return err
+	}
+	var err error
+	for range attempts {
+		if err = s.tryVolumes(ctx, pod, node, stillWanted); !errors.Is(err, errOutdated) {
+			break
+		}
+	}
+	return err
+}
+
+// errOutdated: something that the plan was made with has changed. Another plan for the same node may do.
+var errOutdated = errors.New("something has changed since the plan was made")
+
+func (s *Server) tryVolumes(ctx context.Context, pod *corev1.Pod, node *corev1.Node, stillWanted func() error) error {
+	plan, err := binding.PlanPod(s.request(pod), node)
 	if err != nil {
 		return err
 	}
-	defer assumption.Revert()
-	return s.carryOut(ctx, plan, func() error {
-		_, err := s.pod(ctx, args)
-		return err
-	})
-}
-
-// attempts bounds how often a plan is made that somebody else is faster than.
-const attempts = 5
-
-func (s *Server) assume(pod *corev1.Pod, node *corev1.Node) (binding.PodPlan, *binding.Assumption, error) {
-	for range attempts {
-		plan, err := binding.PlanPod(s.request(pod), node)
-		if err != nil {
-			return plan, nil, err
-		}
-		if !plan.Fits() {
-			return plan, nil, reasonsError(append(plan.Refused, plan.Reasons...))
-		}
-		if assumption, ok := s.Cluster.assumed.Assume(&s.Cluster.index, plan); ok {
-			return plan, assumption, nil
-		}
+	if !plan.Fits() {
+		return reasonsError(append(plan.Refused, plan.Reasons...))
 	}
-	return binding.PodPlan{}, nil, errors.New("others were given the volumes first")
+	assumption, ok := s.Cluster.assumed.Assume(&s.Cluster.index, plan)
+	if !ok {
+		return errOutdated
+	}
+	defer assumption.Revert()
+	return s.carryOut(ctx, plan, stillWanted)
 }
 
 func reasonsError(reasons []binding.PodReason) error {

@@ -3,13 +3,16 @@ package extender_test
 import (
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
@@ -89,7 +92,7 @@ func TestABindThatFails(t *testing.T) {
 		text  string
 		kept  bool
 	}{
-		"refused":        {bindingtest.Conflict(1, onVolume), "set d1 aside for default/a", false},
+		"refused":        {bindingtest.Fail(1, onVolume, apierrors.NewForbidden(schema.GroupResource{}, "d1", nil)), "set d1 aside for default/a", false},
 		"B6 answer lost": {bindingtest.LoseAnswer(1, onVolume), "set d1 aside for default/a", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,6 +108,28 @@ func TestABindThatFails(t *testing.T) {
 			town.binder()
 			assert.Empty(t, town.bind(pod("one", "a"), "n1"), "the next attempt goes on from there")
 		})
+	}
+}
+
+// A volume that has been changed since the plan was made is planned with anew, at most a few times.
+func TestBindAfterConflicts(t *testing.T) {
+	for n, bound := range map[int]bool{1: true, 4: true, 5: false} {
+		c := newTown(t, disk("d1", "10Gi", "n1"), claim("a", "5Gi", local), pod("one", "a"))
+		var writes atomic.Int32
+		c.Client.Use(func(call *bindingtest.Call, do func() error) error {
+			if onVolume(call) && int(writes.Add(1)) <= n {
+				return apierrors.NewConflict(schema.GroupResource{Resource: "persistentvolumes"}, "d1", nil)
+			}
+			return do()
+		})
+		answer := c.later(pod("one", "a"), "n1")
+		if !bound {
+			assert.Equal(t, "something has changed since the plan was made", <-answer)
+			continue
+		}
+		c.eventually(func() bool { return c.Volume("d1").Spec.ClaimRef != nil }, "the volume is set aside")
+		c.binder()
+		assert.Empty(t, <-answer)
 	}
 }
 

@@ -2,8 +2,12 @@ package extender
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/pvbind/pvbind/binding"
 )
@@ -28,12 +32,21 @@ func (s *Server) carryOut(ctx context.Context, plan binding.PodPlan, stillWanted
 		case binding.Wait:
 			err = await(ctx, changed, step.Why)
 		default:
-			err = reasonsError(step.Reasons)
+			err = givenUp(step.Reasons)
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// givenUp is the error of a plan that is given up. If only volumes were changed, another plan for the node may do; but
+// where a provision has failed, the scheduler should choose again.
+func givenUp(reasons []binding.PodReason) error {
+	if slices.ContainsFunc(reasons, func(r binding.PodReason) bool { return r.Cause != binding.CauseVolumeTaken }) {
+		return reasonsError(reasons)
+	}
+	return errors.Join(errOutdated, reasonsError(reasons))
 }
 
 func await(ctx context.Context, changed <-chan struct{}, why string) error {
@@ -60,6 +73,9 @@ func (s *Server) write(ctx context.Context, action binding.Action) error {
 		return nil
 	}
 	s.reread(ctx, action)
+	if apierrors.IsConflict(err) {
+		return errOutdated
+	}
 	return fmt.Errorf("%s: %w", action.Why, err)
 }
 

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/pvbind/pvbind v0.0.0
 	github.com/pvbind/pvbind/binding/clientgo v0.0.0
+	github.com/pvbind/pvbind/examples/cluster v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.12.1
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2

@@ -58,11 +58,11 @@ func refuse(w http.ResponseWriter, err error) {
 func checkArgs(args *schedulerv1.ExtenderArgs) error {
 	switch {
 	case args.Pod == nil:
-		return errors.New("Pod is missing")
+		return errors.New("field Pod is missing")
 	case args.Pod.Namespace == "" || args.Pod.Name == "":
-		return errors.New("Pod has no metadata.namespace or no metadata.name")
+		return errors.New("field Pod has no metadata.namespace or no metadata.name")
 	case args.Nodes == nil && args.NodeNames == nil:
-		return errors.New("Nodes and NodeNames are both missing")
+		return errors.New("fields Nodes and NodeNames are both missing")
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func checkBindingArgs(args *schedulerv1.ExtenderBindingArgs) error {
 		{"PodName", args.PodName}, {"PodNamespace", args.PodNamespace}, {"PodUID", string(args.PodUID)}, {"Node", args.Node},
 	} {
 		if field.value == "" {
-			return errors.New(field.name + " is missing")
+			return errors.New("field " + field.name + " is missing")
 		}
 	}
 	return nil

@@ -1,0 +1,107 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"text/template"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pvbind/pvbind/examples/cluster/controlplane"
+)
+
+// configuration is the scheduler's; that of the README, but for timeouts, backoff and how it connects.
+var configuration = template.Must(template.New("").Parse(`apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+clientConnection: {kubeconfig: {{.Kubeconfig}}, qps: 1e6, burst: 1000000}
+leaderElection: {leaderElect: false}
+percentageOfNodesToScore: 100
+podInitialBackoffSeconds: 1
+podMaxBackoffSeconds: 1
+{{- if .Extender}}
+profiles:
+- schedulerName: default-scheduler
+  plugins:
+    multiPoint:
+      disabled: [{name: VolumeBinding}]
+extenders:
+- urlPrefix: http://{{.Extender}}
+  filterVerb: filter
+  prioritizeVerb: prioritize
+  bindVerb: bind
+  weight: 1
+  nodeCacheCapable: {{.NodeCacheCapable}}
+  httpTimeout: 11m
+{{- end}}
+`))
+
+// startScheduler starts kube-scheduler, with the extender at this address and without its VolumeBinding; or as it comes
+// if the address is empty. It ends with the test.
+func startScheduler(t *testing.T, address string, nodeCacheCapable bool) *controlplane.Process {
+	t.Helper()
+	assets, err := controlplane.Assets()
+	require.NoError(t, err)
+	kubeconfig, err := plane.Kubeconfig("scheduler", plane.Config().BearerToken)
+	require.NoError(t, err)
+	var text bytes.Buffer
+	require.NoError(t, configuration.Execute(&text, map[string]any{"Kubeconfig": kubeconfig, "Extender": address, "NodeCacheCapable": nodeCacheCapable}))
+	file := filepath.Join(t.TempDir(), "scheduler.yaml")
+	require.NoError(t, os.WriteFile(file, text.Bytes(), 0o600))
+	process, err := plane.Run("kube-scheduler", filepath.Join(assets, "kube-scheduler"), "--config", file, "--secure-port=0")
+	return cleanedUp(t, process, err)
+}
+
+var extenders atomic.Int32
+
+// startExtender starts pvextender and returns where it listens. It ends with the test.
+func startExtender(t *testing.T, args ...string) (process *controlplane.Process, address string) {
+	t.Helper()
+	kubeconfig, err := plane.Kubeconfig("pvextender", plane.Config().BearerToken)
+	require.NoError(t, err)
+	name := fmt.Sprintf("pvextender-%d", extenders.Add(1)) // a log of its own
+	process, err = plane.Run(name, program, append([]string{"--kubeconfig", kubeconfig, "--listen=127.0.0.1:0", "--logging-format=json"}, args...)...)
+	cleanedUp(t, process, err)
+	eventually(t, func() bool {
+		address = addressIn(process.Output())
+		return address != ""
+	}, "the extender listens")
+	return process, address
+}
+
+func addressIn(log string) string {
+	for line := range strings.Lines(log) {
+		var said struct{ Msg, Address string }
+		if json.Unmarshal([]byte(line), &said) == nil && said.Msg == "serving" {
+			return said.Address
+		}
+	}
+	return ""
+}
+
+// cleanedUp kills the process when the test is over, however it ends, and says what it printed if it has failed.
+func cleanedUp(t *testing.T, process *controlplane.Process, err error) *controlplane.Process {
+	t.Helper()
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		process.Kill()
+		if t.Failed() {
+			t.Log(process.Tail(20))
+		}
+	})
+	return process
+}
+
+// patience is how long a test waits for what must come, before it fails.
+const patience = 2 * time.Minute
+
+func eventually(t *testing.T, so func() bool, what string) {
+	t.Helper()
+	require.Eventually(t, so, patience, 20*time.Millisecond, what)
+}
