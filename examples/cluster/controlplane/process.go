@@ -72,16 +72,6 @@ func (p *Process) signal(signal syscall.Signal) {
 	}
 }
 
-// PeakMemory is the most memory that the process had, in bytes. It is known once the process has ended.
-func (p *Process) PeakMemory() int64 {
-	<-p.done
-	usage, ok := p.cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	if !ok {
-		return 0
-	}
-	return usage.Maxrss * rssUnit
-}
-
 // CPU is the processor time that the process took. It is known once the process has ended.
 func (p *Process) CPU() time.Duration {
 	<-p.done

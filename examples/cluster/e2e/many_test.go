@@ -64,14 +64,17 @@ type progress struct {
 func watchBound(t testing.TB, a api, n int, idle time.Duration) (wait func() progress) {
 	t.Helper()
 	changes := make(chan *corev1.PersistentVolumeClaim, 10*n)
-	a.observe(t, func(object metav1.Object) {
+	stop := a.observe(t, func(object metav1.Object) {
 		if claim, ok := object.(*corev1.PersistentVolumeClaim); ok && claim.Status.Phase == corev1.ClaimBound {
 			changes <- claim
 		}
 	})
 	done := make(chan progress, 1)
 	go func() { done <- follow(changes, n, idle) }()
-	return func() progress { return <-done }
+	return func() progress {
+		defer stop() // or it would slow down the next one
+		return <-done
+	}
 }
 
 func follow(changes <-chan *corev1.PersistentVolumeClaim, n int, idle time.Duration) progress {
@@ -95,8 +98,8 @@ func follow(changes <-chan *corev1.PersistentVolumeClaim, n int, idle time.Durat
 	return seen
 }
 
-// observe tells of each claim and volume, and of each change of one, until the test ends.
-func (a api) observe(t testing.TB, tell func(metav1.Object)) {
+// observe tells of each claim and volume, and of each change of one, until it is stopped or the test ends.
+func (a api) observe(t testing.TB, tell func(metav1.Object)) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	factory := informers.NewSharedInformerFactory(a, 0)
@@ -110,5 +113,7 @@ func (a api) observe(t testing.TB, tell func(metav1.Object)) {
 	}
 	factory.StartWithContext(ctx)
 	factory.WaitForCacheSync(ctx.Done())
-	t.Cleanup(func() { cancel(); factory.Shutdown() })
+	stop = func() { cancel(); factory.Shutdown() }
+	t.Cleanup(stop)
+	return stop
 }
