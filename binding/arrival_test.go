@@ -15,6 +15,7 @@ import (
 // every mix of sizes. Each is bound as it comes, to the neediest claim that it fits; a claim is synced when a
 // volume is offered to it, and not when one is offered to another.
 func TestW1VolumesOfAnySizesArriveOneByOne(t *testing.T) {
+	t.Parallel()
 	n := 300
 	if testing.Short() {
 		n = 100

@@ -37,6 +37,7 @@ func dependencies(t *testing.T, room string) []string {
 }
 
 func TestTheCoreImportsNoClientGo(t *testing.T) {
+	t.Parallel()
 	for room := range rooms {
 		for _, dep := range dependencies(t, room) {
 			assert.False(t, strings.HasPrefix(dep, "k8s.io/client-go"), "%s imports %s", room, dep)
@@ -46,6 +47,7 @@ func TestTheCoreImportsNoClientGo(t *testing.T) {
 }
 
 func TestRoomsImportOnlyRoomsAboveThem(t *testing.T) {
+	t.Parallel()
 	for room, allowed := range rooms {
 		for _, dep := range dependencies(t, room) {
 			if ours, ok := strings.CutPrefix(dep, module); ok {

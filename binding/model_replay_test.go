@@ -11,6 +11,7 @@ import (
 // scenario. Told again, on bindingtest.Server, it reads the same and breaks nothing: so a counterexample can be
 // dropped into testdata. And after every move both servers have the same objects.
 func TestModelStoriesCanBeToldAgain(t *testing.T) {
+	t.Parallel()
 	const seed, length = 1, 60
 	walks := 30
 	if testing.Short() {

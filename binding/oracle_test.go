@@ -247,6 +247,7 @@ func (u upstream) compareEquals(a, b *corev1.PersistentVolume) int {
 // Find agrees with upstream once the listed differences are taken back one after the other, and each
 // of them is seen to matter.
 func TestFindAgreesWithUpstream(t *testing.T) {
+	t.Parallel()
 	w := world{rand.New(rand.NewPCG(seedOf(t), 0))}
 	seen := map[string]int{}
 	for n := range worlds(100_000) {

@@ -79,6 +79,7 @@ func requireNode(t *testing.T, n *node[stock]) (depth int) {
 // A random order after random changes is what sorting makes of its items, with many equal sizes, with
 // fractions and with what 64 bits do not hold.
 func TestOrderIsSorted(t *testing.T) {
+	t.Parallel()
 	capacities := []string{"0", "1m", "999m", "1", "1001m", "1Ki", "1Gi", "1024Mi", "4Ei", "8Ei", "9E", "10E", "11E", "123456789012345678901m"}
 	for _, c := range []struct {
 		name    string

@@ -166,6 +166,7 @@ func volumeModeOr(mode *corev1.PersistentVolumeMode) corev1.PersistentVolumeMode
 // Every repair ends with a healthy pair, or says what is left: whoever comes first, whatever fails, and wherever the
 // controller crashes.
 func TestPairsHeal(t *testing.T) {
+	t.Parallel()
 	orders := map[string]func(w *ward) binding.PairReport{
 		"the person first":     func(w *ward) binding.PairReport { return w.repair(func() {}) },
 		"the controller first": func(w *ward) binding.PairReport { w.settle(); return w.repair(func() {}) },

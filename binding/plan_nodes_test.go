@@ -26,6 +26,7 @@ func withoutDetail(plan binding.PodPlan) binding.PodPlan {
 
 // All nodes at once are planned for as each alone, whatever the order of the lists, and nothing is modified (X6).
 func TestPlanPodOnNodesIsPlanPodOnEach(t *testing.T) {
+	t.Parallel()
 	source := rand.NewPCG(seedOf(t), 7)
 	for n := range worlds(10_000) {
 		w := newPlanWorld(source)

@@ -173,6 +173,7 @@ func (w *planWorld) assigned(plan binding.PodPlan) assignment {
 // S6: a plan is as good as the best there is. Where kube-scheduler's way finds volumes for all claims, so does the
 // plan, with no more capacity; and there are pods that only the plan can place.
 func TestPlanPodIsOptimal(t *testing.T) {
+	t.Parallel()
 	source := rand.NewPCG(seedOf(t), 6)
 	seen := map[string]int{}
 	for n := range worlds(100_000) {

@@ -18,6 +18,7 @@ func TestHistories(t *testing.T) { playMany(t, small, 500, 4000, 400_000) }
 func TestLargeHistories(t *testing.T) { playMany(t, large, 5, 100, 10_000) }
 
 func playMany(t *testing.T, of extent, short, usual, long uint64) {
+	t.Parallel()
 	if seed := os.Getenv("PVBIND_SEED"); seed != "" {
 		number, err := strconv.ParseUint(seed, 10, 64)
 		require.NoError(t, err, "PVBIND_SEED")

@@ -118,6 +118,7 @@ func TestEveryOrderOfStepsBindsOneClaimToOneVolume(t *testing.T) {
 }
 
 func TestAnyOrderOfStepsBindsAllOfTheSameSizes(t *testing.T) {
+	t.Parallel()
 	world := newStepped(
 		bindingtest.Volume("one", "1Gi"), bindingtest.Volume("two", "2Gi"),
 		bindingtest.Claim("default", "a", "1Gi"), bindingtest.Claim("default", "b", "2Gi"),

@@ -24,6 +24,7 @@ import (
 // TestX2StorageOfATown has 50 claims of several classes and policies, faults at random at every call, crashes,
 // and people who delete claims and create them again. PVBIND_SEED replays one.
 func TestX2StorageOfATown(t *testing.T) {
+	t.Parallel()
 	if seed := os.Getenv("PVBIND_SEED"); seed != "" {
 		number, err := strconv.ParseUint(seed, 10, 64)
 		require.NoError(t, err, "PVBIND_SEED")

@@ -17,6 +17,7 @@ import (
 // TestR7VerbsThroughEveryFault keeps a volume, deletes its claim, opens or reserves the volume and creates the claim
 // that is to have it: through the same faults as a move, and with the same that must hold.
 func TestR7VerbsThroughEveryFault(t *testing.T) {
+	t.Parallel()
 	to := bindingtest.Claim("archive", "data", "5Gi", askingClass(new("")))
 	open := func(volume *corev1.PersistentVolume, known reclaim.Known) (reclaim.Change, error) {
 		return reclaim.Open(volume, known)

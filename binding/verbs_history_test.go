@@ -22,6 +22,7 @@ import (
 // all histories, and no verb takes a volume from a claim that exists unless the person accepts that. PVBIND_SEED
 // replays one; PVBIND_MODEL=long plays many more.
 func TestR7VerbsInHistories(t *testing.T) {
+	t.Parallel()
 	seeds := uint64(1000)
 	switch {
 	case testing.Short():

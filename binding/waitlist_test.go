@@ -66,6 +66,7 @@ func (c *crowd) newClaim() *corev1.PersistentVolumeClaim {
 
 // W1: the list finds the claim that a look at every claim finds, whoever has had its turn or is taken.
 func TestWaitlistAgreesWithAScan(t *testing.T) {
+	t.Parallel()
 	seed := seedOf(t)
 	found := 0
 	for n := range worlds(6_000) {

@@ -22,8 +22,6 @@ type api interface {
 	Get(context.Context, binding.Key) (binding.Object, error)
 }
 
-func newAPI(*testing.T) api { return bindingtest.NewServer() }
-
 type (
 	pv  = *corev1.PersistentVolume
 	pvc = *corev1.PersistentVolumeClaim

@@ -72,6 +72,10 @@ func (p *Process) signal(signal syscall.Signal) {
 	}
 }
 
+// PeakMemory is the most memory that the process has had so far, in bytes. It is 0 once the process has ended, and
+// where the system does not tell.
+func (p *Process) PeakMemory() int64 { return peakMemory(p.cmd.Process.Pid) }
+
 // CPU is the processor time that the process took. It is known once the process has ended.
 func (p *Process) CPU() time.Duration {
 	<-p.done

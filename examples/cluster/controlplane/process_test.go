@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"net/http"
+	"runtime"
 	"testing"
 	"time"
 
@@ -26,6 +27,9 @@ func saying(t *testing.T, process *Process, text string) {
 func TestStop(t *testing.T) {
 	polite := shell(t, `trap "echo bye; exit 0" TERM; echo ready; while :; do sleep 0.01; done`)
 	saying(t, polite, "ready\n")
+	if runtime.GOOS == "linux" {
+		assert.Positive(t, polite.PeakMemory())
+	}
 	require.NoError(t, polite.Stop(time.Minute))
 	assert.Contains(t, polite.Output(), "bye")
 

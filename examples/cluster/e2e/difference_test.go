@@ -17,6 +17,10 @@ var differences = []struct {
 		ours, theirs := s.ours["pvc "+claim].Link, s.theirs["pvc "+claim].Link
 		return ours != theirs && s.before["pv "+ours].Link == claim+"?" && s.before["pv "+theirs].Link != claim+"?"
 	}},
+	{"M13 of several volumes that are reserved, the smallest", func(s scene, claim string) bool {
+		ours, theirs := s.ours["pvc "+claim].Link, s.theirs["pvc "+claim].Link
+		return ours != theirs && s.before["pv "+ours].Link == claim+"?" && s.before["pv "+theirs].Link == claim+"?"
+	}},
 	{"C12 nothing is begun for a claim being deleted", func(s scene, claim string) bool {
 		ours, theirs := s.ours["pvc "+claim], s.theirs["pvc "+claim]
 		return ours.Deleting && ours.Phase == "Pending" && theirs.Phase == "Bound"

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -63,16 +64,22 @@ type progress struct {
 // it returns waits for that.
 func watchBound(t testing.TB, a api, n int, idle time.Duration) (wait func() progress) {
 	t.Helper()
-	changes := make(chan *corev1.PersistentVolumeClaim, 10*n)
-	stop := a.observe(t, func(object metav1.Object) {
-		if claim, ok := object.(*corev1.PersistentVolumeClaim); ok && claim.Status.Phase == corev1.ClaimBound {
-			changes <- claim
+	changes, over := make(chan *corev1.PersistentVolumeClaim), make(chan struct{})
+	stop := observe(t, a.factory().Core().V1().PersistentVolumeClaims().Informer(), func(object metav1.Object) {
+		if claim := object.(*corev1.PersistentVolumeClaim); claim.Status.Phase == corev1.ClaimBound {
+			select {
+			case changes <- claim:
+			case <-over: // nobody listens any more
+			}
 		}
 	})
 	done := make(chan progress, 1)
-	go func() { done <- follow(changes, n, idle) }()
+	go func() {
+		done <- follow(changes, n, idle)
+		close(over)
+	}()
 	return func() progress {
-		defer stop() // or it would slow down the next one
+		defer stop()
 		return <-done
 	}
 }
@@ -98,22 +105,31 @@ func follow(changes <-chan *corev1.PersistentVolumeClaim, n int, idle time.Durat
 	return seen
 }
 
-// observe tells of each claim and volume, and of each change of one, until it is stopped or the test ends.
-func (a api) observe(t testing.TB, tell func(metav1.Object)) (stop func()) {
+func (a api) factory() informers.SharedInformerFactory {
+	return informers.NewSharedInformerFactory(a, 0)
+}
+
+// observe tells of each object and of each change of one, until it is stopped or the test ends.
+func observe(t testing.TB, informer cache.SharedIndexInformer, tell func(metav1.Object)) (stop func()) {
 	t.Helper()
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { tell(object.(metav1.Object)) },
+		UpdateFunc: func(_, object any) { tell(object.(metav1.Object)) },
+	})
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	factory := informers.NewSharedInformerFactory(a, 0)
-	core := factory.Core().V1()
-	for _, informer := range []cache.SharedIndexInformer{core.PersistentVolumes().Informer(), core.PersistentVolumeClaims().Informer()} {
-		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(object any) { tell(object.(metav1.Object)) },
-			UpdateFunc: func(_, object any) { tell(object.(metav1.Object)) },
-		})
-		require.NoError(t, err)
-	}
-	factory.StartWithContext(ctx)
-	factory.WaitForCacheSync(ctx.Done())
-	stop = func() { cancel(); factory.Shutdown() }
+	var running sync.WaitGroup
+	running.Go(func() { informer.RunWithContext(ctx) })
+	cache.WaitForCacheSync(ctx.Done(), informer.HasSynced)
+	stop = func() { cancel(); running.Wait() }
 	t.Cleanup(stop)
 	return stop
+}
+
+// observeAll observes all volumes and claims until the test ends.
+func (a api) observeAll(t testing.TB, tell func(metav1.Object)) {
+	t.Helper()
+	core := a.factory().Core().V1()
+	observe(t, core.PersistentVolumes().Informer(), tell)
+	observe(t, core.PersistentVolumeClaims().Informer(), tell)
 }

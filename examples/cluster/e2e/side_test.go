@@ -156,7 +156,7 @@ func (a api) makeAll(ctx context.Context, worlds []*world, i int) error {
 // restless returns a function that waits until nothing has been written for a while.
 func (a api) restless(t *testing.T) (rest func(*testing.T)) {
 	written := make(chan struct{}, 1)
-	a.observe(t, func(metav1.Object) {
+	a.observeAll(t, func(metav1.Object) {
 		select {
 		case written <- struct{}{}:
 		default:

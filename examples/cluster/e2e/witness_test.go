@@ -35,7 +35,7 @@ func watchOver(t testing.TB, a api) *witness {
 		names:    map[types.UID]string{},
 		changed:  make(chan struct{}, 1),
 	}
-	a.observe(t, w.see)
+	a.observeAll(t, w.see)
 	return w
 }
 
