@@ -34,7 +34,7 @@ func seedOf(t *testing.T) uint64 {
 
 func worlds(full int) int {
 	if testing.Short() {
-		return full / 10
+		return full / 20
 	}
 	return full
 }
