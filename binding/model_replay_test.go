@@ -15,7 +15,7 @@ func TestModelStoriesCanBeToldAgain(t *testing.T) {
 	const seed, length = 1, 60
 	walks := 30
 	if testing.Short() {
-		walks = 4
+		walks = 1
 	}
 	for _, world := range modelWorlds() {
 		t.Run(world.name, func(t *testing.T) {

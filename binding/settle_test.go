@@ -12,7 +12,7 @@ import (
 
 // TestHistories plays random histories and holds each to the X rules: X2, X3, X5 and X6 at every moment, the others
 // when it has settled. PVBIND_SEED replays one and tells all of it; PVBIND_MODEL=long plays many more.
-func TestHistories(t *testing.T) { playMany(t, small, 250, 4000, 400_000) }
+func TestHistories(t *testing.T) { playMany(t, small, 100, 4000, 400_000) }
 
 // TestLargeHistories is the same with more objects than all interleavings of which could be tried.
 func TestLargeHistories(t *testing.T) { playMany(t, large, 5, 100, 10_000) }
