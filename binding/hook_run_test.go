@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -59,8 +60,12 @@ func provisionedBy1(hook provisions) binding.Hooks {
 	return binding.Hooks{Provisioners: map[string]binding.Provisioner{own: hook}}
 }
 
+// The time in which these play passes only when nothing else is left to happen.
 func TestRhAHookThatOutlastsItsTime(t *testing.T) {
-	t.Run("Rh it minds its context", func(t *testing.T) {
+	run := func(name string, play func(*testing.T)) {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, play) })
+	}
+	run("Rh it minds its context", func(t *testing.T) {
 		hooks := provisionedBy1(func(ctx context.Context, _ binding.ProvisionRequest) (*corev1.PersistentVolume, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -73,12 +78,11 @@ func TestRhAHookThatOutlastsItsTime(t *testing.T) {
 		require.Len(t, warnings(server), 1)
 		assert.Contains(t, warnings(server)[0], context.DeadlineExceeded.Error())
 	})
-	t.Run("Rh it does not: it is not called again for this storage until it has returned", func(t *testing.T) {
+	run("Rh it does not: it is not called again for this storage until it has returned", func(t *testing.T) {
 		var calls atomic.Int32
-		goOn, left := make(chan struct{}), make(chan struct{})
+		goOn := make(chan struct{})
 		hooks := provisionedBy1(func(ctx context.Context, request binding.ProvisionRequest) (*corev1.PersistentVolume, error) {
 			if calls.Add(1) == 1 {
-				defer close(left)
 				<-goOn
 			}
 			return makesPaths(ctx, request)
@@ -97,14 +101,13 @@ func TestRhAHookThatOutlastsItsTime(t *testing.T) {
 		assert.EqualValues(t, 1, calls.Load())
 
 		close(goOn)
-		<-left
-		for server.Claim("default", "data").Status.Phase != corev1.ClaimBound { // until the runner has noticed
-			_, err = controller.Sync(t.Context(), dataKey)
-			require.NoError(t, err)
-		}
+		synctest.Wait() // until the runner has noticed
+		_, err = controller.Sync(t.Context(), dataKey)
+		require.NoError(t, err)
+		assert.Equal(t, corev1.ClaimBound, server.Claim("default", "data").Status.Phase)
 		assert.EqualValues(t, 2, calls.Load())
 	})
-	t.Run("Rh others go on meanwhile", func(t *testing.T) {
+	run("Rh others go on meanwhile", func(t *testing.T) {
 		goOn := make(chan struct{})
 		defer close(goOn)
 		hooks := provisionedBy1(func(ctx context.Context, request binding.ProvisionRequest) (*corev1.PersistentVolume, error) {
@@ -122,7 +125,7 @@ func TestRhAHookThatOutlastsItsTime(t *testing.T) {
 		}
 		assert.Equal(t, corev1.ClaimBound, server.Claim("default", "other").Status.Phase, "a call that was given up takes no room")
 	})
-	t.Run("Rh no call of it holds a lock", func(t *testing.T) {
+	run("Rh no call of it holds a lock", func(t *testing.T) {
 		var controller *binding.Controller
 		hooks := provisionedBy1(func(ctx context.Context, request binding.ProvisionRequest) (*corev1.PersistentVolume, error) {
 			controller.Observe(bindingtest.Class("another"))

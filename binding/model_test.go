@@ -2,7 +2,6 @@ package binding_test
 
 import (
 	"os"
-	"runtime/debug"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -24,7 +23,6 @@ import (
 // A counterexample is a shortest one, and is printed as a file for testdata/scenarios. With PVBIND_MODEL=long the worlds
 // are larger by some deeds and faults; that takes tens of minutes and several gigabytes.
 func TestModel(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // nearly all is garbage soon
 	found := make([]exploration, len(modelWorlds()))
 	t.Run("world", func(t *testing.T) {
 		for i, world := range modelWorlds() {

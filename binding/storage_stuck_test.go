@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -18,7 +19,9 @@ import (
 // TestRhAStuckHookHoldsUpOnlyItsOwnObject has claims whose provisioner does not return and ignores its context,
 // more of them than hooks may run at once. They are let go only when every other claim is bound: those that are
 // provisioned, slowly, and those that need no hook.
-func TestRhAStuckHookHoldsUpOnlyItsOwnObject(t *testing.T) {
+func TestRhAStuckHookHoldsUpOnlyItsOwnObject(t *testing.T) { synctest.Test(t, playAStuckHook) }
+
+func playAStuckHook(t *testing.T) {
 	const stuck, slow, static = 6, 12, 12
 	s := newStuckStorage(3)
 	c := storageCrew(t, s.Storage, func(hooks *binding.Hooks) {

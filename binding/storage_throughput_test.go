@@ -45,14 +45,14 @@ func createClaims(t *testing.T, server *bindingtest.Server, n int, class string)
 }
 
 // TestRhManyAreProvisionedAndDeleted: each takes no more than 1.5 times as long as the hooks do, so many at once.
-// What else the machine is busy with can make a round slow, but hardly each of three.
+// What else the machine is busy with can make a round slow, but hardly each of five.
 func TestRhManyAreProvisionedAndDeleted(t *testing.T) {
 	n := 1000
 	if testing.Short() {
 		n = 200
 	}
 	worst := 0.0
-	for range 3 {
+	for range 5 {
 		provision, remove := roundOfMany(t, n)
 		t.Logf("%d provisioned in %.2f, deleted in %.2f times %s", n, provision, remove, idealTime(n))
 		if worst = max(provision, remove); worst <= 1.5 {

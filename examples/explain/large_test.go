@@ -21,8 +21,8 @@ const (
 	limit = 10 * time.Second
 )
 
-// Fifty thousand volumes and as many claims, as kubectl prints them, a quarter of them bound. The time that counts is
-// that of the processors, all together: other tests may be at work on this machine.
+// Fifty thousand volumes and as many claims, as kubectl prints them, a quarter of them bound. What counts is the time that
+// a user waits; where other tests are at work on this machine that may be longer than all that its processors spent here.
 func TestLargeClusters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes some seconds")
@@ -30,11 +30,11 @@ func TestLargeClusters(t *testing.T) {
 	input := largeCluster(many)
 	var stdout, stderr bytes.Buffer
 	env := environment{program: "explain", stdin: strings.NewReader(input), stdout: &stdout, stderr: &stderr, now: time.Now}
-	start := processorTime(t)
+	start, before := time.Now(), processorTime(t)
 	require.Equal(t, dump.ExitOK, env.run(nil), stderr.String())
-	took := processorTime(t) - start
-	t.Logf("%d volumes and %d claims in %d MB: %v of processor time", many, many, len(input)>>20, took)
-	assert.Less(t, took, limit)
+	took, spent := time.Since(start), processorTime(t)-before
+	t.Logf("%d volumes and %d claims in %d MB: %v, %v of processor time", many, many, len(input)>>20, took, spent)
+	assert.Less(t, min(took, spent), limit)
 	lines := strings.Count(stdout.String(), "\n")
 	assert.Less(t, lines, 5000, "like claims and like volumes are grouped")
 	assert.Contains(t, stdout.String(), "pvc/ns-1/data-1: NoProvisioner (and ")

@@ -23,6 +23,9 @@ func readme(t *testing.T) string {
 // The example of the README is compiled and run as a package of its own, by way of an overlay, so that
 // nothing is written to the module.
 func TestTheExampleOfTheReadmeRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it links a program")
+	}
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(readme(t), -1)
 	require.Len(t, blocks, 1)
 	dir := t.TempDir()

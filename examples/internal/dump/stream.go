@@ -13,36 +13,39 @@ type chunk struct {
 }
 
 // split cuts a stream at its document markers. Every chunk comes without its marker and directives,
-// so it holds one YAML document at most. (The reader in apimachinery's util/yaml knows no "..." and
+// so it holds one YAML document at most. It is a part of data. (The reader in apimachinery's util/yaml knows no "..." and
 // no content behind "---", and its decoder drops what follows the first document of a text.)
 func split(data []byte) []chunk {
 	var chunks []chunk
-	current := chunk{line: 1}
-	flush := func(next int) {
-		if len(bytes.TrimSpace(current.text)) > 0 {
-			chunks = append(chunks, current)
+	from, first := 0, 1 // where the text of the chunk begins, and on which line
+	blank := true       // so far
+	flush := func(to int) {
+		if !blank {
+			chunks = append(chunks, chunk{text: data[from:to:to], line: first})
 		}
-		current = chunk{line: next}
+		blank = true
 	}
-	number := 0
+	number, end := 0, 0
 	for line := range bytes.Lines(data) {
 		number++
+		end += len(line)
+		start := end - len(line)
 		rest, starts := cutMarker(line, "---")
 		_, ends := cutMarker(line, "...")
-		empty := len(bytes.TrimSpace(current.text)) == 0
 		switch {
 		case starts:
-			flush(number)
-			current.text = append(current.text, withoutComment(rest)...)
-		case ends:
-			flush(number + 1)
-		case empty && line[0] == '%': // a directive, such as %YAML 1.2
-			current.text = append(current.text, '\n')
-		default:
-			current.text = append(current.text, line...)
+			flush(start)
+			content := withoutComment(rest)
+			from, first = end-len(content), number
+			blank = len(bytes.TrimSpace(content)) == 0
+		case ends, blank && line[0] == '%': // a directive, such as %YAML 1.2
+			flush(start)
+			from, first = end, number+1
+		case blank:
+			blank = len(bytes.TrimSpace(line)) == 0
 		}
 	}
-	flush(number)
+	flush(end)
 	return chunks
 }
 
@@ -55,12 +58,13 @@ func cutMarker(line []byte, marker string) ([]byte, bool) {
 	return nil, false
 }
 
-// withoutComment drops a comment that is all there is behind a marker: the parser chokes on one behind a tab.
+// withoutComment drops a comment that is all there is behind a marker, but not the end of its line: the parser chokes on
+// one behind a tab.
 func withoutComment(rest []byte) []byte {
 	if trimmed := bytes.TrimSpace(rest); len(trimmed) > 0 && trimmed[0] != '#' {
 		return rest
 	}
-	return []byte("\n")
+	return rest[len(bytes.TrimRight(rest, "\n")):]
 }
 
 // toUTF8 drops a byte order mark and decodes UTF-16, which PowerShell writes when output is redirected.
