@@ -10,7 +10,8 @@ import (
 const usage = `Usage: simulate [-o table|yaml|json] [-delete KIND/[NAMESPACE/]NAME]... [-trace] [FILE...]
 
 Runs the binding controller on the objects in the files and prints the volumes and claims that are left.
-- is standard input. Without a file it runs a walkthrough.
+- is standard input. Without a file it runs a walkthrough. A pod that names claims and no node is placed on that
+of the nodes in the files where its volumes fit best, once all else has settled; nothing but volumes is looked at.
 
   -o FORMAT      table (default), yaml or json
   -delete NAME   delete pv/NAME, pvc/[NAMESPACE/]NAME or pod/[NAMESPACE/]NAME once all else has settled;

@@ -33,7 +33,7 @@ func (r result) list() *corev1.List {
 	return list
 }
 
-// writeTables prints volumes and claims, why claims are not Bound, and the events.
+// writeTables prints volumes and claims, why claims are not Bound, what became of pods, and the events.
 func (r result) writeTables(w io.Writer) {
 	var sections []string
 	if len(r.Volumes) > 0 {
@@ -47,6 +47,12 @@ func (r result) writeTables(w io.Writer) {
 	}
 	if reasons := r.reasons(); len(reasons) > 0 {
 		sections = append(sections, "Claims not Bound:\n"+reasonLines(reasons))
+	}
+	if len(r.placed) > 0 {
+		sections = append(sections, "Pods placed:\n"+placedLines(r.placed))
+	}
+	if len(r.waiting) > 0 {
+		sections = append(sections, "Pods not placed:\n"+waitingLines(r.waiting))
 	}
 	if len(r.events) > 0 {
 		sections = append(sections, "Events:\n"+eventTable(r.events))
@@ -66,3 +72,21 @@ func reasonLines(reasons []reason) string {
 	}
 	return text.String()
 }
+
+func placedLines(pods []placedPod) string {
+	var text bytes.Buffer
+	for _, p := range pods {
+		fmt.Fprintf(&text, "%s is on %s\n", podName(p.pod), p.node)
+	}
+	return text.String()
+}
+
+func waitingLines(pods []waitingPod) string {
+	var text bytes.Buffer
+	for _, p := range pods {
+		fmt.Fprintf(&text, "%s: %s\n", podName(p.pod), dump.OneLine(p.why))
+	}
+	return text.String()
+}
+
+func podName(key binding.Key) string { return "pod/" + key.Namespace + "/" + key.Name }

@@ -20,6 +20,7 @@ import (
 type simulation struct {
 	server *bindingtest.Server
 	driver *bindingtest.Driver
+	pods   scheduler
 	notes  []string // objects that no decision could be made on, a line each
 }
 
@@ -30,7 +31,7 @@ func start(ctx context.Context, running []binding.Object) (*simulation, error) {
 		return nil, err
 	}
 	rules := binding.Rules{Protection: binding.ProtectionOn}
-	s := &simulation{server: server, driver: bindingtest.NewDriver(server, bindingtest.Options{Rules: rules})}
+	s := &simulation{server: server, driver: bindingtest.NewDriver(server, bindingtest.Options{Rules: rules}), pods: scheduler{client: server.NewClient("scheduler")}}
 	return s, s.settle(ctx)
 }
 
@@ -54,8 +55,11 @@ func play(ctx context.Context, entries []dump.Entry, deletes []target) (*simulat
 			return nil, err
 		}
 	}
+	if err := s.schedule(ctx); err != nil {
+		return nil, err
+	}
 	for _, t := range deletes {
-		if err := s.delete(ctx, t); err != nil {
+		if err := errors.Join(s.delete(ctx, t), s.schedule(ctx)); err != nil {
 			return nil, err
 		}
 	}
@@ -96,6 +100,23 @@ func (s *simulation) settle(ctx context.Context) error {
 		s.note(dump.OneLine(err.Error()))
 	}
 	return nil
+}
+
+// schedule places pods, and settles, until nothing changes.
+func (s *simulation) schedule(ctx context.Context) error {
+	for {
+		objects, err := s.objects(ctx)
+		if err != nil {
+			return err
+		}
+		wrote, err := s.pods.pass(ctx, objects)
+		if err != nil || !wrote {
+			return err
+		}
+		if err := s.settle(ctx); err != nil {
+			return err
+		}
+	}
 }
 
 func (s *simulation) note(line string) {

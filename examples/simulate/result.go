@@ -13,7 +13,9 @@ import (
 // result is what a simulation leaves behind.
 type result struct {
 	*dump.View
-	events []binding.Event
+	placed  []placedPod
+	waiting []waitingPod
+	events  []binding.Event
 }
 
 // reason is why a claim is not Bound, in one line.
@@ -27,7 +29,7 @@ func (s *simulation) result(ctx context.Context) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	return result{dump.NewView(objects), s.server.Events()}, nil
+	return result{dump.NewView(objects), s.pods.left(objects), s.pods.waiting, s.server.Events()}, nil
 }
 
 // reasons has one for each claim that is not Bound.

@@ -75,6 +75,8 @@ func TestRun(t *testing.T) {
 		"manifests-delete":     {args: []string{"-delete", "pod/team/app", "-delete", "pvc/team/shared", "-delete", "pvc/small", manifests}},
 		"halfway":              {args: []string{"-trace", halfway}},
 		"halfway-json-trace":   {args: []string{"-trace", "-o", "json", halfway}},
+		"pods":                 {args: []string{"-trace", "testdata/pods.yaml"}},
+		"pods-delete":          {args: []string{"-delete", "pod/shop/cache", "-delete", "pod/shop/huge", "testdata/pods.yaml"}},
 		"nothing":              {args: []string{"-"}},
 		"nothing-json":         {args: []string{"-o", "json", "-"}},
 		"help":                 {args: []string{"-help"}},
