@@ -102,6 +102,9 @@ func (m *model) faultsOf(found []move, now *moment, who, at uint8, running *erra
 // apply is the moment after the move; nil if nothing comes of it. What it does and breaks is in m.effect.
 func (m *model) apply(now *moment, mv move) *moment {
 	m.effect = effect{}
+	if m.beyond(now, mv) {
+		return nil
+	}
 	next := *now
 	switch mv.verb {
 	case observes, starts, sends, hears:
@@ -125,6 +128,26 @@ func (m *model) apply(now *moment, mv move) *moment {
 		m.catchUp(now, &next, who)
 	}
 	return &next
+}
+
+// mostCreations is how often controllers may create volumes of one name. One whose cache lags for ever, and another that
+// deletes what it creates, would go on without end, with a new UID each time.
+const mostCreations = 2
+
+// beyond reports whether a move is out of bounds: it would create a volume once too often.
+func (m *model) beyond(now *moment, mv move) bool {
+	action := binding.Action{}
+	switch mv.verb {
+	case sends, deafens:
+		action = now.leaders[mv.who].running[mv.at].action
+	case arrives:
+		action = now.late.action
+	}
+	if action.Kind != binding.CreateVolume {
+		return false
+	}
+	at := m.place(action.Target())
+	return now.server.objects[at] == nil && now.server.created[at] >= mostCreations
 }
 
 // step is one of a leader.

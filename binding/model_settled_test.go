@@ -2,6 +2,7 @@ package binding_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pvbind/pvbind/binding"
@@ -20,7 +21,12 @@ func (m *model) judgeSettled(now *moment) (broken []string) {
 		}
 		m.judged[end] = broken
 	}
-	return append(broken, m.secondPass(now)...)
+	for _, l := range now.leaders {
+		if l != nil && len(l.state.Reserved()) > 0 {
+			broken = append(slices.Clip(broken), fmt.Sprintf("B6: volumes are kept for claims that nobody is at work on: %v", l.state.Reserved()))
+		}
+	}
+	return append(slices.Clip(broken), m.secondPass(now)...)
 }
 
 // settledEnd is what a settled moment is judged by.

@@ -74,6 +74,9 @@ func modelWorlds() []modelWorld {
 		{name: "protection and a pod", tables: usedByPod, absent: []string{"pod/default/p"}, settledFirst: true, leaders: 1, workers: 2, lags: allLag,
 			rules: recyclerHook, people: 2, faults: 1, long: [2]uint8{3, 1},
 			deedTexts: deeds("delete pvc/default/a", "create pvc/default/a", "delete pv/x", "create pv/x", "create pod/default/p", "delete pod/default/p")},
+		{name: "a claim that names its volume", tables: namesVolume, leaders: 1, workers: 2, lags: pairLags,
+			people: 1, long: [2]uint8{1, 1},
+			deedTexts: deeds("remove pvc/default/b", "create pvc/default/b", "remove pvc/default/a", "set pv/x CAPACITY=5Gi", "set pv/x CLAIM=default/a", "set pv/x CLAIM=-")},
 		{name: "a bad class", tables: badClass, leaders: 1, workers: 2, lags: pairLags, says: map[string]string{"pvc/default/a": `storageclass/bad: volumeBindingMode`},
 			people: 2, long: [2]uint8{2, 1}, deedTexts: anyOf(deeds("remove pvc/default/a", "create pvc/default/a", "remove pvc/default/b"), volumeComesAndGoes)},
 		{name: "a provisioner of our own", tables: ownProvisioner, absent: []string{"pv/x"}, made: []string{"pvc-a.1", "pvc-a.2"}, leaders: 1, workers: 2, lags: pairLags,
@@ -102,6 +105,16 @@ var (
 )
 
 const (
+	namesVolume = `
+		PV  CAPACITY
+		x   1Gi
+
+		PVC        REQUEST  CLASS  VOLUME
+		default/a  5Gi      ""     x
+
+		PVC        REQUEST  CLASS
+		default/b  1Gi      ""
+	`
 	badClass = `
 		SC   PROVISIONER      BINDING  POLICY  UID
 		bad  csi.example.com  Later    Delete  bad.1
