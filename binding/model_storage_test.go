@@ -166,10 +166,11 @@ func (m *model) stock(now *moment, at int) {
 	}
 }
 
-// judgeEnd holds the end of a volume to R3: it is deleted, and let go, after its storage.
+// judgeEnd holds the end of a volume to R3: it is deleted, and let go, after its storage. Where another leader is at work
+// on the volume for its claim, storage may have been made again since; that leader sees to it.
 func (m *model) judgeEnd(now *moment, action binding.Action, before *thing) {
 	volume := action.Volume
-	if volume == nil || before == nil || !m.hooked() || !now.storage.kept.has(before.at) {
+	if volume == nil || before == nil || !m.hooked() || !now.storage.kept.has(before.at) || now.provisions(action.Target()) {
 		return
 	}
 	lets := slices.Contains(before.object.GetFinalizers(), reclaim.InTreeFinalizer) && !slices.Contains(volume.Finalizers, reclaim.InTreeFinalizer)
@@ -178,9 +179,24 @@ func (m *model) judgeEnd(now *moment, action binding.Action, before *thing) {
 	}
 }
 
+// provisions reports whether a sync is at work on the volume, to make it for a claim.
+func (now *moment) provisions(volume binding.Key) bool {
+	for _, l := range now.leaders {
+		if l == nil {
+			continue
+		}
+		for _, e := range l.running {
+			if e != nil && e.action.Target() == volume && (e.action.Kind == binding.RunProvisioner || e.action.Kind == binding.CreateVolume) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // leave is that a volume which was to be retained is gone: its storage is for people to look after.
 func (m *model) leave(now *moment, at int, before *thing) {
-	if before == nil || now.server.objects[at] != nil || !m.hooked() {
+	if before == nil || now.server.objects[at] != nil || !m.hooked() || !now.storage.kept.has(at) {
 		return
 	}
 	if volume, ok := before.object.(*corev1.PersistentVolume); ok && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain {

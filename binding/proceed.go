@@ -83,6 +83,12 @@ func (t *task) answer(got reply) {
 	t.answers = append(t.answers, answer)
 }
 
+// handOver forgets that storage was made for a claim: a volume stands for it from now on, and if that goes before this
+// sync is at its end, what becomes of the storage was as its policy says (X2).
+func (t *task) handOver(claim types.UID) {
+	t.answers = slices.DeleteFunc(t.answers, func(a Answer) bool { return a.Of == RunProvisioner && a.For == claim })
+}
+
 // haveWritten takes the outcome of a write. Proofs and answers hold until a write.
 func (s *state) haveWritten(t *task, got reply) error {
 	target := t.pending.Target()
@@ -98,6 +104,9 @@ func (s *state) haveWritten(t *task, got reply) error {
 			return errUnchanged
 		}
 		t.wake(s.stored(got.object), t.key, t.volume)
+		if t.pending.Kind == CreateVolume {
+			t.handOver(t.pending.about())
+		}
 		if len(t.pending.Events) > 0 { // a write without events says nothing about those of the last decision
 			t.publish = append(t.publish, s.news(t.key, t.pending.Events)...)
 		}

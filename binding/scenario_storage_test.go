@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -206,8 +207,12 @@ func (s *stage) checkDeletion(call *bindingtest.Call) {
 func (s *stage) checkStorage() {
 	for name, exists := range s.stored {
 		volume := s.server.Volume(name)
-		if exists && volume == nil {
+		retained := slices.Contains(s.retained, name)
+		if exists && volume == nil && !retained {
 			s.violate("P2: storage %s is left behind", name)
+		}
+		if !exists && retained {
+			s.violate("X2: storage %s is deleted, which was to be retained", name)
 		}
 		if !exists && volume != nil && volume.DeletionTimestamp == nil {
 			s.violate("R3: volume %s has no storage any more", name)
