@@ -144,23 +144,13 @@ func ailments() []ailment {
 	}
 }
 
-// asServed has what a server fills in and does not let change (A4).
+// asServed has what a server fills in, or does not let change (A4, A6).
 func asServed(object binding.Object) binding.Object {
-	switch o := object.(type) {
-	case *corev1.PersistentVolume:
-		o.Spec.VolumeMode = new(volumeModeOr(o.Spec.VolumeMode))
-		onHostPath(o)
-	case *corev1.PersistentVolumeClaim:
-		o.Spec.VolumeMode = new(volumeModeOr(o.Spec.VolumeMode))
+	bindingtest.SetDefaults(object)
+	if volume, ok := object.(*corev1.PersistentVolume); ok {
+		onHostPath(volume)
 	}
 	return object
-}
-
-func volumeModeOr(mode *corev1.PersistentVolumeMode) corev1.PersistentVolumeMode {
-	if mode == nil {
-		return corev1.PersistentVolumeFilesystem
-	}
-	return *mode
 }
 
 // Every repair ends with a healthy pair, or says what is left: whoever comes first, whatever fails, and wherever the

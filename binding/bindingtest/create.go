@@ -36,7 +36,7 @@ func (s *Server) create(call *Call) error {
 	dropNamespace(object)
 	s.fillIn(object)
 	s.startStatus(object)
-	applyDefaults(object)
+	SetDefaults(object)
 	s.admit(object)
 	if errs := Validate(object); len(errs) > 0 {
 		return invalid(call.Key.Kind, object.GetName(), errs)

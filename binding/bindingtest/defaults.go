@@ -7,8 +7,12 @@ import (
 	"github.com/pvbind/pvbind/binding"
 )
 
-// applyDefaults fills in what was left out, on create and on every update (A6).
-func applyDefaults(object binding.Object) {
+// SetDefaults fills in what was left out of an object as an API server does, on create, on every update and whenever it
+// reads from its storage (A6). Server.Create and Server.Update do it; Server.Load does not: what a cluster hands out
+// has all this already, what was written by hand need not.
+//
+// It replaces fields of the object, and writes to nothing that they point to.
+func SetDefaults(object binding.Object) {
 	switch o := object.(type) {
 	case *corev1.PersistentVolume:
 		setDefault(&o.Spec.PersistentVolumeReclaimPolicy, corev1.PersistentVolumeReclaimRetain)

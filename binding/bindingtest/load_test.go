@@ -74,3 +74,19 @@ func TestClusterTellsLoadedFromCreated(t *testing.T) {
 	assert.PanicsWithValue(t, `bindingtest.NewCluster: PersistentVolume "" is invalid: metadata.name: Required value: name or generateName is required`,
 		func() { bindingtest.NewCluster(bindingtest.Volume("", "1Gi")) })
 }
+
+// What was written by hand can be loaded as a server would hand it out, and what it says itself stays.
+func TestSetDefaults(t *testing.T) {
+	filled := bindingtest.Volume("a", "1Gi", func(v pv) { v.Spec.PersistentVolumeReclaimPolicy, v.Spec.VolumeMode = "", nil })
+	said := bindingtest.Volume("b", "1Gi", func(v pv) {
+		v.Spec.PersistentVolumeReclaimPolicy, v.Spec.VolumeMode = corev1.PersistentVolumeReclaimDelete, new(corev1.PersistentVolumeBlock)
+		v.Status.Phase = corev1.VolumeBound
+	})
+	kept := said.DeepCopy()
+	bindingtest.SetDefaults(filled)
+	bindingtest.SetDefaults(said)
+	assert.Equal(t, kept, said, "A6")
+	assert.Equal(t, corev1.PersistentVolumeReclaimRetain, filled.Spec.PersistentVolumeReclaimPolicy, "A6")
+	assert.Equal(t, new(corev1.PersistentVolumeFilesystem), filled.Spec.VolumeMode, "A6")
+	assert.Equal(t, corev1.VolumePending, filled.Status.Phase, "A6")
+}

@@ -46,7 +46,7 @@ func (s *Server) merge(call *Call, old binding.Object) (binding.Object, error) {
 	}
 	object := topOf(call.Sent) // both are only read from here on
 	dropNamespace(object)
-	applyDefaults(object)
+	SetDefaults(object)
 	if err := s.takeOver(call, old, object); err != nil {
 		return nil, err
 	}

@@ -76,7 +76,7 @@ func newWorld(ctx context.Context, cluster Cluster) (*world, error) {
 		if object.GetUID() == "" {
 			fresh = append(fresh, object)
 		} else {
-			running = append(running, served(object))
+			running = append(running, withDefaults(object))
 		}
 	}
 	if err := w.server.Load(running...); err != nil {
@@ -91,6 +91,13 @@ func newWorld(ctx context.Context, cluster Cluster) (*world, error) {
 	w.driver = bindingtest.NewDriver(w.server, bindingtest.Options{Rules: w.rules, Hooks: w.hooks()})
 	w.driver.Client.Use(w.note)
 	return w, nil
+}
+
+// withDefaults is a copy that could be written back.
+func withDefaults(object binding.Object) binding.Object {
+	object = object.DeepCopyObject().(binding.Object)
+	bindingtest.SetDefaults(object)
+	return object
 }
 
 // begin forgets what has happened.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/examples/internal/dump"
 )
 
@@ -22,7 +23,7 @@ type world struct {
 func newWorld(objects []binding.Object, watched *progress) *world {
 	w := &world{progress: watched}
 	for i, object := range objects {
-		objects[i] = dump.Served(object)
+		bindingtest.SetDefaults(object)
 		if object.GetUID() == "" { // a manifest: what would become of it once it is created
 			object.SetUID(types.UID(fmt.Sprintf("of-%d", i)))
 		}

@@ -72,7 +72,8 @@ func order(entries []dump.Entry) (running []binding.Object, first, then []dump.E
 	var classes, nodes, volumes []dump.Entry
 	for _, e := range entries {
 		if e.Object.GetUID() != "" {
-			running = append(running, dump.Served(e.Object))
+			bindingtest.SetDefaults(e.Object)
+			running = append(running, e.Object)
 			continue
 		}
 		switch e.Object.(type) {

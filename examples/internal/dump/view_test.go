@@ -42,7 +42,8 @@ func TestViewAnswersAsASnapshot(t *testing.T) {
 		require.NoError(t, err)
 		var snapshot binding.Snapshot
 		for _, object := range in.Objects() {
-			switch o := Served(object).(type) {
+			bindingtest.SetDefaults(object)
+			switch o := object.(type) {
 			case *corev1.PersistentVolume:
 				snapshot.Volumes = append(snapshot.Volumes, o)
 			case *corev1.PersistentVolumeClaim:
