@@ -11,12 +11,13 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
 )
 
 func TestConcurrentUse(t *testing.T) {
 	const workers, rounds = 8, 20
 	server := bindingtest.NewServer()
-	create(t, server, bindingtest.Volume("shared", "1Gi"))
+	must.Create(t, server, bindingtest.Volume("shared", "1Gi"))
 	watch := server.Watch(binding.KindVolume)
 	var won atomic.Int64
 	var all sync.WaitGroup

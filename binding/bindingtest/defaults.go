@@ -26,7 +26,7 @@ func SetDefaults(object binding.Object) {
 		setDefaultPointer(&o.VolumeBindingMode, storagev1.VolumeBindingImmediate)
 	case *corev1.Pod:
 		if o.Spec.TerminationGracePeriodSeconds == nil {
-			o.Spec.TerminationGracePeriodSeconds = ref(int64(corev1.DefaultTerminationGracePeriodSeconds))
+			o.Spec.TerminationGracePeriodSeconds = new(int64(corev1.DefaultTerminationGracePeriodSeconds))
 		}
 	}
 }

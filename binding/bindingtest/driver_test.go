@@ -11,6 +11,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
 )
 
 func newPair() *bindingtest.Cluster {
@@ -91,7 +92,7 @@ func TestHeldKindsAreNotSeen(t *testing.T) {
 	require.NoError(t, cluster.Settle(t.Context()))
 	assert.Nil(t, cluster.Volume("a").Spec.ClaimRef, "the volume is not known yet")
 
-	create(t, cluster.Server, bindingtest.Volume("b", "5Gi"))
+	must.Create(t, cluster.Server, bindingtest.Volume("b", "5Gi"))
 	assert.Equal(t, 1, cluster.Deliver(binding.KindVolume, 1))
 	require.NoError(t, cluster.Settle(t.Context()))
 	assert.Equal(t, "a", cluster.Claim("default", "data").Spec.VolumeName, "b would fit better, but is not known")

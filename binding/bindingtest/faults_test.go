@@ -11,6 +11,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
 )
 
 var errBroken = errors.New("broken")
@@ -31,15 +32,15 @@ func TestFaultsHitTheNthMatchingCall(t *testing.T) {
 	require.NoError(t, err, "not a volume")
 	assert.ErrorIs(t, createVia(client, "b"), errBroken)
 	require.NoError(t, createVia(client, "b"), "once")
-	create(t, server, bindingtest.Volume("c", "1Gi")) // others are not affected
+	must.Create(t, server, bindingtest.Volume("c", "1Gi")) // others are not affected
 }
 
 func TestConflictIsOneWithoutAWrite(t *testing.T) {
 	server := bindingtest.NewServer()
 	client := server.NewClient("me")
-	volume := create(t, server, bindingtest.Volume("a", "1Gi"))
+	volume := must.Create(t, server, bindingtest.Volume("a", "1Gi"))
 	client.Use(bindingtest.Conflict(1, bindingtest.OnStatus(binding.KindVolume)))
-	update(t, client, volume.DeepCopy())
+	must.Update(t, client, volume.DeepCopy())
 	_, err := client.UpdateVolumeStatus(t.Context(), boundVolume(volume))
 	assert.True(t, apierrors.IsConflict(err), "%v", err)
 	assert.Equal(t, volume, server.Volume("a"))
@@ -100,9 +101,9 @@ func TestHooksNest(t *testing.T) {
 func TestBeforeLetsSomebodyElseIn(t *testing.T) {
 	server := bindingtest.NewServer()
 	client := server.NewClient("me")
-	volume := create(t, server, bindingtest.Volume("a", "1Gi"))
+	volume := must.Create(t, server, bindingtest.Volume("a", "1Gi"))
 	client.Use(bindingtest.Before(1, bindingtest.AnyWrite, func() {
-		update(t, server, volume.DeepCopy(), func(v pv) { v.Labels = map[string]string{"mine": ""} })
+		must.Update(t, server, volume.DeepCopy(), func(v pv) { v.Labels = map[string]string{"mine": ""} })
 	}))
 	_, err := client.UpdateVolumeStatus(t.Context(), boundVolume(volume))
 	assert.True(t, apierrors.IsConflict(err), "a real conflict: %v", err)

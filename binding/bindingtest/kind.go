@@ -106,19 +106,17 @@ func copyOf(object binding.Object) binding.Object {
 func topOf(object binding.Object) binding.Object {
 	switch o := object.(type) {
 	case *corev1.PersistentVolume:
-		return ref(*o)
+		return new(*o)
 	case *corev1.PersistentVolumeClaim:
-		return ref(*o)
+		return new(*o)
 	case *storagev1.StorageClass:
-		return ref(*o)
+		return new(*o)
 	case *corev1.Node:
-		return ref(*o)
+		return new(*o)
 	case *corev1.Pod:
-		return ref(*o)
+		return new(*o)
 	}
 	return copyOf(object)
 }
-
-func ref[T any](value T) *T { return &value }
 
 func finalizersLeft(object metav1.Object) bool { return len(object.GetFinalizers()) > 0 }

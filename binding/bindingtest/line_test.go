@@ -11,29 +11,30 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
 )
 
 func TestLines(t *testing.T) {
 	server := bindingtest.NewServer()
 	client := server.NewClient("me")
 	client.Use(bindingtest.LoseAnswer(1, bindingtest.OnStatus(binding.KindVolume)))
-	volume := create(t, server, bindingtest.Volume("a", "1Gi"))
+	volume := must.Create(t, server, bindingtest.Volume("a", "1Gi"))
 	stale := volume.DeepCopy()
-	volume = update(t, server, volume, func(v pv) {
+	volume = must.Update(t, server, volume, func(v pv) {
 		v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: "data", UID: "uid-9"}
 		v.Annotations = map[string]string{"b": "yes", "a": "some text"}
 		v.Labels = map[string]string{"disk": "fast"}
 	})
 	_, err := client.UpdateStatus(t.Context(), boundVolume(volume))
 	require.ErrorIs(t, err, bindingtest.ErrAnswerLost)
-	volume = update(t, server, get(t, server, volume), func(v pv) {
+	volume = must.Update(t, server, must.Get(t, server, volume), func(v pv) {
 		v.Spec.ClaimRef.UID = ""
 		v.Spec.AccessModes = append(v.Spec.AccessModes, corev1.ReadOnlyMany)
 		v.Annotations = map[string]string{"a": "other"}
 		v.Labels = nil
 	})
-	volume = update(t, server, volume, func(v pv) { v.Spec.ClaimRef = nil })
-	volume = update(t, server, volume)
+	volume = must.Update(t, server, volume, func(v pv) { v.Spec.ClaimRef = nil })
+	volume = must.Update(t, server, volume)
 	_, err = server.Update(t.Context(), stale)
 	require.Error(t, err)
 	_, err = server.Get(t.Context(), binding.VolumeKey("b"))
@@ -42,7 +43,7 @@ func TestLines(t *testing.T) {
 	require.NoError(t, err)
 	server.Record(binding.Event{On: keyA, Type: "Normal", Reason: "Seen", Message: "said"})
 	require.NoError(t, server.Delete(t.Context(), keyA, metav1.DeleteOptions{}))
-	update(t, server, get(t, server, volume), func(v pv) { v.Finalizers = nil })
+	must.Update(t, server, must.Get(t, server, volume), func(v pv) { v.Finalizers = nil })
 
 	want := []string{
 		"create pv/a",
@@ -78,7 +79,7 @@ func boundVolume(volume pv) pv {
 func TestDiffOfWholeObjects(t *testing.T) {
 	claim := bindingtest.Claim("default", "data", "1Gi", func(c pvc) {
 		c.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Exists"}}}
-		c.Spec.StorageClassName = ptr("")
+		c.Spec.StorageClassName = new("")
 	})
 	const all = `spec.accessModes=[ReadWriteOnce] spec.resources.requests.storage=1Gi` +
 		` spec.selector.matchExpressions=[{"key":"a","operator":"Exists"}] spec.storageClassName=""`

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
 )
 
 func TestLoadTakesObjectsAsTheyStand(t *testing.T) {
@@ -26,7 +27,7 @@ func TestLoadTakesObjectsAsTheyStand(t *testing.T) {
 	require.NoError(t, server.Load(volume))
 	assert.Equal(t, volume, server.Volume("a"), "nothing is defaulted or admitted")
 
-	later := create(t, server, bindingtest.Volume("b", "1Gi"))
+	later := must.Create(t, server, bindingtest.Volume("b", "1Gi"))
 	assert.Equal(t, "4712", later.ResourceVersion, "versions go on above the highest")
 	assert.True(t, later.CreationTimestamp.After(created.Time), "the clock goes on after the latest")
 	assert.Equal(t, "load pv/a", server.Calls()[0].String())
@@ -45,10 +46,10 @@ func TestLoadFillsInWhatIsMissing(t *testing.T) {
 
 func TestLoadedUIDsAreNotGivenAgain(t *testing.T) {
 	first := bindingtest.NewServer()
-	dumped := create(t, first, bindingtest.Volume("a", "1Gi"))
+	dumped := must.Create(t, first, bindingtest.Volume("a", "1Gi"))
 	second := bindingtest.NewServer()
 	require.NoError(t, second.Load(dumped))
-	assert.NotEqual(t, dumped.UID, create(t, second, bindingtest.Volume("b", "1Gi")).UID)
+	assert.NotEqual(t, dumped.UID, must.Create(t, second, bindingtest.Volume("b", "1Gi")).UID)
 }
 
 func TestLoadRefuses(t *testing.T) {

@@ -8,11 +8,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
 )
 
 func TestAPodIsMarkedBeforeItGoes(t *testing.T) {
 	server := bindingtest.NewServer()
-	create(t, server, bindingtest.Pod("default", "web", "n1"))
+	must.Create(t, server, bindingtest.Pod("default", "web", "n1"))
 	watch := server.Watch(bindingtest.KindPod)
 	require.NoError(t, server.FinishPod(t.Context(), "default", "web"))
 	watch.Next()
@@ -26,7 +27,7 @@ func TestAPodIsMarkedBeforeItGoes(t *testing.T) {
 
 func TestAPodIsScheduledByAnUpdate(t *testing.T) {
 	server := bindingtest.NewServer()
-	pod := create(t, server, bindingtest.Pod("default", "web", "", "data"))
-	pod = update(t, server, pod, func(p *corev1.Pod) { p.Spec.NodeName = "n1" })
+	pod := must.Create(t, server, bindingtest.Pod("default", "web", "", "data"))
+	pod = must.Update(t, server, pod, func(p *corev1.Pod) { p.Spec.NodeName = "n1" })
 	assert.Equal(t, "n1", pod.Spec.NodeName)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
 )
 
 // fighter undoes B1 as soon as it is written.
@@ -81,8 +82,8 @@ func TestSettleIsDeterministic(t *testing.T) {
 	story := func() []string {
 		cluster := newPair()
 		for _, name := range []string{"c", "b", "d"} {
-			create(t, cluster.Server, bindingtest.Volume(name, "7Gi"))
-			create(t, cluster.Server, bindingtest.Claim("default", name, "6Gi"))
+			must.Create(t, cluster.Server, bindingtest.Volume(name, "7Gi"))
+			must.Create(t, cluster.Server, bindingtest.Claim("default", name, "6Gi"))
 		}
 		require.NoError(t, cluster.Settle(t.Context()))
 		var lines []string

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
 )
 
 // told reads everything that a watch has to tell: type, name and resourceVersion.
@@ -26,17 +27,17 @@ func told(watch *bindingtest.Watch) []string {
 
 func TestWatchTellsEveryChangeOnceInOrder(t *testing.T) {
 	server := bindingtest.NewServer()
-	create(t, server, bindingtest.Volume("b", "1Gi"))                                                // 1
-	volume := create(t, server, bindingtest.Volume("a", "1Gi"))                                      // 2
-	early := server.Watch(binding.KindVolume)                                                        //
-	create(t, server, bindingtest.Claim("default", "data", "1Gi"))                                   // 3
-	volume = updateStatus(t, server, volume, func(v pv) { v.Status.Phase = corev1.VolumeAvailable }) // 4
-	update(t, server, volume.DeepCopy())                                                             // no change
+	must.Create(t, server, bindingtest.Volume("b", "1Gi"))                                                // 1
+	volume := must.Create(t, server, bindingtest.Volume("a", "1Gi"))                                      // 2
+	early := server.Watch(binding.KindVolume)                                                             //
+	must.Create(t, server, bindingtest.Claim("default", "data", "1Gi"))                                   // 3
+	volume = must.UpdateStatus(t, server, volume, func(v pv) { v.Status.Phase = corev1.VolumeAvailable }) // 4
+	must.Update(t, server, volume.DeepCopy())                                                             // no change
 	late := server.Watch(binding.KindVolume)
 	require.NoError(t, server.Delete(t.Context(), keyA, metav1.DeleteOptions{})) // 5
-	volume = get(t, server, volume)
+	volume = must.Get(t, server, volume)
 	assert.Equal(t, 3, late.Pending())
-	update(t, server, volume, func(v pv) { v.Finalizers = nil }) // 6
+	must.Update(t, server, volume, func(v pv) { v.Finalizers = nil }) // 6
 
 	assert.Equal(t, []string{"ADDED b 1", "ADDED a 2", "MODIFIED a 4", "MODIFIED a 5", "DELETED a 6"}, told(early))
 	assert.Equal(t, []string{"ADDED b 1", "ADDED a 4", "MODIFIED a 5", "DELETED a 6"}, told(late))
@@ -47,8 +48,8 @@ func TestWatchTellsEveryChangeOnceInOrder(t *testing.T) {
 
 func TestDeletedCarriesTheLastState(t *testing.T) {
 	server := bindingtest.NewServer()
-	volume := create(t, server, bindingtest.Volume("a", "1Gi", func(v pv) { v.Spec.StorageClassName = "fast" }))
-	update(t, server, volume, func(v pv) { v.Finalizers = nil })
+	volume := must.Create(t, server, bindingtest.Volume("a", "1Gi", func(v pv) { v.Spec.StorageClassName = "fast" }))
+	must.Update(t, server, volume, func(v pv) { v.Finalizers = nil })
 	watch := server.Watch(binding.KindVolume)
 	require.NoError(t, server.Delete(t.Context(), keyA, metav1.DeleteOptions{}))
 	watch.Next()
@@ -63,12 +64,12 @@ func TestNothingHandedOutIsShared(t *testing.T) {
 	server := bindingtest.NewServer()
 	sent := bindingtest.Volume("a", "1Gi", func(v pv) { v.Labels = map[string]string{"l": "kept"} })
 	watch := server.Watch(binding.KindVolume)
-	created := create(t, server, sent)
+	created := must.Create(t, server, sent)
 	pristine := server.Volume("a")
 	change, _ := watch.Next()
 	listed, err := server.List(t.Context(), binding.KindVolume, "")
 	require.NoError(t, err)
-	for _, object := range []binding.Object{sent, created, change.Object, listed[0], get(t, server, created), server.Calls()[0].After} {
+	for _, object := range []binding.Object{sent, created, change.Object, listed[0], must.Get(t, server, created), server.Calls()[0].After} {
 		object.GetLabels()["l"] = "spoilt"
 	}
 	assert.Equal(t, pristine, server.Volume("a"))
@@ -80,7 +81,7 @@ func TestListIsSorted(t *testing.T) {
 	server := bindingtest.NewServer()
 	for _, name := range []string{"b", "a"} {
 		for _, namespace := range []string{"y", "x"} {
-			create(t, server, bindingtest.Pod(namespace, name, "n1"))
+			must.Create(t, server, bindingtest.Pod(namespace, name, "n1"))
 		}
 	}
 	all, err := server.List(t.Context(), bindingtest.KindPod, "")
@@ -99,11 +100,11 @@ func TestListIsSorted(t *testing.T) {
 
 func TestClonesGoTheirOwnWays(t *testing.T) {
 	first := bindingtest.NewServer()
-	create(t, first, bindingtest.Volume("a", "1Gi"))
+	must.Create(t, first, bindingtest.Volume("a", "1Gi"))
 	watch := first.Watch(binding.KindVolume)
 	second := first.Clone()
-	create(t, first, bindingtest.Volume("b", "1Gi"))
-	create(t, second, bindingtest.Volume("c", "1Gi"))
+	must.Create(t, first, bindingtest.Volume("b", "1Gi"))
+	must.Create(t, second, bindingtest.Volume("c", "1Gi"))
 
 	assert.Nil(t, first.Volume("c"))
 	assert.Nil(t, second.Volume("b"))

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 
 func testCreateSetsMetadataAndDropsStatus(t *testing.T, newAPI NewAPI) {
 	t.Run("A1 volume", func(t *testing.T) {
-		volume := create(t, newAPI(t), bindingtest.Volume("a", "1Gi", func(v pv) {
+		volume := must.Create(t, newAPI(t), bindingtest.Volume("a", "1Gi", func(v pv) {
 			v.UID = "mine"
 			v.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound, Message: "sent"}
 		}))
@@ -33,7 +34,7 @@ func testCreateSetsMetadataAndDropsStatus(t *testing.T, newAPI NewAPI) {
 		require.NotNil(t, volume.Status.LastPhaseTransitionTime)
 	})
 	t.Run("A1 claim", func(t *testing.T) {
-		claim := create(t, newAPI(t), bindingtest.Claim("default", "data", "1Gi", func(c pvc) {
+		claim := must.Create(t, newAPI(t), bindingtest.Claim("default", "data", "1Gi", func(c pvc) {
 			c.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: c.Spec.Resources.Requests}
 		}))
 		assert.Equal(t, corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}, claim.Status)
@@ -42,7 +43,7 @@ func testCreateSetsMetadataAndDropsStatus(t *testing.T, newAPI NewAPI) {
 
 func testCreateRefusals(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
-	create(t, server, bindingtest.Volume("a", "1Gi"))
+	must.Create(t, server, bindingtest.Volume("a", "1Gi"))
 
 	_, err := server.Create(t.Context(), bindingtest.Volume("a", "2Gi"))
 	assert.True(t, apierrors.IsAlreadyExists(err), "A1 the name is taken: %v", err)
@@ -56,8 +57,8 @@ func testCreateRefusals(t *testing.T, newAPI NewAPI) {
 func testGenerateName(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
 	generated := func(v pv) { v.GenerateName = strings.Repeat("v", 70) }
-	first := create(t, server, bindingtest.Volume("", "1Gi", generated))
-	second := create(t, server, bindingtest.Volume("", "1Gi", generated))
+	first := must.Create(t, server, bindingtest.Volume("", "1Gi", generated))
+	second := must.Create(t, server, bindingtest.Volume("", "1Gi", generated))
 	assert.NotEqual(t, first.Name, second.Name)
 	assert.Len(t, first.Name, 63)
 	assert.True(t, strings.HasPrefix(first.Name, "vvv"))
@@ -65,27 +66,27 @@ func testGenerateName(t *testing.T, newAPI NewAPI) {
 
 func testDefaults(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
-	volume := create(t, server, bindingtest.Volume("a", "1Gi"))
+	volume := must.Create(t, server, bindingtest.Volume("a", "1Gi"))
 	assert.Equal(t, corev1.PersistentVolumeFilesystem, *volume.Spec.VolumeMode, "A6")
 	assert.Equal(t, corev1.PersistentVolumeReclaimRetain, volume.Spec.PersistentVolumeReclaimPolicy, "A6")
 	assert.Equal(t, []string{"kubernetes.io/pv-protection"}, volume.Finalizers, "A6")
 
-	class := create(t, server, bindingtest.Class("slow"))
+	class := must.Create(t, server, bindingtest.Class("slow"))
 	assert.Equal(t, corev1.PersistentVolumeReclaimDelete, *class.ReclaimPolicy, "A6")
 	assert.Equal(t, storagev1.VolumeBindingImmediate, *class.VolumeBindingMode, "A6")
 
-	claim := create(t, server, bindingtest.Claim("default", "data", "1Gi"))
+	claim := must.Create(t, server, bindingtest.Claim("default", "data", "1Gi"))
 	assert.Equal(t, corev1.PersistentVolumeFilesystem, *claim.Spec.VolumeMode, "A6")
 	assert.Equal(t, []string{"kubernetes.io/pvc-protection"}, claim.Finalizers, "A6")
 	assert.Nil(t, claim.Spec.StorageClassName, "A6 no class is default")
 
-	volume = update(t, server, volume, func(v pv) { v.Spec.PersistentVolumeReclaimPolicy, v.Spec.VolumeMode = "", nil })
+	volume = must.Update(t, server, volume, func(v pv) { v.Spec.PersistentVolumeReclaimPolicy, v.Spec.VolumeMode = "", nil })
 	assert.Equal(t, corev1.PersistentVolumeReclaimRetain, volume.Spec.PersistentVolumeReclaimPolicy, "A6 on update too")
 	assert.Equal(t, corev1.PersistentVolumeFilesystem, *volume.Spec.VolumeMode, "A6 on update too")
 }
 
 func testAdmissionAddsAFinalizerOnce(t *testing.T, newAPI NewAPI) {
-	volume := create(t, newAPI(t), bindingtest.Volume("a", "1Gi", func(v pv) {
+	volume := must.Create(t, newAPI(t), bindingtest.Volume("a", "1Gi", func(v pv) {
 		v.Finalizers = []string{"kubernetes.io/pv-protection", "example.com/mine"}
 	}))
 	assert.Equal(t, []string{"kubernetes.io/pv-protection", "example.com/mine"}, volume.Finalizers, "A6")
@@ -97,17 +98,17 @@ func marked(annotation, value string) func(sc) {
 
 func testDefaultClassOnCreate(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
-	create(t, server, bindingtest.Class("a-is-older", marked(defaultClass, "true")))
-	create(t, server, bindingtest.Class("plain"))
+	must.Create(t, server, bindingtest.Class("a-is-older", marked(defaultClass, "true")))
+	must.Create(t, server, bindingtest.Class("plain"))
 	tick(t, server)
-	create(t, server, bindingtest.Class("newest", marked(betaDefaultClass, "true")))
-	create(t, server, bindingtest.Class("no", marked(defaultClass, "false")))
+	must.Create(t, server, bindingtest.Class("newest", marked(betaDefaultClass, "true")))
+	must.Create(t, server, bindingtest.Class("no", marked(defaultClass, "false")))
 
-	given := create(t, server, bindingtest.Claim("default", "given", "1Gi"))
+	given := must.Create(t, server, bindingtest.Claim("default", "given", "1Gi"))
 	assert.Equal(t, "newest", *given.Spec.StorageClassName, "A6 C2 the newest of two defaults")
-	none := create(t, server, bindingtest.Claim("default", "none", "1Gi", func(c pvc) { c.Spec.StorageClassName = ptr("") }))
+	none := must.Create(t, server, bindingtest.Claim("default", "none", "1Gi", func(c pvc) { c.Spec.StorageClassName = new("") }))
 	assert.Equal(t, "", *none.Spec.StorageClassName, "A6 no class was asked for")
-	beta := create(t, server, bindingtest.Claim("default", "beta", "1Gi", func(c pvc) {
+	beta := must.Create(t, server, bindingtest.Claim("default", "beta", "1Gi", func(c pvc) {
 		c.Annotations = map[string]string{corev1.BetaStorageClassAnnotation: "plain"}
 	}))
 	assert.Nil(t, beta.Spec.StorageClassName, "A6 the beta annotation names a class")

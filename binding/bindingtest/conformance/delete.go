@@ -11,6 +11,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
 )
 
 var keyA = binding.VolumeKey("a")
@@ -24,15 +25,15 @@ func absent(t *testing.T, server API, key binding.Key) {
 // deleting creates a volume and deletes it, so that its finalizers hold it.
 func deleting(t *testing.T, server API) pv {
 	t.Helper()
-	create(t, server, bindingtest.Volume("a", "1Gi", func(v pv) { v.Finalizers = []string{"example.com/mine"} }))
+	must.Create(t, server, bindingtest.Volume("a", "1Gi", func(v pv) { v.Finalizers = []string{"example.com/mine"} }))
 	require.NoError(t, server.Delete(t.Context(), keyA, metav1.DeleteOptions{}))
-	return get(t, server, bindingtest.Volume("a", "1Gi"))
+	return must.Get(t, server, bindingtest.Volume("a", "1Gi"))
 }
 
 func testDeleteWithoutFinalizers(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
-	volume := create(t, server, bindingtest.Volume("a", "1Gi"))
-	update(t, server, volume, func(v pv) { v.Finalizers = nil })
+	volume := must.Create(t, server, bindingtest.Volume("a", "1Gi"))
+	must.Update(t, server, volume, func(v pv) { v.Finalizers = nil })
 	require.NoError(t, server.Delete(t.Context(), keyA, metav1.DeleteOptions{}), "A5")
 	absent(t, server, keyA)
 	err := server.Delete(t.Context(), keyA, metav1.DeleteOptions{})
@@ -45,7 +46,7 @@ func testDeleteWithFinalizers(t *testing.T, newAPI NewAPI) {
 	require.NotNil(t, volume.DeletionTimestamp, "A5")
 
 	require.NoError(t, server.Delete(t.Context(), keyA, metav1.DeleteOptions{}))
-	assert.Equal(t, volume, get(t, server, volume), "A5 a second delete changes nothing")
+	assert.Equal(t, volume, must.Get(t, server, volume), "A5 a second delete changes nothing")
 
 	more := volume.DeepCopy()
 	more.Finalizers = append(more.Finalizers, "example.com/more")
@@ -54,23 +55,23 @@ func testDeleteWithFinalizers(t *testing.T, newAPI NewAPI) {
 	_, err = server.UpdateStatus(t.Context(), more)
 	refused(t, "metadata.finalizers", err)
 
-	undead := update(t, server, volume.DeepCopy(), func(v pv) { v.DeletionTimestamp = nil })
+	undead := must.Update(t, server, volume.DeepCopy(), func(v pv) { v.DeletionTimestamp = nil })
 	assert.Equal(t, volume.DeletionTimestamp, undead.DeletionTimestamp, "A5 a deletion is not undone")
 
-	one := update(t, server, undead, func(v pv) { v.Finalizers = v.Finalizers[:1] })
-	update(t, server, one, func(v pv) { v.Finalizers = nil })
+	one := must.Update(t, server, undead, func(v pv) { v.Finalizers = v.Finalizers[:1] })
+	must.Update(t, server, one, func(v pv) { v.Finalizers = nil })
 	absent(t, server, keyA)
 }
 
 func testLastFinalizerRemovedThroughStatus(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
-	updateStatus(t, server, deleting(t, server), func(v pv) { v.Finalizers = nil })
+	must.UpdateStatus(t, server, deleting(t, server), func(v pv) { v.Finalizers = nil })
 	absent(t, server, keyA)
 }
 
 func testAnUpdateDoesNotDelete(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
-	volume := create(t, server, bindingtest.Volume("a", "1Gi"))
+	volume := must.Create(t, server, bindingtest.Volume("a", "1Gi"))
 	now := metav1.Now()
 	volume.DeletionTimestamp = &now
 	_, err := server.Update(t.Context(), volume)
@@ -79,12 +80,12 @@ func testAnUpdateDoesNotDelete(t *testing.T, newAPI NewAPI) {
 
 func testDeletePreconditions(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
-	volume := create(t, server, bindingtest.Volume("a", "1Gi"))
-	volume = update(t, server, volume, func(v pv) { v.Finalizers = nil })
+	volume := must.Create(t, server, bindingtest.Volume("a", "1Gi"))
+	volume = must.Update(t, server, volume, func(v pv) { v.Finalizers = nil })
 	uid, version := volume.UID, volume.ResourceVersion
 	for name, stale := range map[string]*metav1.Preconditions{
-		"uid":     {UID: ptr(types.UID("another"))},
-		"version": {UID: &uid, ResourceVersion: ptr("1000000")},
+		"uid":     {UID: new(types.UID("another"))},
+		"version": {UID: &uid, ResourceVersion: new("1000000")},
 	} {
 		err := server.Delete(t.Context(), keyA, metav1.DeleteOptions{Preconditions: stale})
 		assert.True(t, apierrors.IsConflict(err), "A5 %s: %v", name, err)
@@ -97,7 +98,7 @@ func testDeletePreconditions(t *testing.T, newAPI NewAPI) {
 func testRecreatedObjectIsAnother(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
 	first := deleting(t, server)
-	update(t, server, first, func(v pv) { v.Finalizers = nil })
-	second := create(t, server, bindingtest.Volume("a", "1Gi"))
+	must.Update(t, server, first, func(v pv) { v.Finalizers = nil })
+	second := must.Create(t, server, bindingtest.Volume("a", "1Gi"))
 	assert.NotEqual(t, first.UID, second.UID, "A1")
 }

@@ -9,16 +9,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
 )
 
 var (
 	keyWeb = bindingtest.PodKey("default", "web")
 	// atOnce is how a kubelet ends a pod.
-	atOnce = metav1.DeleteOptions{GracePeriodSeconds: ptr(int64(0))}
+	atOnce = metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
 )
 
 func testDeletePod(t *testing.T, newAPI NewAPI) {
-	grace := metav1.DeleteOptions{GracePeriodSeconds: ptr(int64(30))}
+	grace := metav1.DeleteOptions{GracePeriodSeconds: new(int64(30))}
 	tests := map[string]struct {
 		node    string
 		phase   corev1.PodPhase
@@ -33,17 +34,17 @@ func testDeletePod(t *testing.T, newAPI NewAPI) {
 	for name, test := range tests {
 		t.Run("A5 "+name, func(t *testing.T) {
 			server := newAPI(t)
-			pod := create(t, server, bindingtest.Pod("default", "web", test.node, "data"))
-			updateStatus(t, server, pod, func(p *corev1.Pod) { p.Status.Phase = test.phase })
+			pod := must.Create(t, server, bindingtest.Pod("default", "web", test.node, "data"))
+			must.UpdateStatus(t, server, pod, func(p *corev1.Pod) { p.Status.Phase = test.phase })
 			require.NoError(t, server.Delete(t.Context(), keyWeb, test.options))
 			if !test.stays {
 				absent(t, server, keyWeb)
 				return
 			}
-			ending := get(t, server, pod)
+			ending := must.Get(t, server, pod)
 			assert.Equal(t, int64(30), *ending.DeletionGracePeriodSeconds)
-			require.NoError(t, server.Delete(t.Context(), keyWeb, metav1.DeleteOptions{GracePeriodSeconds: ptr(int64(60))}))
-			assert.Equal(t, ending, get(t, server, pod), "a grace period is not prolonged")
+			require.NoError(t, server.Delete(t.Context(), keyWeb, metav1.DeleteOptions{GracePeriodSeconds: new(int64(60))}))
+			assert.Equal(t, ending, must.Get(t, server, pod), "a grace period is not prolonged")
 			require.NoError(t, server.Delete(t.Context(), keyWeb, atOnce))
 			absent(t, server, keyWeb)
 		})
@@ -54,24 +55,24 @@ func testGracePeriods(t *testing.T, newAPI NewAPI) {
 	tests := map[string]struct {
 		own, asked, want *int64
 	}{
-		"the pod's own":  {ptr(int64(20)), nil, ptr(int64(20))},
-		"the caller's":   {ptr(int64(20)), ptr(int64(10)), ptr(int64(10))},
-		"negative is 1":  {nil, ptr(int64(-5)), ptr(int64(1))},
-		"A6 the default": {nil, nil, ptr(int64(30))},
-		"at once":        {ptr(int64(20)), ptr(int64(0)), nil},
+		"the pod's own":  {new(int64(20)), nil, new(int64(20))},
+		"the caller's":   {new(int64(20)), new(int64(10)), new(int64(10))},
+		"negative is 1":  {nil, new(int64(-5)), new(int64(1))},
+		"A6 the default": {nil, nil, new(int64(30))},
+		"at once":        {new(int64(20)), new(int64(0)), nil},
 	}
 	for name, test := range tests {
 		t.Run("A5 "+name, func(t *testing.T) {
 			server := newAPI(t)
 			pod := bindingtest.Pod("default", "web", "n1")
 			pod.Spec.TerminationGracePeriodSeconds = test.own
-			pod = create(t, server, pod)
+			pod = must.Create(t, server, pod)
 			require.NoError(t, server.Delete(t.Context(), keyWeb, metav1.DeleteOptions{GracePeriodSeconds: test.asked}))
 			if test.want == nil {
 				absent(t, server, keyWeb)
 				return
 			}
-			assert.Equal(t, test.want, get(t, server, pod).DeletionGracePeriodSeconds)
+			assert.Equal(t, test.want, must.Get(t, server, pod).DeletionGracePeriodSeconds)
 		})
 	}
 }
@@ -80,12 +81,12 @@ func testAPodWithAFinalizerStays(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
 	pod := bindingtest.Pod("default", "web", "n1")
 	pod.Finalizers = []string{"example.com/mine"}
-	pod = create(t, server, pod)
+	pod = must.Create(t, server, pod)
 	require.NoError(t, server.Delete(t.Context(), keyWeb, atOnce))
-	pod = get(t, server, pod)
+	pod = must.Get(t, server, pod)
 	assert.Zero(t, *pod.DeletionGracePeriodSeconds, "A5")
 	require.NoError(t, server.Delete(t.Context(), keyWeb, atOnce))
-	assert.Equal(t, pod, get(t, server, pod), "A5 a second delete changes nothing")
-	update(t, server, pod, func(p *corev1.Pod) { p.Finalizers = nil })
+	assert.Equal(t, pod, must.Get(t, server, pod), "A5 a second delete changes nothing")
+	must.Update(t, server, pod, func(p *corev1.Pod) { p.Finalizers = nil })
 	absent(t, server, keyWeb)
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
 )
 
 func onNode(value string) *corev1.VolumeNodeAffinity {
@@ -40,12 +41,12 @@ func testWhatChangesOfAVolume(t *testing.T, newAPI NewAPI) {
 		field         string // that refuses it
 	}{
 		"A4 source":                   {nil, func(v pv) { v.Spec.HostPath.Path = "/other" }, "persistentvolumesource"},
-		"A4 volumeMode":               {nil, func(v pv) { v.Spec.VolumeMode = ptr(corev1.PersistentVolumeBlock) }, "volumeMode"},
+		"A4 volumeMode":               {nil, func(v pv) { v.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) }, "volumeMode"},
 		"A4 nodeAffinity set":         {nil, func(v pv) { v.Spec.NodeAffinity = onNode("n1") }, ""},
 		"A4 nodeAffinity changed":     {func(v pv) { v.Spec.NodeAffinity = onNode("n1") }, func(v pv) { v.Spec.NodeAffinity = onNode("n2") }, "nodeAffinity"},
 		"A4 nodeAffinity removed":     {func(v pv) { v.Spec.NodeAffinity = onNode("n1") }, func(v pv) { v.Spec.NodeAffinity = nil }, "nodeAffinity"},
-		"A4 attributes class set":     {ofCSI, func(v pv) { v.Spec.VolumeAttributesClassName = ptr("gold") }, ""},
-		"A4 attributes class removed": {func(v pv) { ofCSI(v); v.Spec.VolumeAttributesClassName = ptr("gold") }, func(v pv) { v.Spec.VolumeAttributesClassName = nil }, "volumeAttributesClassName"},
+		"A4 attributes class set":     {ofCSI, func(v pv) { v.Spec.VolumeAttributesClassName = new("gold") }, ""},
+		"A4 attributes class removed": {func(v pv) { ofCSI(v); v.Spec.VolumeAttributesClassName = new("gold") }, func(v pv) { v.Spec.VolumeAttributesClassName = nil }, "volumeAttributesClassName"},
 		"A4 expand secret set":        {ofCSI, func(v pv) { v.Spec.CSI.ControllerExpandSecretRef = &corev1.SecretReference{Namespace: "n", Name: "s"} }, ""},
 		"A4 claimRef":                 {nil, func(v pv) { v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: "data"} }, ""},
 		"A4 capacity":                 {nil, func(v pv) { v.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("9Gi")} }, ""},
@@ -62,7 +63,7 @@ func testWhatChangesOfAVolume(t *testing.T, newAPI NewAPI) {
 			if test.start != nil {
 				test.start(volume)
 			}
-			volume = create(t, server, volume)
+			volume = must.Create(t, server, volume)
 			test.change(volume)
 			_, err := server.Update(t.Context(), volume)
 			refused(t, test.field, err)
@@ -77,14 +78,14 @@ func testWhatChangesOfAClass(t *testing.T, newAPI NewAPI) {
 	}{
 		"provisioner":       {func(c sc) { c.Provisioner = "other" }, "provisioner"},
 		"parameters":        {func(c sc) { c.Parameters = map[string]string{"a": "b"} }, "parameters"},
-		"reclaimPolicy":     {func(c sc) { c.ReclaimPolicy = ptr(corev1.PersistentVolumeReclaimRetain) }, "reclaimPolicy"},
-		"volumeBindingMode": {func(c sc) { c.VolumeBindingMode = ptr(storagev1.VolumeBindingWaitForFirstConsumer) }, "volumeBindingMode"},
+		"reclaimPolicy":     {func(c sc) { c.ReclaimPolicy = new(corev1.PersistentVolumeReclaimRetain) }, "reclaimPolicy"},
+		"volumeBindingMode": {func(c sc) { c.VolumeBindingMode = new(storagev1.VolumeBindingWaitForFirstConsumer) }, "volumeBindingMode"},
 		"default or not":    {func(c sc) { c.Annotations = map[string]string{defaultClass: "true"} }, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			server := newAPI(t)
-			class := create(t, server, bindingtest.Class("a"))
+			class := must.Create(t, server, bindingtest.Class("a"))
 			test.change(class)
 			_, err := server.Update(t.Context(), class)
 			refused(t, test.field, err)
@@ -94,6 +95,6 @@ func testWhatChangesOfAClass(t *testing.T, newAPI NewAPI) {
 
 func testAClassHasNoStatus(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
-	_, err := server.UpdateStatus(t.Context(), create(t, server, bindingtest.Class("a")))
+	_, err := server.UpdateStatus(t.Context(), must.Create(t, server, bindingtest.Class("a")))
 	assert.Error(t, err)
 }

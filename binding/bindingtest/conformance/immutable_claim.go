@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
 )
 
 func requests(size string) func(pvc) {
@@ -45,18 +46,18 @@ func testWhatChangesOfAClaim(t *testing.T, newAPI NewAPI) {
 		"A3 beta class copied":        {betaClassOf("fast"), classOf("fast"), ""},
 		"A3 beta class contradicted":  {betaClassOf("fast"), classOf("slow"), "spec"},
 		"A3 request while Pending":    {nothing, requests("6Gi"), "spec"},
-		"A3 attributes while Pending": {nothing, func(c pvc) { c.Spec.VolumeAttributesClassName = ptr("gold") }, "spec"},
+		"A3 attributes while Pending": {nothing, func(c pvc) { c.Spec.VolumeAttributesClassName = new("gold") }, "spec"},
 		"A3 access modes": {nothing, func(c pvc) {
 			c.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
 		}, "spec"},
 		"A3 selector":    {nothing, func(c pvc) { c.Spec.Selector = &metav1.LabelSelector{} }, "spec"},
-		"A3 volume mode": {nothing, func(c pvc) { c.Spec.VolumeMode = ptr(corev1.PersistentVolumeBlock) }, "volumeMode"},
+		"A3 volume mode": {nothing, func(c pvc) { c.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) }, "volumeMode"},
 		"A3 metadata":    {nothing, func(c pvc) { c.Annotations = map[string]string{"a": "b"} }, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			server := newAPI(t)
-			claim := create(t, server, bindingtest.Claim("default", "data", "5Gi", test.start))
+			claim := must.Create(t, server, bindingtest.Claim("default", "data", "5Gi", test.start))
 			test.change(claim)
 			_, err := server.Update(t.Context(), claim)
 			refused(t, test.field, err)
@@ -65,7 +66,7 @@ func testWhatChangesOfAClaim(t *testing.T, newAPI NewAPI) {
 }
 
 func testWhatChangesOfABoundClaim(t *testing.T, newAPI NewAPI) {
-	expandable := func(c sc) { c.AllowVolumeExpansion = ptr(true) }
+	expandable := func(c sc) { c.AllowVolumeExpansion = new(true) }
 	tests := map[string]struct {
 		class  string
 		change func(pvc)
@@ -75,14 +76,14 @@ func testWhatChangesOfABoundClaim(t *testing.T, newAPI NewAPI) {
 		"A3 shrinks above its capacity":    {"rigid", requests("4Gi"), ""},
 		"A3 shrinks to its capacity":       {"rigid", requests("3Gi"), "spec.resources.requests"},
 		"A3 shrinks below its capacity":    {"rigid", requests("2Gi"), "spec.resources.requests"},
-		"A3 attributes class":              {"rigid", func(c pvc) { c.Spec.VolumeAttributesClassName = ptr("gold") }, ""},
+		"A3 attributes class":              {"rigid", func(c pvc) { c.Spec.VolumeAttributesClassName = new("gold") }, ""},
 		"A3 another resource is requested": {"rigid", func(c pvc) { c.Spec.Resources.Requests["cpu"] = resource.MustParse("1") }, "spec"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			server := newAPI(t)
-			create(t, server, bindingtest.Class("expandable", expandable))
-			create(t, server, bindingtest.Class("rigid"))
+			must.Create(t, server, bindingtest.Class("expandable", expandable))
+			must.Create(t, server, bindingtest.Class("rigid"))
 			claim := boundClaim(t, server, test.class)
 			test.change(claim)
 			_, err := server.Update(t.Context(), claim)
@@ -91,15 +92,15 @@ func testWhatChangesOfABoundClaim(t *testing.T, newAPI NewAPI) {
 	}
 	t.Run("A3 grows in the class of the beta annotation", func(t *testing.T) {
 		server := newAPI(t)
-		create(t, server, bindingtest.Class("expandable", expandable))
-		claim := create(t, server, bindingtest.Claim("default", "data", "5Gi", betaClassOf("expandable")))
-		claim = updateStatus(t, server, claim, func(c pvc) { c.Status.Phase = corev1.ClaimBound })
-		update(t, server, claim, requests("6Gi"))
+		must.Create(t, server, bindingtest.Class("expandable", expandable))
+		claim := must.Create(t, server, bindingtest.Claim("default", "data", "5Gi", betaClassOf("expandable")))
+		claim = must.UpdateStatus(t, server, claim, func(c pvc) { c.Status.Phase = corev1.ClaimBound })
+		must.Update(t, server, claim, requests("6Gi"))
 	})
 	for _, class := range []string{"rigid", "absent", ""} {
 		t.Run("A3 no expansion in class "+class, func(t *testing.T) {
 			server := newAPI(t)
-			create(t, server, bindingtest.Class("rigid"))
+			must.Create(t, server, bindingtest.Class("rigid"))
 			claim := boundClaim(t, server, class)
 			requests("6Gi")(claim)
 			_, err := server.Update(t.Context(), claim)
@@ -111,8 +112,8 @@ func testWhatChangesOfABoundClaim(t *testing.T, newAPI NewAPI) {
 func testAnAttributesClassInUseStays(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
 	claim := boundClaim(t, server, "")
-	claim = update(t, server, claim, func(c pvc) { c.Spec.VolumeAttributesClassName = ptr("gold") })
-	claim = updateStatus(t, server, claim, func(c pvc) { c.Status.CurrentVolumeAttributesClassName = ptr("gold") })
+	claim = must.Update(t, server, claim, func(c pvc) { c.Spec.VolumeAttributesClassName = new("gold") })
+	claim = must.UpdateStatus(t, server, claim, func(c pvc) { c.Status.CurrentVolumeAttributesClassName = new("gold") })
 	claim.Spec.VolumeAttributesClassName = nil
 	_, err := server.Update(t.Context(), claim)
 	refused(t, "spec.volumeAttributesClassName", err)
@@ -120,7 +121,7 @@ func testAnAttributesClassInUseStays(t *testing.T, newAPI NewAPI) {
 
 func testStatusOfAClaimIsChecked(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
-	claim := create(t, server, bindingtest.Claim("default", "data", "5Gi"))
+	claim := must.Create(t, server, bindingtest.Claim("default", "data", "5Gi"))
 	claim.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("-1")}
 	_, err := server.UpdateStatus(t.Context(), claim)
 	refused(t, "status.capacity[storage]", err)

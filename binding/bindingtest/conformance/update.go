@@ -10,27 +10,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
 )
 
 func testUpdateIgnoresStatus(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
-	volume := create(t, server, bindingtest.Volume("a", "1Gi"))
-	volume = update(t, server, volume, func(v pv) {
+	volume := must.Create(t, server, bindingtest.Volume("a", "1Gi"))
+	volume = must.Update(t, server, volume, func(v pv) {
 		v.Status.Phase, v.Labels = corev1.VolumeBound, map[string]string{"disk": "fast"}
 	})
 	assert.Equal(t, corev1.VolumePending, volume.Status.Phase, "A2")
 	assert.Equal(t, "fast", volume.Labels["disk"])
 
-	claim := create(t, server, bindingtest.Claim("default", "data", "1Gi"))
-	claim = update(t, server, claim, func(c pvc) { c.Status.Phase, c.Spec.VolumeName = corev1.ClaimBound, "a" })
+	claim := must.Create(t, server, bindingtest.Claim("default", "data", "1Gi"))
+	claim = must.Update(t, server, claim, func(c pvc) { c.Status.Phase, c.Spec.VolumeName = corev1.ClaimBound, "a" })
 	assert.Equal(t, corev1.ClaimPending, claim.Status.Phase, "A2")
 	assert.Equal(t, "a", claim.Spec.VolumeName)
 }
 
 func testUpdateStatusIgnoresSpecAndKeepsMetadata(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
-	volume := create(t, server, bindingtest.Volume("a", "1Gi"))
-	volume = updateStatus(t, server, volume, func(v pv) {
+	volume := must.Create(t, server, bindingtest.Volume("a", "1Gi"))
+	volume = must.UpdateStatus(t, server, volume, func(v pv) {
 		v.Spec.StorageClassName = "other"
 		v.Status.Phase, v.Status.Message = corev1.VolumeAvailable, "free"
 		v.Annotations, v.Labels = map[string]string{"a": "1"}, map[string]string{"b": "2"}
@@ -38,13 +39,13 @@ func testUpdateStatusIgnoresSpecAndKeepsMetadata(t *testing.T, newAPI NewAPI) {
 	})
 	assert.Empty(t, volume.Spec.StorageClassName, "A2")
 	assert.Equal(t, corev1.VolumeAvailable, volume.Status.Phase)
-	stored := get(t, server, volume)
+	stored := must.Get(t, server, volume)
 	assert.Equal(t, "1", stored.Annotations["a"], "A2")
 	assert.Equal(t, "2", stored.Labels["b"], "A2")
 	assert.Contains(t, stored.Finalizers, "example.com/mine", "A2")
 
-	claim := create(t, server, bindingtest.Claim("default", "data", "1Gi"))
-	claim = updateStatus(t, server, claim, func(c pvc) {
+	claim := must.Create(t, server, bindingtest.Claim("default", "data", "1Gi"))
+	claim = must.UpdateStatus(t, server, claim, func(c pvc) {
 		c.Spec.VolumeName, c.Status.Phase = "a", corev1.ClaimLost
 		c.Annotations = map[string]string{"a": "1"}
 	})
@@ -55,8 +56,8 @@ func testUpdateStatusIgnoresSpecAndKeepsMetadata(t *testing.T, newAPI NewAPI) {
 
 func testResourceVersions(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
-	first := create(t, server, bindingtest.Volume("a", "1Gi"))
-	second := update(t, server, first.DeepCopy(), func(v pv) { v.Spec.StorageClassName = "x" })
+	first := must.Create(t, server, bindingtest.Volume("a", "1Gi"))
+	second := must.Update(t, server, first.DeepCopy(), func(v pv) { v.Spec.StorageClassName = "x" })
 	require.NotEqual(t, first.ResourceVersion, second.ResourceVersion)
 
 	_, err := server.Update(t.Context(), first)
@@ -65,11 +66,11 @@ func testResourceVersions(t *testing.T, newAPI NewAPI) {
 	assert.True(t, apierrors.IsConflict(err), "A2 stale: %v", err)
 
 	first.ResourceVersion = ""
-	third := update(t, server, first, func(v pv) { v.Labels = map[string]string{"l": "1"} })
+	third := must.Update(t, server, first, func(v pv) { v.Labels = map[string]string{"l": "1"} })
 	assert.Empty(t, third.Spec.StorageClassName, "A2 an empty resourceVersion overwrites")
 	assert.Equal(t, "1", third.Labels["l"])
 	third.ResourceVersion = ""
-	updateStatus(t, server, third, func(v pv) { v.Status.Phase = corev1.VolumeAvailable })
+	must.UpdateStatus(t, server, third, func(v pv) { v.Status.Phase = corev1.VolumeAvailable })
 
 	missing := bindingtest.Volume("none", "1Gi")
 	_, err = server.Update(t.Context(), missing)
@@ -78,7 +79,7 @@ func testResourceVersions(t *testing.T, newAPI NewAPI) {
 
 func testUpdateMeantForAnEarlierObject(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
-	claim := create(t, server, bindingtest.Claim("default", "data", "1Gi"))
+	claim := must.Create(t, server, bindingtest.Claim("default", "data", "1Gi"))
 	claim.UID, claim.ResourceVersion = "another", ""
 	_, err := server.Update(t.Context(), claim)
 	assert.True(t, apierrors.IsConflict(err), "A2 the UID is another object's: %v", err)
@@ -86,35 +87,35 @@ func testUpdateMeantForAnEarlierObject(t *testing.T, newAPI NewAPI) {
 
 func testUpdateWithoutChangeWritesNothing(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
-	volume := create(t, server, bindingtest.Volume("a", "1Gi"))
-	same := update(t, server, volume.DeepCopy())
+	volume := must.Create(t, server, bindingtest.Volume("a", "1Gi"))
+	same := must.Update(t, server, volume.DeepCopy())
 	assert.Equal(t, volume.ResourceVersion, same.ResourceVersion, "A2")
-	same = updateStatus(t, server, volume.DeepCopy(), func(v pv) { v.Spec.StorageClassName = "ignored" })
+	same = must.UpdateStatus(t, server, volume.DeepCopy(), func(v pv) { v.Spec.StorageClassName = "ignored" })
 	assert.Equal(t, volume.ResourceVersion, same.ResourceVersion, "A2")
 }
 
 func testTransitionTime(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
-	pending := create(t, server, bindingtest.Volume("a", "1Gi"))
+	pending := must.Create(t, server, bindingtest.Volume("a", "1Gi"))
 	tick(t, server)
-	available := updateStatus(t, server, pending.DeepCopy(), func(v pv) { v.Status.Phase = corev1.VolumeAvailable })
+	available := must.UpdateStatus(t, server, pending.DeepCopy(), func(v pv) { v.Status.Phase = corev1.VolumeAvailable })
 	assert.True(t, available.Status.LastPhaseTransitionTime.After(pending.Status.LastPhaseTransitionTime.Time), "A1 restamped")
 
-	same := updateStatus(t, server, available.DeepCopy(), func(v pv) {
+	same := must.UpdateStatus(t, server, available.DeepCopy(), func(v pv) {
 		v.Status.Message, v.Status.LastPhaseTransitionTime = "still", nil
 	})
 	assert.Equal(t, available.Status.LastPhaseTransitionTime, same.Status.LastPhaseTransitionTime, "A1 the phase is the same")
 
 	chosen := pending.CreationTimestamp
-	bound := updateStatus(t, server, same, func(v pv) { v.Status.Phase, v.Status.LastPhaseTransitionTime = corev1.VolumeBound, &chosen })
+	bound := must.UpdateStatus(t, server, same, func(v pv) { v.Status.Phase, v.Status.LastPhaseTransitionTime = corev1.VolumeBound, &chosen })
 	assert.Equal(t, chosen.Time, bound.Status.LastPhaseTransitionTime.Time, "A1 a time that the writer chose")
 }
 
 func testMetadataThatMayBeLeftOut(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
-	created := create(t, server, bindingtest.Volume("a", "1Gi"))
+	created := must.Create(t, server, bindingtest.Volume("a", "1Gi"))
 	bare := bindingtest.Volume("a", "1Gi", func(v pv) { v.Labels = map[string]string{"l": "1"} })
-	updated := update(t, server, bare)
+	updated := must.Update(t, server, bare)
 	assert.Equal(t, created.UID, updated.UID, "A2")
 	assert.Equal(t, created.CreationTimestamp, updated.CreationTimestamp, "A2")
 	assert.Empty(t, updated.Finalizers, "A2 what an update does not send goes")
@@ -122,18 +123,18 @@ func testMetadataThatMayBeLeftOut(t *testing.T, newAPI NewAPI) {
 
 func testNodesAndPods(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
-	node := create(t, server, &corev1.Node{
+	node := must.Create(t, server, &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "n1"},
 		Status:     corev1.NodeStatus{Phase: corev1.NodeRunning},
 	})
 	assert.Equal(t, corev1.NodeRunning, node.Status.Phase, "A1 a node keeps its status")
-	node = updateStatus(t, server, node, func(n *corev1.Node) { n.Spec.Unschedulable, n.Status.Phase = true, corev1.NodeTerminated })
+	node = must.UpdateStatus(t, server, node, func(n *corev1.Node) { n.Spec.Unschedulable, n.Status.Phase = true, corev1.NodeTerminated })
 	assert.False(t, node.Spec.Unschedulable, "A2")
 	assert.Equal(t, corev1.NodeTerminated, node.Status.Phase)
 
-	pod := create(t, server, bindingtest.Pod("default", "web", "", "data"))
+	pod := must.Create(t, server, bindingtest.Pod("default", "web", "", "data"))
 	assert.Equal(t, corev1.PodPending, pod.Status.Phase, "A1")
-	pod = update(t, server, pod, func(p *corev1.Pod) { p.Labels, p.Status.Phase = map[string]string{"a": "1"}, corev1.PodRunning })
+	pod = must.Update(t, server, pod, func(p *corev1.Pod) { p.Labels, p.Status.Phase = map[string]string{"a": "1"}, corev1.PodRunning })
 	assert.Equal(t, "1", pod.Labels["a"])
 	assert.Equal(t, corev1.PodPending, pod.Status.Phase, "A2")
 }

@@ -1,0 +1,64 @@
+// Package must makes calls of an API server for tests that can do nothing without the answer: an error ends the test.
+package must
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+// API is what is called.
+type API interface {
+	Create(context.Context, binding.Object) (binding.Object, error)
+	Update(context.Context, binding.Object) (binding.Object, error)
+	UpdateStatus(context.Context, binding.Object) (binding.Object, error)
+	Get(context.Context, binding.Key) (binding.Object, error)
+}
+
+// Create creates the object, and returns what is stored.
+func Create[T binding.Object](t *testing.T, server API, object T) T {
+	t.Helper()
+	return write(t, server.Create, object)
+}
+
+// Update makes the changes to the object, writes it, and returns what is stored.
+func Update[T binding.Object](t *testing.T, server API, object T, changes ...func(T)) T {
+	t.Helper()
+	return write(t, server.Update, object, changes...)
+}
+
+// UpdateStatus is Update for the status.
+func UpdateStatus[T binding.Object](t *testing.T, server API, object T, changes ...func(T)) T {
+	t.Helper()
+	return write(t, server.UpdateStatus, object, changes...)
+}
+
+func write[T binding.Object](t *testing.T, call func(context.Context, binding.Object) (binding.Object, error), object T, changes ...func(T)) T {
+	t.Helper()
+	for _, change := range changes {
+		change(object)
+	}
+	stored, err := call(t.Context(), object)
+	require.NoError(t, err)
+	return stored.(T)
+}
+
+// Get reads the object of that name.
+func Get[T binding.Object](t *testing.T, server API, object T) T {
+	t.Helper()
+	found, err := server.Get(t.Context(), KeyOf(t, object))
+	require.NoError(t, err)
+	return found.(T)
+}
+
+// KeyOf names the object.
+func KeyOf(t *testing.T, object binding.Object) binding.Key {
+	t.Helper()
+	key, err := bindingtest.KeyOf(object)
+	require.NoError(t, err)
+	return key
+}
