@@ -3,12 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"flag"
-	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,98 +12,53 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pvbind/pvbind/examples/internal/dump"
+	"github.com/pvbind/pvbind/examples/internal/programtest"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// outcome is what a run of the program leaves.
-type outcome struct {
-	code           int
-	stdout, stderr string
-}
-
-func runAs(program, stdin string, args ...string) outcome {
-	var stdout, stderr bytes.Buffer
-	env := environment{program: program, stdin: strings.NewReader(stdin), stdout: &stdout, stderr: &stderr, now: time.Now}
-	code := env.run(args)
-	return outcome{code, stdout.String(), stderr.String()}
+func runAs(program, stdin string, args ...string) programtest.Outcome {
+	return programtest.Run(func(stdout, stderr io.Writer) int {
+		env := environment{program: program, stdin: strings.NewReader(stdin), stdout: stdout, stderr: stderr, now: time.Now}
+		return env.run(args)
+	})
 }
 
 const cluster = "testdata/cluster.yaml"
 
 func TestRun(t *testing.T) {
-	for name, c := range map[string]struct {
-		args  []string
-		stdin string
-		code  int
-	}{
-		"cluster":           {args: []string{cluster}},
-		"cluster-json":      {args: []string{"-o", "json", cluster}},
-		"claim":             {args: []string{"-claim", "shop/data-1", cluster}},
-		"claim-json":        {args: []string{"-o=json", "-claim", "shop/huge", cluster}},
-		"claim-scheduling":  {args: []string{cluster, "-claim", "db/data-db-1"}},
-		"claim-restored":    {args: []string{"-claim", "web/restored", cluster}},
-		"claim-mismatch":    {args: []string{"-claim", "web/misfit", cluster}},
-		"claim-bound":       {args: []string{"-claim", "shop/orders", cluster}},
-		"volume-released":   {args: []string{"-volume", "old-2", cluster}},
-		"volume-json":       {args: []string{"-volume", "old-2", "-o", "json", cluster}},
-		"volume-free":       {args: []string{"-volume", "slow-2", cluster}},
-		"volume-bound":      {args: []string{"-volume", "healthy", cluster}},
-		"volume-half":       {args: []string{"-volume", "half", cluster}},
-		"volume-restored":   {args: []string{"-volume", "restored", cluster}},
-		"other-cluster":     {args: []string{"../simulate/testdata/dump.yaml"}},
-		"manifests":         {args: []string{"../simulate/testdata/manifests.yaml"}},
-		"disowned":          {args: []string{"testdata/disowned.yaml"}},
-		"disowned-claim":    {args: []string{"-claim", "unmarked", "testdata/disowned.yaml"}},
-		"one-namespace":     {args: []string{"testdata/namespace.yaml"}},
+	run := func(stdin string, args ...string) programtest.Outcome { return runAs("explain", stdin, args...) }
+	programtest.Calls(t, "explain", run, map[string]programtest.Call{
+		"cluster":           {Args: []string{cluster}},
+		"cluster-json":      {Args: []string{"-o", "json", cluster}},
+		"claim":             {Args: []string{"-claim", "shop/data-1", cluster}},
+		"claim-json":        {Args: []string{"-o=json", "-claim", "shop/huge", cluster}},
+		"claim-scheduling":  {Args: []string{cluster, "-claim", "db/data-db-1"}},
+		"claim-restored":    {Args: []string{"-claim", "web/restored", cluster}},
+		"claim-mismatch":    {Args: []string{"-claim", "web/misfit", cluster}},
+		"claim-bound":       {Args: []string{"-claim", "shop/orders", cluster}},
+		"volume-released":   {Args: []string{"-volume", "old-2", cluster}},
+		"volume-json":       {Args: []string{"-volume", "old-2", "-o", "json", cluster}},
+		"volume-free":       {Args: []string{"-volume", "slow-2", cluster}},
+		"volume-bound":      {Args: []string{"-volume", "healthy", cluster}},
+		"volume-half":       {Args: []string{"-volume", "half", cluster}},
+		"volume-restored":   {Args: []string{"-volume", "restored", cluster}},
+		"other-cluster":     {Args: []string{"../simulate/testdata/dump.yaml"}},
+		"manifests":         {Args: []string{"../simulate/testdata/manifests.yaml"}},
+		"disowned":          {Args: []string{"testdata/disowned.yaml"}},
+		"disowned-claim":    {Args: []string{"-claim", "unmarked", "testdata/disowned.yaml"}},
+		"one-namespace":     {Args: []string{"testdata/namespace.yaml"}},
 		"nothing":           {},
-		"nothing-json":      {args: []string{"-o", "json", "-"}},
-		"help":              {args: []string{"-help"}},
-		"bad-input":         {args: []string{"../simulate/testdata/bad.yaml"}, code: dump.ExitInput},
-		"bad-file":          {args: []string{"testdata/no-such-file.yaml"}, code: dump.ExitInput},
-		"bad-twice":         {args: []string{cluster, cluster}, code: dump.ExitInput},
-		"bad-format":        {args: []string{"-o", "yaml", cluster}, code: dump.ExitInput},
-		"bad-flag":          {args: []string{"-n", "shop", cluster}, code: dump.ExitInput},
-		"bad-claim":         {args: []string{"-claim", "shop/", cluster}, code: dump.ExitInput},
-		"bad-claim-absent":  {args: []string{"-claim", "shop/nobody", cluster}, code: dump.ExitInput},
-		"bad-volume-absent": {args: []string{"-volume", "nothing", cluster}, code: dump.ExitInput},
-		"bad-both":          {args: []string{"-volume", "half", "-claim", "web/half", cluster}, code: dump.ExitInput},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := runAs("explain", c.stdin, c.args...)
-			require.Equal(t, c.code, got.code, got.stderr)
-			if c.code != dump.ExitOK {
-				assert.Empty(t, got.stdout)
-				assert.NotEmpty(t, got.stderr)
-			}
-			checkGolden(t, name, fmt.Sprintf("$ explain %s\n-- exit %d, standard output --\n%s-- standard error --\n%s",
-				strings.Join(c.args, " "), got.code, got.stdout, got.stderr))
-			assert.Equal(t, got, runAs("explain", c.stdin, c.args...), "the same input gives the same output")
-		})
-	}
-}
-
-func checkGolden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", "golden", name+".txt")
-	if *update {
-		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
-		return
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err, "write it with -update")
-	assert.Equal(t, string(want), got)
-}
-
-func TestEveryGoldenFileIsUsed(t *testing.T) {
-	files, err := filepath.Glob("testdata/golden/*.txt")
-	require.NoError(t, err)
-	source, err := os.ReadFile("run_test.go")
-	require.NoError(t, err)
-	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".txt")
-		assert.Contains(t, string(source), `"`+name+`"`, "%s belongs to no test", file)
-	}
+		"nothing-json":      {Args: []string{"-o", "json", "-"}},
+		"help":              {Args: []string{"-help"}},
+		"bad-input":         {Args: []string{"../simulate/testdata/bad.yaml"}, Code: dump.ExitInput},
+		"bad-file":          {Args: []string{"testdata/no-such-file.yaml"}, Code: dump.ExitInput},
+		"bad-twice":         {Args: []string{cluster, cluster}, Code: dump.ExitInput},
+		"bad-format":        {Args: []string{"-o", "yaml", cluster}, Code: dump.ExitInput},
+		"bad-flag":          {Args: []string{"-n", "shop", cluster}, Code: dump.ExitInput},
+		"bad-claim":         {Args: []string{"-claim", "shop/", cluster}, Code: dump.ExitInput},
+		"bad-claim-absent":  {Args: []string{"-claim", "shop/nobody", cluster}, Code: dump.ExitInput},
+		"bad-volume-absent": {Args: []string{"-volume", "nothing", cluster}, Code: dump.ExitInput},
+		"bad-both":          {Args: []string{"-volume", "half", "-claim", "web/half", cluster}, Code: dump.ExitInput},
+	})
 }
 
 // The order of the objects does not matter, nor whether they come as YAML or as JSON.
@@ -130,8 +80,8 @@ func TestRunInAnyOrder(t *testing.T) {
 // What -o json says has the fields that are documented, and no others.
 func TestRunPrintsTheDocumentedFields(t *testing.T) {
 	got := runAs("explain", "", "-o", "json", cluster)
-	require.Equal(t, dump.ExitOK, got.code, got.stderr)
-	decoder := json.NewDecoder(strings.NewReader(got.stdout))
+	require.Equal(t, dump.ExitOK, got.Code, got.Stderr)
+	decoder := json.NewDecoder(strings.NewReader(got.Stdout))
 	decoder.DisallowUnknownFields()
 	type mismatch struct{ Reason, Asks, Has string }
 	type verdict struct {
@@ -196,21 +146,17 @@ func TestRunAsAPlugin(t *testing.T) {
 		"/usr/local/bin/kubectl-pvbind": "kubectl pvbind", "kubectl-pvbind.exe": "kubectl pvbind", "/tmp/go-build1/exe/explain": "explain",
 	} {
 		help := runAs(program, "", "-h")
-		assert.Equal(t, dump.ExitOK, help.code)
-		assert.Contains(t, help.stdout, "-o yaml | "+command+" [-o text|json]", program)
+		assert.Equal(t, dump.ExitOK, help.Code)
+		assert.Contains(t, help.Stdout, "-o yaml | "+command+" [-o text|json]", program)
 		wrong := runAs(program, "", "-x")
-		assert.Equal(t, dump.ExitInput, wrong.code)
-		assert.Contains(t, wrong.stderr, command+": flag provided but not defined: -x\nUsage: ", program)
+		assert.Equal(t, dump.ExitInput, wrong.Code)
+		assert.Contains(t, wrong.Stderr, command+": flag provided but not defined: -x\nUsage: ", program)
 	}
 }
 
-type brokenWriter struct{}
-
-func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space left") }
-
 func TestRunTellsItsOwnFailuresFromBadInput(t *testing.T) {
 	var stderr bytes.Buffer
-	env := environment{program: "explain", stdin: strings.NewReader(""), stdout: brokenWriter{}, stderr: &stderr, now: time.Now}
+	env := environment{program: "explain", stdin: strings.NewReader(""), stdout: programtest.BrokenWriter{}, stderr: &stderr, now: time.Now}
 	assert.Equal(t, dump.ExitInternal, env.run(nil))
 	assert.Contains(t, stderr.String(), "explain: no space left\n")
 }

@@ -2,43 +2,28 @@ package main
 
 import (
 	"bytes"
-	"errors"
-	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pvbind/pvbind/examples/internal/programtest"
 )
 
-var update = flag.Bool("update", false, "write the golden file anew")
-
-// outcome is what a run of the program leaves.
-type outcome struct {
-	code           int
-	stdout, stderr string
-}
-
-func runWith(args ...string) outcome {
-	var stdout, stderr bytes.Buffer
-	code := run(args, &stdout, &stderr)
-	return outcome{code, stdout.String(), stderr.String()}
+func runWith(args ...string) programtest.Outcome {
+	return programtest.Run(func(stdout, stderr io.Writer) int { return run(args, stdout, stderr) })
 }
 
 func TestTheStory(t *testing.T) {
-	const golden = "testdata/story.txt"
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	got := runWith()
-	require.Equal(t, exitOK, got.code, got.stderr)
-	require.Empty(t, got.stderr)
-	if *update {
-		require.NoError(t, os.WriteFile(golden, []byte(got.stdout), 0o644))
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err, "write it with -update")
-	assert.Equal(t, string(want), got.stdout)
+	require.Equal(t, exitOK, got.Code, got.Stderr)
+	require.Empty(t, got.Stderr)
+	programtest.Golden(t, "testdata/story.txt", got.Stdout)
 	entries, err := os.ReadDir(temporary)
 	require.NoError(t, err)
 	assert.Empty(t, entries, "the temporary root is removed")
@@ -47,7 +32,7 @@ func TestTheStory(t *testing.T) {
 
 func TestTheStoryLeavesWhatIsKept(t *testing.T) {
 	root := t.TempDir()
-	require.Equal(t, exitOK, runWith("-root", root).code)
+	require.Equal(t, exitOK, runWith("-root", root).Code)
 	left, err := filepath.Glob(filepath.Join(root, "*", "*"))
 	require.NoError(t, err)
 	require.Len(t, left, 1, "the Retain volume's file, and none of the others'")
@@ -60,7 +45,7 @@ func TestTheRootMayBeRelative(t *testing.T) {
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.Mkdir("volumes", 0o700))
 	got := runWith("-root", "volumes")
-	assert.Equal(t, exitOK, got.code, got.stderr)
+	assert.Equal(t, exitOK, got.Code, got.Stderr)
 }
 
 func TestWrongUse(t *testing.T) {
@@ -82,10 +67,10 @@ func TestWrongUse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := runWith(c.args...)
-			assert.Equal(t, exitUsage, got.code)
-			assert.Empty(t, got.stdout)
-			assert.Contains(t, got.stderr, c.says)
-			assert.Contains(t, got.stderr, "Usage: hostpath")
+			assert.Equal(t, exitUsage, got.Code)
+			assert.Empty(t, got.Stdout)
+			assert.Contains(t, got.Stderr, c.says)
+			assert.Contains(t, got.Stderr, "Usage: hostpath")
 		})
 	}
 	assert.NoDirExists(t, missing)
@@ -93,20 +78,16 @@ func TestWrongUse(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	assert.Equal(t, outcome{exitOK, usage, ""}, runWith("-help"))
+	assert.Equal(t, programtest.Outcome{Code: exitOK, Stdout: usage}, runWith("-help"))
 }
-
-type brokenWriter struct{}
-
-func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 func TestOwnFailuresAreNotWrongUse(t *testing.T) {
 	var stderr bytes.Buffer
-	assert.Equal(t, exitInternal, run(nil, brokenWriter{}, &stderr))
+	assert.Equal(t, exitInternal, run(nil, programtest.BrokenWriter{}, &stderr))
 	assert.Equal(t, "hostpath: no space left\n", stderr.String())
 
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
 	got := runWith()
-	assert.Equal(t, exitInternal, got.code)
-	assert.Contains(t, got.stderr, "no such file or directory")
+	assert.Equal(t, exitInternal, got.Code)
+	assert.Contains(t, got.Stderr, "no such file or directory")
 }
