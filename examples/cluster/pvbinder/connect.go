@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 )
 
 // clients are two clientsets, so that a burst of writes does not keep the lease from being renewed, and events do not
@@ -17,13 +16,10 @@ type clients struct {
 }
 
 func (o *options) connect() (clients, error) {
-	config, err := o.config()
+	config, err := o.Config(o.contentType)
 	if err != nil {
 		return clients{}, err
 	}
-	config.QPS, config.Burst = float32(o.qps), o.burst
-	config.ContentType = o.contentType
-	config.AcceptContentTypes = o.contentType + ",application/json"
 	work, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(config), "pvbinder"))
 	if err != nil {
 		return clients{}, fmt.Errorf("--kubeconfig: %w", err)
@@ -34,20 +30,4 @@ func (o *options) connect() (clients, error) {
 		return clients{}, fmt.Errorf("--kubeconfig: %w", err)
 	}
 	return clients{work, aside}, nil
-}
-
-// config is how to reach the API server: as the flags say, or else as a pod does.
-func (o *options) config() (*rest.Config, error) {
-	if o.kubeconfig == "" && o.master == "" {
-		config, err := rest.InClusterConfig()
-		if err != nil {
-			return nil, fmt.Errorf("neither --kubeconfig nor --master is set, and this is no pod: %w", err)
-		}
-		return config, nil
-	}
-	config, err := clientcmd.BuildConfigFromFlags(o.master, o.kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("--kubeconfig: %w", err)
-	}
-	return config, nil
 }

@@ -4,17 +4,15 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"net"
 	"time"
+
+	"github.com/pvbind/pvbind/examples/cluster/program"
 )
 
 // options are what the flags say. Names and defaults are kube-controller-manager's where it has the same.
 type options struct {
-	kubeconfig  string
-	master      string
-	qps         float64
-	burst       int
+	program.Common
 	contentType string
 
 	workers    int
@@ -25,9 +23,7 @@ type options struct {
 	elect    bool
 	election election
 
-	address   string
-	logFormat string
-	verbosity int
+	address string
 }
 
 const usage = `Usage: pvbinder [flags]
@@ -37,32 +33,9 @@ switched off: kube-controller-manager --controllers='*,-persistentvolume-binder-
 
 `
 
-// parse reads the command line. Help is written to out.
-func parse(args []string, out io.Writer) (options, error) {
-	var o options
-	flags := flag.NewFlagSet("pvbinder", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	o.define(flags)
-	err := flags.Parse(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(out, usage)
-		flags.SetOutput(out)
-		flags.PrintDefaults()
-		return o, err
-	case err != nil:
-		return o, err
-	case flags.NArg() > 0:
-		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
-	return o, o.check()
-}
-
-func (o *options) define(flags *flag.FlagSet) {
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "the `file` that says how to connect; without it and --master, the service account of the pod is used")
-	flags.StringVar(&o.master, "master", "", "the `URL` of the API server, in place of the kubeconfig's")
-	flags.Float64Var(&o.qps, "kube-api-qps", -1, "requests per second to the API server; negative leaves the limit to the server's priority and fairness")
-	flags.IntVar(&o.burst, "kube-api-burst", 200, "requests that may be made at once, where --kube-api-qps is positive")
+// Define defines the flags.
+func (o *options) Define(flags *flag.FlagSet) {
+	o.Common.Define(flags)
 	flags.StringVar(&o.contentType, "kube-api-content-type", "application/vnd.kubernetes.protobuf", "the `type` that requests are sent in")
 
 	flags.IntVar(&o.workers, "workers", 64, "claims and volumes that are worked on at once")
@@ -78,27 +51,20 @@ func (o *options) define(flags *flag.FlagSet) {
 	flags.DurationVar(&o.election.retry, "leader-elect-retry-period", 2*time.Second, "the time between two attempts to get or renew the lease")
 
 	flags.StringVar(&o.address, "bind-address", ":8080", "where /livez, /readyz, /healthz and /metrics are served; empty for nowhere")
-	flags.StringVar(&o.logFormat, "logging-format", "text", "text or json")
-	flags.IntVar(&o.verbosity, "v", 0, "how much is logged, by the levels of Kubernetes")
 }
 
-// check finds what cannot be, before anything is begun.
-func (o *options) check() error {
+// Check finds what cannot be, before anything is begun.
+func (o *options) Check() error {
+	if err := o.Common.Check(); err != nil {
+		return err
+	}
 	switch {
-	case o.qps == 0:
-		return errors.New("--kube-api-qps is 0")
-	case o.qps > 0 && o.burst < 1:
-		return fmt.Errorf("--kube-api-burst is %d, less than 1", o.burst)
 	case o.workers < 1:
 		return fmt.Errorf("--workers is %d, less than 1", o.workers)
 	case o.resync < 0:
 		return fmt.Errorf("--resync is negative: %s", o.resync)
 	case o.protection && !o.watchPods:
 		return errors.New("--protection needs --watch-pods")
-	case o.logFormat != "text" && o.logFormat != "json":
-		return fmt.Errorf("--logging-format is neither text nor json: %q", o.logFormat)
-	case o.verbosity < 0:
-		return fmt.Errorf("--v is negative: %d", o.verbosity)
 	}
 	if _, _, err := net.SplitHostPort(o.address); o.address != "" && err != nil {
 		return fmt.Errorf("--bind-address: %w", err)

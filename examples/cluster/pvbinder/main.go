@@ -4,48 +4,14 @@
 //	kube-controller-manager --controllers='*,-persistentvolume-binder-controller' …
 //	pvbinder --kubeconfig=$HOME/.kube/config
 //
-// It is package clientgo's Runner with what a program in production needs around it: flags, leader election, health,
-// metrics and logs.
+// It is package clientgo's Runner with what a program in production needs around it: leader election, health and metrics
+// here; flags, logs and an orderly end by package program.
 package main
 
-import (
-	"context"
-	"errors"
-	"flag"
-	"fmt"
-	"io"
-	"os"
-	"os/signal"
-	"syscall"
-)
+import "github.com/pvbind/pvbind/examples/cluster/program"
 
-const (
-	exitOK     = 0
-	exitFailed = 1
-	exitUsage  = 2 // the command line is wrong
-)
+func main() { pvbinder(&options{}).Main() }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends it at once
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
-
-// run works until the context ends, and returns the exit code. Logs go to stderr.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	options, err := parse(args, stdout)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return exitOK
-	case err != nil:
-		fmt.Fprintf(stderr, "pvbinder: %v\nRun pvbinder --help for its flags.\n", err)
-		return exitUsage
-	}
-	log := options.logger(stderr)
-	if err := options.serve(ctx, log); err != nil {
-		log.Error("pvbinder ends", "error", err)
-		return exitFailed
-	}
-	log.Info("pvbinder ends")
-	return exitOK
+func pvbinder(o *options) program.Program {
+	return program.Program{Name: "pvbinder", Usage: usage, Options: o}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo/apitest"
+	"github.com/pvbind/pvbind/examples/cluster/program"
 )
 
 // soon makes leader elections quick.
@@ -43,7 +44,7 @@ func TestBindsUntilTerminated(t *testing.T) {
 	assert.NotEmpty(t, holder(server))
 
 	p.signal(syscall.SIGTERM)
-	assert.Equal(t, exitOK, p.exit())
+	assert.Equal(t, program.ExitOK, p.exit())
 	assert.Empty(t, holder(server), "the lease is given back")
 }
 
@@ -61,7 +62,7 @@ func TestStandbyTakesOver(t *testing.T) {
 			create(t, server, pair("second", "2Gi")...)
 			eventually(t, bound(server, "second"), "the other one works")
 			next.signal(syscall.SIGTERM)
-			assert.Equal(t, exitOK, next.exit())
+			assert.Equal(t, program.ExitOK, next.exit())
 		})
 	}
 }
@@ -73,7 +74,7 @@ func TestStandbyIsTerminated(t *testing.T) {
 	next := launch(t, server, soon()...)
 	eventually(t, next.says(standby), "the other one stands by")
 	next.signal(syscall.SIGTERM)
-	assert.Equal(t, exitOK, next.exit())
+	assert.Equal(t, program.ExitOK, next.exit())
 	assert.NotEmpty(t, holder(server), "the leader keeps its lease")
 }
 
@@ -82,8 +83,8 @@ func TestLostLease(t *testing.T) {
 	p := launch(t, server, soon()...)
 	eventually(t, p.says(working), "it works")
 	server.Deny(func(request apitest.Request) bool { return request.Resource == "leases" })
-	assert.Equal(t, exitFailed, p.exit())
-	assert.Equal(t, errLostLease.Error(), p.log.find("pvbinder ends", "error"))
+	assert.Equal(t, program.ExitFailed, p.exit())
+	assert.Equal(t, errLostLease.Error(), p.log.Find("pvbinder ends", "error"))
 }
 
 func TestProtection(t *testing.T) {
@@ -98,7 +99,7 @@ func TestProtection(t *testing.T) {
 			eventually(t, func() bool { return server.Claim("default", "data") == nil }, "F2 the claim goes")
 		}
 		p.signal(syscall.SIGTERM)
-		assert.Equal(t, exitOK, p.exit())
+		assert.Equal(t, program.ExitOK, p.exit())
 		assert.Equal(t, gone, server.Claim("default", "data") == nil, flag)
 	}
 }

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -21,6 +18,7 @@ import (
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo/apitest"
+	"github.com/pvbind/pvbind/examples/internal/programtest"
 )
 
 // patience is how long a test waits for what must come, before it fails.
@@ -38,38 +36,8 @@ func TestMain(m *testing.M) {
 type process struct {
 	t       *testing.T
 	command *exec.Cmd
-	log     *log
+	log     *programtest.Log
 	ended   chan struct{}
-}
-
-// log is what pvbinder writes, line by line.
-type log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-// find is a field of the first line with this message; "" if there is none.
-func (l *log) find(message, field string) string {
-	for line := range bytes.Lines([]byte(l.String())) {
-		var said map[string]any
-		if json.Unmarshal(line, &said) == nil && said["msg"] == message {
-			value, _ := said[field].(string)
-			return value
-		}
-	}
-	return ""
 }
 
 // kubeconfig is a file that says how to reach the server.
@@ -88,7 +56,7 @@ func kubeconfig(t *testing.T, server *apitest.Server) string {
 func launch(t *testing.T, server *apitest.Server, args ...string) *process {
 	t.Helper()
 	args = append([]string{"--kubeconfig", kubeconfig(t, server), "--bind-address=127.0.0.1:0", "--logging-format=json"}, args...)
-	p := &process{t: t, command: exec.Command(os.Args[0], args...), log: &log{}, ended: make(chan struct{})}
+	p := &process{t: t, command: exec.Command(os.Args[0], args...), log: &programtest.Log{}, ended: make(chan struct{})}
 	p.command.Env = append(os.Environ(), "PVBINDER=1", "KUBE_FEATURE_WatchListClient=false")
 	p.command.Stderr = p.log
 	require.NoError(t, p.command.Start())
@@ -125,7 +93,7 @@ func (p *process) signal(signal syscall.Signal) {
 
 // get asks what pvbinder serves.
 func (p *process) get(path string) (code int, body string) {
-	address := p.log.find("serving health and metrics", "address")
+	address := p.log.Find("serving health and metrics", "address")
 	if address == "" {
 		return 0, ""
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo/apitest"
+	"github.com/pvbind/pvbind/examples/cluster/program"
 )
 
 // manifest is what a file in manifests holds. Fields that do not exist are errors.
@@ -112,7 +113,7 @@ func TestRightsAreEnoughAndAllUsed(t *testing.T) {
 	p := launch(t, server, "--protection")
 	live(t, server)
 	p.signal(syscall.SIGTERM)
-	require.Equal(t, exitOK, p.exit())
+	require.Equal(t, program.ExitOK, p.exit())
 
 	assert.Empty(t, refused, "rights that are missing")
 	unused := slices.DeleteFunc(slices.Clone(granted), func(right right) bool { return used[right] })
@@ -165,9 +166,8 @@ func TestDeploymentFits(t *testing.T) {
 	rbac := manifest(t, "rbac.yaml")
 	pod := deployment.Spec.Template.Spec
 	container := pod.Containers[0]
-	o, err := parse(container.Args, nil)
-	require.NoError(t, err)
-	assert.Equal(t, "json", o.logFormat)
+	o := parse(t, container.Args...)
+	assert.Equal(t, "json", o.LogFormat)
 	assert.Equal(t, deployment.Spec.Selector.MatchLabels, deployment.Spec.Template.Labels)
 	assert.Equal(t, find[*corev1.ServiceAccount](t, rbac).Name, pod.ServiceAccountName)
 	assert.Equal(t, find[*corev1.ServiceAccount](t, rbac).Namespace, deployment.Namespace)

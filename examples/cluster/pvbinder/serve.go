@@ -16,8 +16,8 @@ import (
 	"github.com/pvbind/pvbind/binding/clientgo"
 )
 
-// serve works until the context ends, or something goes wrong that only a restart can mend.
-func (o *options) serve(ctx context.Context, log *slog.Logger) error {
+// Serve works until the context ends, or something goes wrong that only a restart can mend.
+func (o *options) Serve(ctx context.Context, log *slog.Logger) error {
 	clients, err := o.connect()
 	if err != nil {
 		return err

@@ -13,9 +13,9 @@ import (
 	"github.com/pvbind/pvbind/examples/extender"
 )
 
-// serve answers until the context ends. It listens only once it knows the cluster, so that a connection means that it
+// Serve answers until the context ends. It listens only once it knows the cluster, so that a connection means that it
 // is ready.
-func (o *options) serve(ctx context.Context, log *slog.Logger) error {
+func (o *options) Serve(ctx context.Context, log *slog.Logger) error {
 	clientset, err := o.connect()
 	if err != nil {
 		return err

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"encoding/pem"
 	"io"
 	"log/slog"
@@ -15,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -28,6 +25,7 @@ import (
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/examples/extender/internal/fakeapi"
+	"github.com/pvbind/pvbind/examples/internal/programtest"
 )
 
 // patience is how long a test waits for what must come, before it fails.
@@ -37,57 +35,26 @@ const patience = 30 * time.Second
 type running struct {
 	*testing.T
 	*fakeapi.Server
-	log   *log
+	log   *programtest.Log
 	end   context.CancelFunc
 	ended chan error
 }
 
-// log is what it logs, line by line.
-type log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-// find is a field of the first line with this message; "" if there is none.
-func (l *log) find(message, field string) string {
-	for line := range strings.Lines(l.String()) {
-		var said map[string]any
-		if json.Unmarshal([]byte(line), &said) == nil && said["msg"] == message {
-			value, _ := said[field].(string)
-			return value
-		}
-	}
-	return ""
-}
-
 func start(t *testing.T, args ...string) *running {
 	t.Helper()
-	r := &running{T: t, Server: fakeapi.New(), log: &log{}, ended: make(chan error, 1)}
-	o, err := parse(append([]string{"--master", r.Start(t).Host, "--listen=127.0.0.1:0"}, args...), nil)
-	require.NoError(t, err)
+	r := &running{T: t, Server: fakeapi.New(), log: &programtest.Log{}, ended: make(chan error, 1)}
+	o := parse(t, append([]string{"--master", r.Start(t).Host, "--listen=127.0.0.1:0"}, args...)...)
 	ctx, end := context.WithCancel(context.Background())
 	r.end = end
-	go func() { r.ended <- o.serve(ctx, slog.New(slog.NewJSONHandler(r.log, nil))) }()
+	go func() { r.ended <- o.Serve(ctx, slog.New(slog.NewJSONHandler(r.log, nil))) }()
 	t.Cleanup(end)
 	return r
 }
 
 func (r *running) address() string {
 	r.Helper()
-	require.Eventually(r, func() bool { return r.log.find("serving", "address") != "" }, patience, time.Millisecond, r.log)
-	return r.log.find("serving", "address")
+	require.Eventually(r, func() bool { return r.log.Find("serving", "address") != "" }, patience, time.Millisecond, r.log)
+	return r.log.Find("serving", "address")
 }
 
 // stop ends it as SIGTERM does.
@@ -199,17 +166,14 @@ func TestFailuresAtTheStart(t *testing.T) {
 		"--tls-cert-file: open /nowhere/cert: no such file or directory":    {"--master=" + host, "--tls-cert-file=/nowhere/cert", "--tls-private-key-file=/nowhere/key"},
 		"--listen: listen tcp " + taken.Addr().String():                     {"--master=" + host, "--listen=" + taken.Addr().String()},
 	} {
-		o, err := parse(args, nil)
-		require.NoError(t, err)
-		assert.ErrorContains(t, o.serve(t.Context(), slog.New(slog.DiscardHandler)), want)
+		assert.ErrorContains(t, parse(t, args...).Serve(t.Context(), slog.New(slog.DiscardHandler)), want)
 	}
 }
 
 // It can be told to end while the API server does not answer.
 func TestEndsBeforeItHasBegun(t *testing.T) {
-	o, err := parse([]string{"--master=http://127.0.0.1:1"}, nil)
-	require.NoError(t, err)
+	o := parse(t, "--master=http://127.0.0.1:1")
 	ctx, end := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer end()
-	assert.NoError(t, o.serve(ctx, slog.New(slog.DiscardHandler)))
+	assert.NoError(t, o.Serve(ctx, slog.New(slog.DiscardHandler)))
 }
