@@ -27,7 +27,8 @@ func (h *history) judgeDecision(m *member, action binding.Action, reads []bindin
 	if !action.Writes() && !action.RunsHook() {
 		return
 	}
-	if proof := h.proofFor(m, action); proof != (binding.Key{}) && !slices.Contains(reads, proof) {
+	claimOfKey := func(key binding.Key) *corev1.PersistentVolumeClaim { return h.server.Claim(key.Namespace, key.Name) }
+	if proof := proofFor(action, m.state, claimOfKey); proof != (binding.Key{}) && !slices.Contains(reads, proof) {
 		h.broke("%s: %s without having read %s", action.Rule, action, proof)
 	}
 	if action.RunsHook() {
@@ -53,29 +54,6 @@ func pairIn(action binding.Action) binding.Key {
 		return binding.VolumeKey(action.Claim.Spec.VolumeName)
 	}
 	return action.Target()
-}
-
-// proofFor is what must have been read live for the action; zero if nothing.
-func (h *history) proofFor(m *member, action binding.Action) binding.Key {
-	switch action.Rule {
-	case "C10":
-		if action.Claim.Spec.VolumeName != "" {
-			return binding.VolumeKey(action.Claim.Spec.VolumeName)
-		}
-	case "F2":
-		return binding.PodsKey(action.Claim.Namespace)
-	case "V3", "R3", "R4", "R5":
-		volume, ok := m.state.Known(action.Target()).(*corev1.PersistentVolume) // for the action may unbind it
-		if !ok || volume.Spec.ClaimRef == nil {
-			return binding.Key{}
-		}
-		ref := volume.Spec.ClaimRef
-		claim := h.server.Claim(ref.Namespace, ref.Name)
-		if claim == nil || phase.LinkOf(volume, claim) != phase.Held {
-			return binding.ClaimKey(ref.Namespace, ref.Name)
-		}
-	}
-	return binding.Key{}
 }
 
 func (h *history) judgeVersion(m *member, action binding.Action) {
@@ -110,39 +88,23 @@ func (h *history) judgeCalls(actor string) {
 			continue
 		}
 		h.note("    %s", call)
-		switch after := call.After.(type) {
-		case *corev1.PersistentVolume:
-			h.judgeVolumeWrite(actor, call.Before.(*corev1.PersistentVolume), after)
-		case *corev1.PersistentVolumeClaim:
-			h.judgeClaimWrite(actor, after)
+		if wrong := h.wrongOf(call); wrong != "" {
+			h.broke("%s: by %s", wrong, actor)
 		}
 	}
 }
 
-func (h *history) judgeVolumeWrite(actor string, before, after *corev1.PersistentVolume) {
-	if before.Spec.ClaimRef == nil || before.Spec.ClaimRef.UID == "" {
-		return
+func (h *history) wrongOf(call bindingtest.Call) string {
+	switch after := call.After.(type) {
+	case *corev1.PersistentVolume:
+		before := call.Before.(*corev1.PersistentVolume)
+		if before.Spec.ClaimRef != nil {
+			return wrongOfVolume(before, after, h.server.Claim(before.Spec.ClaimRef.Namespace, before.Spec.ClaimRef.Name))
+		}
+	case *corev1.PersistentVolumeClaim:
+		return wrongOfClaim(after, h.server.Volume(after.Spec.VolumeName))
 	}
-	ref := before.Spec.ClaimRef
-	claim := h.server.Claim(ref.Namespace, ref.Name)
-	serves := claim != nil && claim.UID == ref.UID && (claim.Spec.VolumeName == "" || claim.Spec.VolumeName == before.Name)
-	let := after.Status.Phase != before.Status.Phase && (after.Status.Phase == corev1.VolumeReleased || after.Status.Phase == corev1.VolumeFailed)
-	unbinds := after.Spec.ClaimRef == nil || after.Spec.ClaimRef.UID != ref.UID
-	switch {
-	case serves && (let || unbinds):
-		h.broke("X2: %s takes %s from %s, which exists", actor, before.Name, ref.Name)
-	case after.Spec.ClaimRef != nil && after.Spec.ClaimRef.UID != "" && unbinds:
-		h.broke("X3: %s hands %s on from one claim to another", actor, before.Name)
-	}
-}
-
-func (h *history) judgeClaimWrite(actor string, claim *corev1.PersistentVolumeClaim) {
-	if claim.Spec.VolumeName == "" || claim.Status.Phase != corev1.ClaimBound && !phase.BindCompleted(claim) {
-		return
-	}
-	if volume := h.server.Volume(claim.Spec.VolumeName); claim.Status.Phase == corev1.ClaimBound && volume != nil && phase.LinkOf(volume, claim) == phase.Gone {
-		h.broke("X3: %s binds %s to %s, which served an earlier claim", actor, claim.Name, volume.Name)
-	}
+	return ""
 }
 
 // judgeEnd looks at a settled state.
@@ -189,7 +151,7 @@ func (h *history) judgeVolume(world binding.Snapshot, volume *corev1.PersistentV
 	case phase.Binding:
 		h.judgeHalfBound(world, volume, claim)
 	case phase.Surplus, phase.Orphaned:
-		if volume.Status.Phase != corev1.VolumeReleased && volume.Status.Phase != corev1.VolumeFailed {
+		if !isReleased(volume) {
 			h.broke("V3: %s is %s", volume.Name, volume.Status.Phase)
 		}
 	default:

@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding"
-	"github.com/pvbind/pvbind/phase"
 )
 
 // What must hold at every moment. What must hold when all is settled is in model_settled_test.go, and that nothing
@@ -74,37 +73,13 @@ func (m *model) judgeDecision(l *leader, decided *errand) {
 
 // judgeProof is about what has to be read first.
 func (m *model) judgeProof(l *leader, decided *errand) {
-	if proof := m.proofFor(l, decided.action); proof != (binding.Key{}) && !decided.reads.has(m.place(proof)) {
+	claimOfKey := func(key binding.Key) *corev1.PersistentVolumeClaim {
+		claim, _ := l.state.Known(key).(*corev1.PersistentVolumeClaim)
+		return claim
+	}
+	if proof := proofFor(decided.action, l.state, claimOfKey); proof != (binding.Key{}) && !decided.reads.has(m.place(proof)) {
 		m.broke("%s: %s without having read %s", decided.action.Rule, decided.action, proof)
 	}
-}
-
-// proofFor is what must have been read for the action; zero if nothing.
-func (m *model) proofFor(l *leader, action binding.Action) binding.Key {
-	switch action.Rule {
-	case "C10":
-		if action.Claim.Spec.VolumeName != "" {
-			return binding.VolumeKey(action.Claim.Spec.VolumeName)
-		}
-	case "F2":
-		return binding.PodsKey(action.Claim.Namespace)
-	case "V3", "R3", "R4", "R5":
-		volume, ok := l.state.Known(action.Target()).(*corev1.PersistentVolume) // for the action may unbind it
-		if !ok || volume.Spec.ClaimRef == nil {
-			return binding.Key{}
-		}
-		key := claimOf(volume)
-		claim, _ := l.state.Known(key).(*corev1.PersistentVolumeClaim)
-		if claim == nil || phase.LinkOf(volume, claim) != phase.Held {
-			return key
-		}
-	}
-	return binding.Key{}
-}
-
-func claimOf(volume *corev1.PersistentVolume) binding.Key {
-	ref := volume.Spec.ClaimRef
-	return binding.ClaimKey(ref.Namespace, ref.Name)
 }
 
 // judgeWrite looks at a write of a controller in the moment in which it takes effect.
@@ -121,33 +96,22 @@ func (m *model) judgeWrite(now *moment, at int, before *thing) {
 	}
 }
 
-// judgeVolumeWrite is X2, that no volume is taken from a claim that exists and names no other, and X3, that none
-// goes from one claim to another in one step.
 func (m *model) judgeVolumeWrite(now *moment, at int, before, after *corev1.PersistentVolume) {
-	ref := before.Spec.ClaimRef
-	if ref == nil || ref.UID == "" {
+	if before.Spec.ClaimRef == nil {
 		return
 	}
-	claim := now.server.claim(claimOf(before))
-	serves := claim != nil && claim.UID == ref.UID && (claim.Spec.VolumeName == "" || claim.Spec.VolumeName == before.Name)
-	lets := after.Status.Phase != before.Status.Phase && isReleased(after)
-	unbinds := after.Spec.ClaimRef == nil || after.Spec.ClaimRef.UID != ref.UID
-	switch {
-	case serves && (lets || unbinds):
-		m.broke("X2: %s is taken from %s, which exists", before.Name, ref.Name)
-	case after.Spec.ClaimRef != nil && after.Spec.ClaimRef.UID != "" && unbinds:
-		m.broke("X3: %s is handed on from one claim to another", before.Name)
-	case unbinds && isReleased(before) && now.storage.written.has(at):
-		m.broke("R4: %s is free for others with the data of %s", before.Name, ref.Name)
+	if wrong := wrongOfVolume(before, after, now.server.claim(claimOf(before))); wrong != "" {
+		m.broke("%s", wrong)
+	} else if unbinds(before, after) && isReleased(before) && now.storage.written.has(at) {
+		m.broke("R4: %s is free for others with the data of %s", before.Name, before.Spec.ClaimRef.Name)
 	}
 }
 
-// judgeClaimWrite is X3, that no claim becomes Bound to the volume of an earlier one of its name.
 func (m *model) judgeClaimWrite(s *tinyServer, claim *corev1.PersistentVolumeClaim) {
-	if claim.Spec.VolumeName == "" || claim.Status.Phase != corev1.ClaimBound {
+	if claim.Spec.VolumeName == "" {
 		return
 	}
-	if volume := s.volume(claim.Spec.VolumeName); volume != nil && phase.LinkOf(volume, claim) == phase.Gone {
-		m.broke("X3: %s is bound to %s, which served an earlier claim", claim.Name, volume.Name)
+	if wrong := wrongOfClaim(claim, s.volume(claim.Spec.VolumeName)); wrong != "" {
+		m.broke("%s", wrong)
 	}
 }

@@ -1,0 +1,72 @@
+package binding_test
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/phase"
+)
+
+// What the model and the histories hold every controller to.
+
+// proofFor is what must have been read live for the action; zero if nothing.
+func proofFor(action binding.Action, state *binding.State, claimOfKey func(binding.Key) *corev1.PersistentVolumeClaim) binding.Key {
+	switch action.Rule {
+	case "C10":
+		if action.Claim.Spec.VolumeName != "" {
+			return binding.VolumeKey(action.Claim.Spec.VolumeName)
+		}
+	case "F2":
+		return binding.PodsKey(action.Claim.Namespace)
+	case "V3", "R3", "R4", "R5":
+		volume, ok := state.Known(action.Target()).(*corev1.PersistentVolume) // for the action may unbind it
+		if !ok || volume.Spec.ClaimRef == nil {
+			return binding.Key{}
+		}
+		key := claimOf(volume)
+		if claim := claimOfKey(key); claim == nil || phase.LinkOf(volume, claim) != phase.Held {
+			return key
+		}
+	}
+	return binding.Key{}
+}
+
+func claimOf(volume *corev1.PersistentVolume) binding.Key {
+	ref := volume.Spec.ClaimRef
+	return binding.ClaimKey(ref.Namespace, ref.Name)
+}
+
+// wrongOfVolume is what a write of a volume breaks; "" if nothing. Claim is the one of the name that the volume referred
+// to before. It is X2, that no volume is taken from a claim that exists and names no other, and X3, that none goes from
+// one claim to another in one step.
+func wrongOfVolume(before, after *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) string {
+	ref := before.Spec.ClaimRef
+	if ref == nil || ref.UID == "" {
+		return ""
+	}
+	serves := claim != nil && claim.UID == ref.UID && (claim.Spec.VolumeName == "" || claim.Spec.VolumeName == before.Name)
+	lets := after.Status.Phase != before.Status.Phase && isReleased(after)
+	switch {
+	case serves && (lets || unbinds(before, after)):
+		return fmt.Sprintf("X2: %s is taken from %s, which exists", before.Name, ref.Name)
+	case after.Spec.ClaimRef != nil && after.Spec.ClaimRef.UID != "" && unbinds(before, after):
+		return fmt.Sprintf("X3: %s is handed on from one claim to another", before.Name)
+	}
+	return ""
+}
+
+func unbinds(before, after *corev1.PersistentVolume) bool {
+	was, is := before.Spec.ClaimRef, after.Spec.ClaimRef
+	return was != nil && was.UID != "" && (is == nil || is.UID != was.UID)
+}
+
+// wrongOfClaim is what a write of a claim breaks; "" if nothing. Volume is the one that it names. It is X3, that no claim
+// becomes Bound to the volume of an earlier one of its name.
+func wrongOfClaim(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) string {
+	if claim.Status.Phase == corev1.ClaimBound && volume != nil && phase.LinkOf(volume, claim) == phase.Gone {
+		return fmt.Sprintf("X3: %s is bound to %s, which served an earlier claim", claim.Name, volume.Name)
+	}
+	return ""
+}
