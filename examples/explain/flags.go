@@ -61,21 +61,12 @@ func parse(args []string) (options, error) {
 	flags.Func("o", "", o.setFormat)
 	flags.Func("claim", "", o.setClaim)
 	flags.Func("volume", "", o.setVolume)
-	for {
-		if err := flags.Parse(args); err != nil {
-			return o, err
-		}
-		rest := flags.Args()
-		if read := len(args) - len(rest); read > 0 && args[read-1] == "--" {
-			o.files = append(o.files, rest...)
-			rest = nil
-		}
-		if len(rest) == 0 {
-			return o.complete()
-		}
-		o.files = append(o.files, rest[0])
-		args = rest[1:]
+	files, err := dump.ParseArgs(flags, args)
+	if err != nil {
+		return o, err
 	}
+	o.files = files
+	return o.complete()
 }
 
 func (o *options) setFormat(value string) error {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/pvbind/pvbind/examples/internal/dump"
 )
 
 const usage = `Usage: simulate [-o table|yaml|json] [-delete KIND/[NAMESPACE/]NAME]... [-trace] [FILE...]
@@ -43,21 +45,12 @@ func parse(args []string) (options, error) {
 	flags.Func("o", "", o.setFormat)
 	flags.Func("delete", "", o.addDelete)
 	flags.BoolVar(&o.trace, "trace", false, "")
-	for {
-		if err := flags.Parse(args); err != nil {
-			return o, err
-		}
-		rest := flags.Args()
-		if read := len(args) - len(rest); read > 0 && args[read-1] == "--" {
-			o.files = append(o.files, rest...)
-			rest = nil
-		}
-		if len(rest) == 0 {
-			return o, o.check()
-		}
-		o.files = append(o.files, rest[0])
-		args = rest[1:]
+	files, err := dump.ParseArgs(flags, args)
+	if err != nil {
+		return o, err
 	}
+	o.files = files
+	return o, o.check()
 }
 
 func (o *options) setFormat(value string) error {
