@@ -166,11 +166,11 @@ func (m *model) stock(now *moment, at int) {
 	}
 }
 
-// judgeEnd holds the end of a volume to R3: it is deleted, and let go, after its storage. Where another leader is at work
-// on the volume for its claim, storage may have been made again since; that leader sees to it.
+// judgeEnd holds the end of a volume to R3: it is deleted, and let go, after its storage. Of two leaders one may make the
+// storage again while the other has just deleted it; as long as the one is at work on the claim, it sees to that.
 func (m *model) judgeEnd(now *moment, action binding.Action, before *thing) {
 	volume := action.Volume
-	if volume == nil || before == nil || !m.hooked() || !now.storage.kept.has(before.at) || now.provisions(action.Target()) {
+	if volume == nil || before == nil || !m.hooked() || !now.storage.kept.has(before.at) || m.provisionsElsewhere(now) {
 		return
 	}
 	lets := slices.Contains(before.object.GetFinalizers(), reclaim.InTreeFinalizer) && !slices.Contains(volume.Finalizers, reclaim.InTreeFinalizer)
@@ -179,19 +179,19 @@ func (m *model) judgeEnd(now *moment, action binding.Action, before *thing) {
 	}
 }
 
-// provisions reports whether a sync is at work on the volume, to make it for a claim.
-func (now *moment) provisions(volume binding.Key) bool {
+// provisionsElsewhere reports whether there are two leaders, of which one is at work on a claim.
+func (m *model) provisionsElsewhere(now *moment) bool {
+	working, leaders := false, 0
 	for _, l := range now.leaders {
 		if l == nil {
 			continue
 		}
-		for _, e := range l.running {
-			if e != nil && e.action.Target() == volume && (e.action.Kind == binding.RunProvisioner || e.action.Kind == binding.CreateVolume) {
-				return true
-			}
+		leaders++
+		for at := range m.keys {
+			working = working || m.keys[at].Kind == binding.KindClaim && l.running[at] != nil
 		}
 	}
-	return false
+	return working && leaders > 1
 }
 
 // leave is that a volume which was to be retained is gone: its storage is for people to look after.
