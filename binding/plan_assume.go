@@ -121,16 +121,16 @@ func (s *Assumption) Revert() {
 	}
 }
 
-// selectedFor is the node that the claim is assumed to be provisioned for.
-func (a *Assumptions) selectedFor(claim *corev1.PersistentVolumeClaim) (node string, selected bool) {
+// promised is what is assumed for the claim: the volume that it gets, or the node that one is made for.
+func (a *Assumptions) promised(claim *corev1.PersistentVolumeClaim) (volume, node string) {
 	if a == nil {
-		return "", false
+		return "", ""
 	}
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	known := a.claims[KeyOf(claim)]
-	if known == nil || known.uid != claim.UID || known.volume != "" {
-		return "", false
+	if known == nil || known.uid != claim.UID {
+		return "", ""
 	}
-	return known.node, true
+	return known.volume, known.node
 }

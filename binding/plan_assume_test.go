@@ -128,6 +128,18 @@ func TestAssume(t *testing.T) {
 		assert.Equal(t, "a ReservedElsewhere p1", planText(a.plan(other, "a")))
 		a.refused(onB)
 	})
+	t.Run("M13 nor is another made for it", func(t *testing.T) {
+		a := planning{objects: []binding.Object{csiClass(), claimNamed("a"), storedVolume("p1", onlyIn("a"))}}.assuming(t)
+		onB := a.plan(other, "a")
+		require.Equal(t, "a provision", planText(onB))
+		first := a.assume(a.plan(node, "a"))
+		a.refused(onB)
+		assert.Equal(t, "a ReservedElsewhere p1", planText(a.plan(other, "a")))
+		a.request.Index.Delete("p1")
+		assert.Equal(t, "a ReservedElsewhere p1", planText(a.plan(node, "a")), "though it is gone")
+		first.Revert()
+		assert.Equal(t, "a provision", planText(a.plan(other, "a")))
+	})
 	t.Run("S4 an assumed provision is for its node", func(t *testing.T) {
 		a := planning{objects: []binding.Object{csiClass(), claimNamed("a"), claimNamed("b")}}.assuming(t)
 		onB := a.plan(other, "a")
@@ -153,13 +165,14 @@ func TestAssume(t *testing.T) {
 }
 
 // Reverting is exact: whatever was assumed and reverted in between, nothing is left of it, and no two claims are
-// ever assumed to get one volume.
+// ever assumed to get one volume. A plan that knows what is assumed can be assumed itself, as long as nothing changes.
 func TestRevertIsExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(seedOf(t), 8))
 	p := planning{objects: []binding.Object{csiClass(), manualClass()}}
 	p.objects[1].SetName("slow")
 	for i := range 6 {
-		p.objects = append(p.objects, storedVolume(fmt.Sprintf("p%d", i), sized(fmt.Sprintf("%dGi", 10+i))),
+		place := []volumeEdit{sized(fmt.Sprintf("%dGi", 10+i)), onlyIn("a")}[:1+i%2]
+		p.objects = append(p.objects, storedVolume(fmt.Sprintf("p%d", i), place...),
 			claimNamed(fmt.Sprintf("c%d", i), askingClass(new([]string{"fast", "fast", "slow"}[i%3]))))
 	}
 	a := p.assuming(t)
@@ -176,7 +189,9 @@ func TestRevertIsExact(t *testing.T) {
 		for range 12 {
 			node := []*corev1.Node{nodeIn("a"), nodeIn("b")}[r.IntN(2)]
 			plan := a.plan(node, fmt.Sprintf("c%d", r.IntN(6)), fmt.Sprintf("c%d", r.IntN(6)))
-			if assumption, ok := a.request.Assumed.Assume(a.request.Index, plan); ok {
+			assumption, ok := a.request.Assumed.Assume(a.request.Index, plan)
+			require.Equal(t, plan.Fits(), ok, planText(plan))
+			if ok {
 				held[assumption] = plan
 				assumed++
 			}

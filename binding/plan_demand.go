@@ -29,6 +29,8 @@ type openClaim struct {
 	// selected is the node that its volume is being provisioned for, if selecting is set.
 	selected  string
 	selecting bool
+	// promised is the volume that it gets by the plan of another pod.
+	promised string
 	// related are the volumes that have to do with claims of its name.
 	related []*corev1.PersistentVolume
 	// pools is where its class provisions from; nil if free storage is not counted.
@@ -97,7 +99,8 @@ func openClaimOf(claim *corev1.PersistentVolumeClaim, request PodRequest) (*open
 	open := &openClaim{criteria: c, class: class, pools: poolsOf(claim, class, request.View)}
 	open.selected, open.selecting = claim.Annotations[storageclass.SelectedNodeAnnotation]
 	if !open.selecting {
-		open.selected, open.selecting = request.Assumed.selectedFor(claim)
+		open.promised, open.selected = request.Assumed.promised(claim)
+		open.selecting = open.selected != ""
 	}
 	return open, nil
 }

@@ -25,21 +25,29 @@ func (p *planner) wishOf(open *openClaim, node *corev1.Node) wish {
 	if open.selecting {
 		return w
 	}
-	if w.setAside, w.reserved = open.setAsideOn(); w.setAside == nil && w.reserved == "" {
+	switch w.setAside, w.reserved = open.setAsideOn(); {
+	case w.setAside != nil:
+	case w.reserved == "":
 		before := len(p.picks)
 		p.picks = p.x.pick(&open.criteria, len(p.open), p.picks)
 		w.picks = p.picks[before:]
+	case w.reserved == open.promised:
+		w.must = CauseReservedElsewhere // two pods of one claim cannot have two volumes
 	}
 	return w
 }
 
 // setAsideOn is the volume that the claim has and may use on the node (M13), or the name of one that it has and
-// may not. What the Index has reserved for the claim is as good as set aside: it is given away once.
+// may not. What the Index has reserved for the claim is as good as set aside: it is given away once. What is
+// promised counts even if it is gone, until whoever was promised it gives up.
 func (o *openClaim) setAsideOn() (found *corev1.PersistentVolume, elsewhere string) {
-	if len(o.related) == 0 {
-		return nil, ""
+	if len(o.related) > 0 {
+		found = o.find(o.related).Volume
 	}
-	if found = o.find(o.related).Volume; found != nil {
+	switch {
+	case o.promised != "" && (found == nil || found.Name != o.promised):
+		return nil, o.promised
+	case found != nil:
 		return found, ""
 	}
 	for _, volume := range o.related {
