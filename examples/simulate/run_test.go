@@ -60,6 +60,8 @@ func TestRun(t *testing.T) {
 		"halfway-json-trace":   {Args: []string{"-trace", "-o", "json", halfway}},
 		"pods":                 {Args: []string{"-trace", "testdata/pods.yaml"}},
 		"pods-delete":          {Args: []string{"-delete", "pod/shop/cache", "-delete", "pod/shop/huge", "testdata/pods.yaml"}},
+		"pods-odd":             {Args: []string{"testdata/pods-odd.yaml"}},
+		"pods-odd-delete":      {Args: []string{"-delete", "pod/alone-a", "-delete", "pod/share-a", "-delete", "pod/share-b", "testdata/pods-odd.yaml"}},
 		"nothing":              {Args: []string{"-"}},
 		"nothing-json":         {Args: []string{"-o", "json", "-"}},
 		"help":                 {Args: []string{"-help"}},
@@ -145,6 +147,13 @@ func TestRunFillsInWhatServersFillIn(t *testing.T) {
 	require.Equal(t, dump.ExitOK, got.Code, got.Stderr)
 	assert.Equal(t, 2, strings.Count(got.Stdout, `"phase": "Bound"`))
 	assert.Equal(t, 2, strings.Count(got.Stdout, `"volumeMode": "Filesystem"`))
+}
+
+func TestRunSaysThatThereAreNoNodes(t *testing.T) {
+	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]}\n"
+	got := runWith(handmadeClaim+"---\n"+pod, "-")
+	require.Equal(t, dump.ExitOK, got.Code, got.Stderr)
+	assert.Contains(t, got.Stdout, "\nPods not placed:\npod/default/web: there are no nodes to place it on\n")
 }
 
 func TestRunTellsItsOwnFailuresFromBadInput(t *testing.T) {

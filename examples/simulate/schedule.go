@@ -34,20 +34,26 @@ type waitingPod struct {
 	why string
 }
 
+// turn is what pods are placed with in one pass.
+type turn struct {
+	binding.PodRequest
+	nodes []*corev1.Node
+	users users
+}
+
 // pass does for every pod that has claims and no node what can be done now: the writes of its plan on the best node or,
-// once all its claims are bound, to place it. It reports whether it has written anything. Without nodes there is
-// nothing to choose from, and pods are left alone.
+// once all its claims are bound, to place it. It reports whether it has written anything.
 func (s *scheduler) pass(ctx context.Context, objects []binding.Object) (wrote bool, err error) {
 	s.waiting = nil
 	pods, nodes := podsAndNodes(objects)
-	if len(pods) == 0 || len(nodes) == 0 {
+	if len(pods) == 0 {
 		return false, nil
 	}
 	view := dump.NewView(objects)
-	request := binding.PodRequest{View: view, Index: view.Index(), Assumed: &binding.Assumptions{}}
+	t := turn{binding.PodRequest{View: view, Index: view.Index(), Assumed: &binding.Assumptions{}}, nodes, usersOf(objects)}
 	for _, pod := range pods {
-		request.Pod = pod
-		changed, why, err := s.schedule(ctx, request, nodes)
+		t.Pod = pod
+		changed, why, err := s.schedule(ctx, t)
 		if err != nil {
 			return wrote, err
 		}
@@ -78,25 +84,30 @@ func podsAndNodes(objects []binding.Object) (pods []*corev1.Pod, nodes []*corev1
 }
 
 func toBePlaced(pod *corev1.Pod) bool {
-	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && len(pod.Spec.SchedulingGates) == 0 &&
-		pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed && len(reclaim.ClaimNames(pod)) > 0
+	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && !ended(pod) && len(reclaim.ClaimNames(pod)) > 0
 }
 
 // schedule does what it can for one pod, and says why it is not placed; "" if it is.
-func (s *scheduler) schedule(ctx context.Context, request binding.PodRequest, nodes []*corev1.Node) (wrote bool, why string, err error) {
-	plans, err := binding.PlanPodOnNodes(request, nodes)
+func (s *scheduler) schedule(ctx context.Context, t turn) (wrote bool, why string, err error) {
+	if why := t.notNow(); why != "" {
+		return false, why, nil
+	}
+	plans, err := binding.PlanPodOnNodes(t.PodRequest, t.nodes)
 	if err != nil {
-		why = strings.TrimPrefix(err.Error(), podKey(request.Pod).String()+": ")
-		return false, why, nil // it is about the pod's claims, and does not keep other pods waiting
+		return false, whyNoPlan(t.Pod, err), nil // it is about the pod's claims, and does not keep other pods waiting
 	}
 	plan, fits := plans.Best(binding.Score)
 	if !fits {
 		return false, plans.String(), nil
 	}
+	if why := t.users.refuse(t.Pod, t.View); why != "" {
+		return false, why, nil
+	}
 	// What is promised to this pod, the next one is not to get. It ends with the pass, which writes it.
-	if _, ok := request.Assumed.Assume(request.Index, plan); !ok {
+	if _, ok := t.Assumed.Assume(t.Index, plan); !ok {
 		return false, "", errors.New(plans.Pod.String() + ": its volumes changed while it was planned")
 	}
+	t.users.add(t.Pod)
 	wrote, step, err := s.carryOut(ctx, plan)
 	switch {
 	case err != nil:
@@ -104,7 +115,30 @@ func (s *scheduler) schedule(ctx context.Context, request binding.PodRequest, no
 	case step.Kind != binding.Nothing:
 		return wrote, plan.Node.Name + " is chosen; " + step.Why, nil
 	}
-	return true, "", s.place(ctx, request.Pod, plan.Node.Name)
+	return true, "", s.place(ctx, t.Pod, plan.Node.Name)
+}
+
+// notNow is why no node is looked for; "" if one is.
+func (t turn) notNow() string {
+	if gates := t.Pod.Spec.SchedulingGates; len(gates) > 0 {
+		return "it is not to be placed before its scheduling gate " + gates[0].Name + " is removed"
+	}
+	if len(t.nodes) == 0 {
+		return "there are no nodes to place it on"
+	}
+	return ""
+}
+
+// whyNoPlan is the error without the pod's name.
+func whyNoPlan(pod *corev1.Pod, err error) string {
+	why := strings.TrimPrefix(err.Error(), podKey(pod).String()+": ")
+	var absent *binding.AbsentError
+	if errors.As(err, &absent) && slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.Ephemeral != nil && pod.Name+"-"+v.Name == absent.Claim.Name
+	}) {
+		why += ": it is for an ephemeral volume, and what makes those is not simulated"
+	}
+	return why
 }
 
 // carryOut makes the plan's writes, up to the step that is none.
