@@ -39,6 +39,17 @@
 // CheckPair looks at a claim and the volume that belongs to it, says what is wrong between them, and whether the
 // Controller mends that, a person can, or nobody safely.
 //
+// # A pod and its nodes
+//
+// A claim whose class is WaitForFirstConsumer is bound while its pod is scheduled. PlanPod plans the volumes of all
+// claims of a pod on one node, together: which exist and are to be bound, which are to be made; or why the pod cannot have
+// them there. PlanPodOnNodes does so for all nodes in one call, and Score compares the nodes that will do.
+//
+// A plan is data. Assumptions keeps what was decided for one pod from being promised to the next, until it is written or
+// given up. NextForPlan then says what the next write is, or that all is done, or to wait, or to give up and why; the rest
+// of the binding is the Controller's. VolumesOf is for a kubelet: which volumes of a pod may be mounted, and what the others
+// wait for. Whether a volume may be used by one node or pod more is package accessmode's to say.
+//
 // # Storage of one's own
 //
 // Who makes storage, deletes it or removes the data from it gives the Controller three small functions, as Hooks:
@@ -62,7 +73,11 @@
 // Equal keys may be folded, and the order of keys does not matter. Package bindingtest has a driver for
 // tests, and an API server in memory to go with it.
 //
+// Drivers for real clusters are modules of their own, so that this one depends on neither client: binding/clientgo, whose
+// Runner needs a clientset and nothing else, and binding/controllerruntime, a Reconciler for a manager, with Settle for
+// unit tests on envtest or the fake client.
+//
 // The rules that the code cites, such as M4 or V3, are those of RULES.md beside this file: M matching, C
-// claims, B the four writes, V volumes, G migration, R reclaim, F in-use protection, P provisioning, E
-// explaining, W waking, N events, X what must never be.
+// claims, B the four writes, V volumes, G migration, R reclaim, F in-use protection, P provisioning, S
+// scheduling, E explaining, W waking, N events, X what must never be.
 package binding
