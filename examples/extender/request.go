@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 
 	schedulerv1 "k8s.io/kube-scheduler/extender/v1"
 )
@@ -47,9 +48,13 @@ func read(body io.Reader, args any) error {
 func refuse(w http.ResponseWriter, err error) {
 	var tooLarge *http.MaxBytesError
 	code := http.StatusBadRequest
-	if errors.As(err, &tooLarge) {
+	switch {
+	case errors.As(err, &tooLarge):
 		code = http.StatusRequestEntityTooLarge
 		err = fmt.Errorf("the request has more than %d bytes", tooLarge.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		code = http.StatusRequestTimeout
+		err = errors.New("the request did not arrive in time")
 	}
 	http.Error(w, err.Error(), code)
 }

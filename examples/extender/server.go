@@ -36,7 +36,7 @@ func (s *Server) logger() *slog.Logger       { return cmp.Or(s.Logger, slog.Defa
 func (s *Server) client() *clientgo.Client   { return &clientgo.Client{Clientset: s.Clientset} }
 
 // Handler serves POST /filter, /prioritize and /bind, and GET /healthz. What is no proper request is answered with a
-// 4xx code and one line of text: 400, 404, 405, or 413 if it is too large.
+// 4xx code and one line of text: 400, 404, 405, 408 if it takes too long to arrive, or 413 if it is too large.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /filter", serve(s, s.filter))

@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -168,6 +171,49 @@ func TestFailuresAtTheStart(t *testing.T) {
 	} {
 		assert.ErrorContains(t, parse(t, args...).Serve(t.Context(), slog.New(slog.DiscardHandler)), want)
 	}
+}
+
+// Files that are there and are not what they should be.
+func TestTLSFilesThatDoNotServe(t *testing.T) {
+	cert, key, _ := certificate(t)
+	other := filepath.Join(t.TempDir(), "other")
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	text, err := x509.MarshalPKCS8PrivateKey(private)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(other, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text}), 0o600))
+	host := fakeapi.New().Start(t).Host
+	for want, files := range map[string][2]string{
+		"no such file or directory":   {cert, "/nowhere/key"},
+		"failed to find certificate":  {key, key},
+		"found a certificate rather":  {cert, cert},
+		"failed to find any PEM data": {"serve_test.go", key},
+		"does not match public key":   {cert, other},
+		"is a directory":              {".", key},
+	} {
+		o, err := parse([]string{"--master=" + host, "--tls-cert-file=" + files[0], "--tls-private-key-file=" + files[1]}, nil)
+		require.NoError(t, err)
+		err = o.serve(t.Context(), slog.New(slog.DiscardHandler))
+		assert.ErrorContains(t, err, want)
+		assert.ErrorContains(t, err, "--tls-cert-file", want)
+	}
+}
+
+// A request that does not arrive in time is told so, and the next one is answered.
+func TestRequestThatIsTooSlow(t *testing.T) {
+	r := start(t, "--read-timeout=300ms")
+	connection, err := net.Dial("tcp", r.address())
+	require.NoError(t, err)
+	defer connection.Close()
+	require.NoError(t, connection.SetDeadline(time.Now().Add(patience)))
+	_, err = connection.Write([]byte("POST /filter HTTP/1.1\r\nHost: pvextender\r\nContent-Length: 100\r\n\r\n{"))
+	require.NoError(t, err)
+	answer, err := io.ReadAll(connection)
+	require.NoError(t, err, "the connection is closed")
+	assert.Contains(t, string(answer), "HTTP/1.1 408 Request Timeout")
+	assert.Contains(t, string(answer), "the request did not arrive in time\n")
+	assert.Equal(t, "ok\n", get(t, http.DefaultClient, "http://"+r.address()+"/healthz"))
+	require.NoError(t, r.stop())
 }
 
 // It can be told to end while the API server does not answer.
