@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/pvbind/pvbind/examples/cluster/controlplane"
 )
@@ -41,6 +42,29 @@ extenders:
   httpTimeout: 11m
 {{- end}}
 `))
+
+// What the README tells people to write is what the tests run.
+func TestConfigurationIsTheReadmes(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	_, block, found := strings.Cut(string(readme), "```yaml\n")
+	require.True(t, found)
+	block, _, found = strings.Cut(block, "```")
+	require.True(t, found)
+	var used bytes.Buffer
+	require.NoError(t, configuration.Execute(&used, map[string]any{"Extender": "127.0.0.1:8888", "NodeCacheCapable": true}))
+	ours := parsed(t, used.String())
+	for _, ofTests := range []string{"clientConnection", "leaderElection", "podInitialBackoffSeconds", "podMaxBackoffSeconds"} {
+		delete(ours, ofTests)
+	}
+	require.Equal(t, parsed(t, block), ours)
+}
+
+func parsed(t *testing.T, text string) (fields map[string]any) {
+	t.Helper()
+	require.NoError(t, yaml.Unmarshal([]byte(text), &fields))
+	return fields
+}
 
 // startScheduler starts kube-scheduler, with the extender at this address and without its VolumeBinding; or as it comes
 // if the address is empty. It ends with the test.
