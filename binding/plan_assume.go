@@ -9,7 +9,8 @@ import (
 
 // Assumptions remembers what was decided for pods whose volumes are not bound yet, so that no other pod is
 // promised the same: volumes are reserved in the Index, and claims that are to be provisioned for keep their
-// node. It is given to PlanPod with each request.
+// node. It is given to PlanPod with each request. A pod that shares a claim with another gets by its plan what the
+// other was promised, or is refused the node.
 //
 //	plan, err := binding.PlanPod(request, node)
 //	…

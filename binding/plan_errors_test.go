@@ -1,6 +1,7 @@
 package binding_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -80,6 +81,18 @@ func TestPlanPodReasonText(t *testing.T) {
 		planning
 		want string
 	}{
+		"S1 Lost": {podPlanning(claimNamed("data", claimPhase(corev1.ClaimLost), naming("pv-a"))),
+			"pvc/default/data, pv/pv-a: ClaimLost: the claim has lost its volume"},
+		"S1 being deleted": {podPlanning(claimNamed("data", claimBeingDeleted)),
+			"pvc/default/data: ClaimDeleting: the claim is being deleted"},
+		"S2 Immediate": {podPlanning(claimNamed("data"), classOf("fast", csiDriver)),
+			"pvc/default/data: ClaimUnbound: the claim is to be bound without regard to the node, and is not yet bound"},
+		"S2 a volume is named": {podPlanning(claimNamed("data", naming("pv-a")), csiClass()),
+			"pvc/default/data, pv/pv-a: ClaimUnbound: the claim names a volume and is not yet bound to it"},
+		"S5 an absent class is named": {podPlanning(claimNamed("data")),
+			"pvc/default/data: ClaimUnbound: the claim is not bound, and its class fast does not exist"},
+		"S3 absent": {podPlanning(claimNamed("data", boundTo("pv-a"))),
+			"pvc/default/data, pv/pv-a: VolumeAbsent: the volume that the claim is bound to does not exist"},
 		"S3": {podPlanning(claimNamed("data", boundTo("pv-a")), storedVolume("pv-a", onlyIn("b"))),
 			"pvc/default/data, pv/pv-a: VolumeElsewhere: the volume is for nodes with zone In [b]"},
 		"S4 E2": {podPlanning(claimNamed("data"), manualClass(), storedVolume("pv-a", onlyIn("b")), storedVolume("pv-b", sized("5Gi"))),
@@ -89,13 +102,22 @@ func TestPlanPodReasonText(t *testing.T) {
 			"pvc/default/data, pv/pv-a: Contended: what fits the claim, the other claims of the pod need"},
 		"S5": {podPlanning(claimNamed("data"), csiClass(allowedIn("b"))),
 			"pvc/default/data: Topology: class fast does not allow volumes to be made for the node; 0/0 volumes fit: there are none"},
+		"S5 storage": {podPlanning(claimNamed("data"), csiClass(), capacityDriver(true)),
+			"pvc/default/data: Storage: no storage of class fast that the node can use has room for a volume of this size; 0/0 volumes fit: there are none"},
+		"M13": {podPlanning(claimNamed("data"), manualClass(), storedVolume("pv-a", refersTo("default", "data", ""), onlyIn("b"))),
+			"pvc/default/data, pv/pv-a: ReservedElsewhere: the volume is set aside for the claim and cannot be used on the node; 0/1 volumes fit: 1 NodeAffinity; " +
+				"pv-a is set aside for the claim, and would fit but for its node affinity: zone In [b], the claim asks node node-a"},
+		"M13 others would fit": {podPlanning(claimNamed("data"), manualClass(), storedVolume("pv-a", refersTo("default", "data", ""), onlyIn("b")), storedVolume("pv-b")),
+			"pvc/default/data, pv/pv-a: ReservedElsewhere: the volume is set aside for the claim and cannot be used on the node; 1/2 volumes fit: none chosen; " +
+				"1 NodeAffinity; pv-a is set aside for the claim, and would fit but for its node affinity: zone In [b], the claim asks node node-a"},
 		"S4": {podPlanning(claimNamed("data", claimNote(selectedNode, "node-b")), csiClass()),
 			"pvc/default/data: ProvisionedElsewhere: its volume is being provisioned for node node-b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan := c.on(t, nodeIn("a"))
-			require.Len(t, plan.Reasons, 1)
-			assert.Equal(t, c.want, plan.Reasons[0].String())
+			reasons := slices.Concat(plan.Refused, plan.Reasons)
+			require.Len(t, reasons, 1)
+			assert.Equal(t, c.want, reasons[0].String())
 		})
 	}
 }
