@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -32,13 +31,6 @@ type placedPod struct {
 type waitingPod struct {
 	pod binding.Key
 	why string
-}
-
-// turn is what pods are placed with in one pass.
-type turn struct {
-	binding.PodRequest
-	nodes []*corev1.Node
-	users users
 }
 
 // pass does for every pod that has claims and no node what can be done now: the writes of its plan on the best node or,
@@ -98,7 +90,7 @@ func (s *scheduler) schedule(ctx context.Context, t turn) (wrote bool, why strin
 	}
 	plan, fits := plans.Best(binding.Score)
 	if !fits {
-		return false, plans.String(), nil
+		return false, t.whyNowhere(plans), nil
 	}
 	if why := t.users.refuse(t.Pod, t.View); why != "" {
 		return false, why, nil
@@ -116,29 +108,6 @@ func (s *scheduler) schedule(ctx context.Context, t turn) (wrote bool, why strin
 		return wrote, plan.Node.Name + " is chosen; " + step.Why, nil
 	}
 	return true, "", s.place(ctx, t.Pod, plan.Node.Name)
-}
-
-// notNow is why no node is looked for; "" if one is.
-func (t turn) notNow() string {
-	if gates := t.Pod.Spec.SchedulingGates; len(gates) > 0 {
-		return "it is not to be placed before its scheduling gate " + gates[0].Name + " is removed"
-	}
-	if len(t.nodes) == 0 {
-		return "there are no nodes to place it on"
-	}
-	return ""
-}
-
-// whyNoPlan is the error without the pod's name.
-func whyNoPlan(pod *corev1.Pod, err error) string {
-	why := strings.TrimPrefix(err.Error(), podKey(pod).String()+": ")
-	var absent *binding.AbsentError
-	if errors.As(err, &absent) && slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
-		return v.Ephemeral != nil && pod.Name+"-"+v.Name == absent.Claim.Name
-	}) {
-		why += ": it is for an ephemeral volume, and what makes those is not simulated"
-	}
-	return why
 }
 
 // carryOut makes the plan's writes, up to the step that is none.
