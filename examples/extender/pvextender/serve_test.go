@@ -191,9 +191,8 @@ func TestTLSFilesThatDoNotServe(t *testing.T) {
 		"does not match public key":   {cert, other},
 		"is a directory":              {".", key},
 	} {
-		o, err := parse([]string{"--master=" + host, "--tls-cert-file=" + files[0], "--tls-private-key-file=" + files[1]}, nil)
-		require.NoError(t, err)
-		err = o.serve(t.Context(), slog.New(slog.DiscardHandler))
+		o := parse(t, "--master="+host, "--tls-cert-file="+files[0], "--tls-private-key-file="+files[1])
+		err := o.Serve(t.Context(), slog.New(slog.DiscardHandler))
 		assert.ErrorContains(t, err, want)
 		assert.ErrorContains(t, err, "--tls-cert-file", want)
 	}
