@@ -4,7 +4,7 @@ import "strings"
 
 // Run starts a program that prints into the plane's directory under that name. It is the caller's to stop.
 func (p *Plane) Run(name, program string, args ...string) (*Process, error) {
-	return launch(p.dir, name, program, args...)
+	return launch(p.dir, nil, name, program, args...)
 }
 
 // The controllers of kube-controller-manager that do what this library does.

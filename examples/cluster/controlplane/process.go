@@ -19,8 +19,9 @@ type Process struct {
 	err  error // how it ended, once it is done
 }
 
-// launch starts a program that prints into the directory. What it printed in an earlier life is kept.
-func launch(dir, name, program string, args ...string) (*Process, error) {
+// launch starts a program that prints into the directory, with some variables more than the environment has. What it
+// printed in an earlier life is kept.
+func launch(dir string, variables []string, name, program string, args ...string) (*Process, error) {
 	p := &Process{name: name, log: filepath.Join(dir, name+".log"), cmd: exec.Command(program, args...), done: make(chan struct{})}
 	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -28,6 +29,7 @@ func launch(dir, name, program string, args ...string) (*Process, error) {
 	}
 	defer out.Close() // the process has its own
 	p.cmd.Stdout, p.cmd.Stderr = out, out
+	p.cmd.Env = append(os.Environ(), variables...)
 	p.cmd.SysProcAttr = ownGroup()
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", name, err)

@@ -12,7 +12,7 @@ import (
 
 func shell(t *testing.T, script string) *Process {
 	t.Helper()
-	process, err := launch(t.TempDir(), "shell", "sh", "-c", script)
+	process, err := launch(t.TempDir(), nil, "shell", "sh", "-c", script)
 	require.NoError(t, err)
 	t.Cleanup(process.Kill)
 	return process
