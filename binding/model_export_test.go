@@ -43,6 +43,7 @@ func (s *State) Describe(n Notebook, keys []Key, mentioned []types.UID) {
 		n.Number(flag(running != nil))
 		if running != nil {
 			running.describe(n)
+			n.Number(s.age(running))
 		}
 	}
 	n.Number(len(s.offers.calls))
@@ -101,6 +102,18 @@ func (s *State) describeOffer(n Notebook, volume Key) {
 		n.Key(claim)
 		n.Version(claim, made.claims[claim])
 	}
+}
+
+// age is whether what was read, or is about to be, was read for the object as it is known now.
+func (s *State) age(t *task) int {
+	if len(t.live) == 0 && len(t.pods) == 0 && t.pending.Kind != Read {
+		return 0
+	}
+	version := ""
+	if known := s.known(t.key); known != nil {
+		version = known.GetResourceVersion()
+	}
+	return 1 + flag(t.version == version) + 2*flag(t.version == "")
 }
 
 func (t *task) describe(n Notebook) {

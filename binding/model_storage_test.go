@@ -166,32 +166,16 @@ func (m *model) stock(now *moment, at int) {
 	}
 }
 
-// judgeEnd holds the end of a volume to R3: it is deleted, and let go, after its storage. Of two leaders one may make the
-// storage again while the other has just deleted it; as long as the one is at work on the claim, it sees to that.
+// judgeEnd holds the end of a volume to R3: it is deleted, and let go, after its storage.
 func (m *model) judgeEnd(now *moment, action binding.Action, before *thing) {
 	volume := action.Volume
-	if volume == nil || before == nil || !m.hooked() || !now.storage.kept.has(before.at) || m.provisionsElsewhere(now) {
+	if volume == nil || before == nil || !m.hooked() || !now.storage.kept.has(before.at) {
 		return
 	}
 	lets := slices.Contains(before.object.GetFinalizers(), reclaim.InTreeFinalizer) && !slices.Contains(volume.Finalizers, reclaim.InTreeFinalizer)
 	if action.Kind == binding.DeleteVolume || lets && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
 		m.broke("R3: %s before its storage is deleted", action)
 	}
-}
-
-// provisionsElsewhere reports whether there are two leaders, of which one is at work on a claim.
-func (m *model) provisionsElsewhere(now *moment) bool {
-	working, leaders := false, 0
-	for _, l := range now.leaders {
-		if l == nil {
-			continue
-		}
-		leaders++
-		for at := range m.keys {
-			working = working || m.keys[at].Kind == binding.KindClaim && l.running[at] != nil
-		}
-	}
-	return working && leaders > 1
 }
 
 // leave is that a volume which was to be retained is gone: its storage is for people to look after.

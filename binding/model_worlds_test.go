@@ -88,7 +88,7 @@ func modelWorlds() []modelWorld {
 		{name: "a provisioned claim and two leaders", tables: ownProvisioner, absent: []string{"pv/x"}, made: []string{"pvc-a.1"}, settledFirst: true, leaders: 2, workers: 1, lags: pairLags,
 			rules: ownHooks, people: 1, long: [2]uint8{1, 0}, deedTexts: deeds("delete pvc/default/a", "set pv/pvc-{pvc/default/a#1} POLICY=Retain")},
 		{name: "a provisioner and two leaders", tables: ownProvisioner, absent: []string{"pv/x"}, made: []string{"pvc-a.1"}, leaders: 2, workers: 1, lags: pairLags,
-			rules: ownHooks, long: [2]uint8{1, 0}, deedTexts: deeds("delete pvc/default/a")},
+			rules: ownHooks, deedTexts: deeds("delete pvc/default/a")}, // with the deed, P2 admits that storage is left behind
 		{name: "storage that is reclaimed", tables: onePair, settledFirst: true, leaders: 1, workers: 2, lags: pairLags,
 			rules: sourceHooks, people: 2, faults: 1, long: [2]uint8{3, 1}, deedTexts: anyOf(deeds("delete pvc/default/a", "create pvc/default/a", "delete pv/x"), policyChanges)},
 	}

@@ -43,13 +43,17 @@ func (s *state) haveRead(t *task, got reply) error {
 		}
 	case got.err != nil:
 		return got.err
-	case key.Kind == KindPods:
-		put(&t.pods, key.Namespace, got.pods)
 	case got.object != nil:
 		t.wake(s.observe(got.object), t.key)
 	}
-	put(&t.live, key, struct{}{})
 	t.wake(s.settle(key), t.key)
+	if s.renew(t) && key != t.key {
+		return nil // it is read anew if it matters still
+	}
+	if key.Kind == KindPods {
+		put(&t.pods, key.Namespace, got.pods)
+	}
+	put(&t.live, key, struct{}{})
 	return nil
 }
 

@@ -18,8 +18,9 @@ type task struct {
 	pending Action    // what is being done
 	asked   types.UID // of a read: the UID known when it was asked for
 
-	live map[Key]struct{}         // read since the last write
-	pods map[string][]*corev1.Pod // the pods of a namespace, listed since the last write
+	version string                   // of the key's object, since which the rest was read
+	live    map[Key]struct{}         // read since the last write
+	pods    map[string][]*corev1.Pod // the pods of a namespace, listed since the last write
 
 	answers []Answer // since the sync began
 
@@ -36,6 +37,7 @@ func (s *state) advance(t *task) call {
 	if t.steps++; t.steps > stepLimit {
 		return s.finish(t, Action{}, fmt.Errorf("%s: no end after %d steps, the last: %s", t.key, stepLimit, t.pending))
 	}
+	s.renew(t)
 	if key, ok := s.unread(t); ok {
 		return s.ask(t, readLive(key, "B6", "its last write was lost, or its outcome is unknown"))
 	}
@@ -58,6 +60,20 @@ func (s *state) advance(t *task) call {
 		return s.standBack(t)
 	}
 	return s.ask(t, action)
+}
+
+// renew drops what was read for another version of the task's object, and reports whether there is a new one: it may be
+// another claim's by now, of which that says nothing (V3).
+func (s *state) renew(t *task) bool {
+	version := ""
+	if known := s.known(t.key); known != nil {
+		version = known.GetResourceVersion()
+	}
+	if version == t.version {
+		return false
+	}
+	t.version, t.live, t.pods = version, nil, nil
+	return true
 }
 
 // decide asks for the next action on the newest known version of the task's object.
