@@ -20,8 +20,11 @@ import (
 // nothing and sends no event (X8). That they come to that, and within how many writes, is found from every state and for
 // every order of their steps: their moves never go round in a circle. X6 is looked at last.
 //
-// A counterexample is a shortest one, and is printed as a file for testdata/scenarios. With PVBIND_MODEL=long the worlds
-// are larger by some deeds and faults; that takes tens of minutes and several gigabytes.
+// A counterexample is a shortest one, and is printed as a file for testdata/scenarios.
+//
+// Ordinarily that is 1,532,256 states and 4,646,009 edges; from each the controllers settle within 10 writes. With
+// PVBIND_MODEL=long the worlds are larger by some deeds and faults: 44,011,131 states and 155,489,222 edges, 11,475
+// settled ones, 11 writes at most, in 18 minutes on two cores with GOMEMLIMIT=16GiB.
 func TestModel(t *testing.T) {
 	found := make([]exploration, len(modelWorlds()))
 	t.Run("world", func(t *testing.T) {
