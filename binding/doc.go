@@ -58,6 +58,9 @@
 // first called until it has its volume, so that nothing which was made for it is left behind if it is deleted
 // in between.
 //
+// Two Controllers at work on one cluster, as while a lease changes hands, never delete what somebody uses. But storage that
+// one makes for a claim while the other deletes claim, storage and volume may be left behind (P2).
+//
 // # The Controller
 //
 // Controller does the four duties above for any number of goroutines. Its driver has these:

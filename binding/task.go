@@ -18,7 +18,7 @@ type task struct {
 	pending Action    // what is being done
 	asked   types.UID // of a read: the UID known when it was asked for
 
-	version string                   // of the key's object, since which the rest was read
+	version string                   // of the object of the key, for which the rest was read
 	live    map[Key]struct{}         // read since the last write
 	pods    map[string][]*corev1.Pod // the pods of a namespace, listed since the last write
 
