@@ -45,6 +45,7 @@ func (s *state) haveRead(t *task, got reply) error {
 		return got.err
 	case got.object != nil:
 		t.wake(s.observe(got.object), t.key)
+		t.handOver(got.object)
 	}
 	t.wake(s.settle(key), t.key)
 	if s.renew(t) && key != t.key {
@@ -87,10 +88,14 @@ func (t *task) answer(got reply) {
 	t.answers = append(t.answers, answer)
 }
 
-// handOver forgets that storage was made for a claim: a volume stands for it from now on, and if that goes before this
-// sync is at its end, what becomes of the storage was as its policy says (X2).
-func (t *task) handOver(claim types.UID) {
-	t.answers = slices.DeleteFunc(t.answers, func(a Answer) bool { return a.Of == RunProvisioner && a.For == claim })
+// handOver forgets that storage was made for a claim, where the server has the volume: that stands for the storage from now
+// on. If it goes before this sync is at its end, what became of the storage was as its policy says (X2).
+func (t *task) handOver(stored Object) {
+	if volume, ok := stored.(*corev1.PersistentVolume); ok {
+		t.answers = slices.DeleteFunc(t.answers, func(a Answer) bool {
+			return a.Of == RunProvisioner && volume.Name == provisionedName(a.For)
+		})
+	}
 }
 
 // haveWritten takes the outcome of a write. Proofs and answers hold until a write.
@@ -108,9 +113,7 @@ func (s *state) haveWritten(t *task, got reply) error {
 			return errUnchanged
 		}
 		t.wake(s.stored(got.object), t.key, t.volume)
-		if t.pending.Kind == CreateVolume {
-			t.handOver(t.pending.about())
-		}
+		t.handOver(got.object)
 		if len(t.pending.Events) > 0 { // a write without events says nothing about those of the last decision
 			t.publish = append(t.publish, s.news(t.key, t.pending.Events)...)
 		}

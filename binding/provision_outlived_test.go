@@ -47,12 +47,24 @@ func TestP2WhatIsMadeForAClaimThatIsGone(t *testing.T) {
 		d.gets(nil, nil).says("P2 Read pv/pvc-uid-9").gets(nil, errNotFound).says("P2 RunProvisioner pv/pvc-uid-9")
 	})
 	t.Run("P2 X2 a volume that stood for it has had its say, Retain perhaps", func(t *testing.T) {
-		d := newTalk(t, hooked(), dataKey, classOf("fast", own), provisioningClaim()).starts()
-		d.says("P2 Read pv/pvc-uid-1").gets(nil, errNotFound).says("P2 RunProvisioner pv/pvc-uid-1").gets(madeVolume(), nil)
-		d.says("P2 CreateVolume pv/pvc-uid-1").stored().says("B2 UpdateVolumeStatus pv/pvc-uid-1").stored()
-		d.says("B3 UpdateClaim pvc/default/data").stored().says("B4 UpdateClaimStatus pvc/default/data")
-		d.state.Forget(d.state.Known(ownKey))
-		d.state.Forget(d.state.Known(dataKey))
-		d.gets(nil, errNotFound).says("B6 Read pvc/default/data").gets(nil, errNotFound).ends()
+		for name, stores := range map[string]func(*talk) *talk{
+			"stored": (*talk).stored,
+			"stored, and the answer lost": func(d *talk) *talk {
+				return d.gets(nil, errLost).says("B6 Read pv/pvc-uid-1").gets(storedOwn(), nil)
+			},
+			"stored by somebody else": func(d *talk) *talk {
+				return d.gets(nil, errExists).says("B6 Read pv/pvc-uid-1").gets(storedOwn(), nil)
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				d := newTalk(t, hooked(), dataKey, classOf("fast", own), provisioningClaim()).starts()
+				d.says("P2 Read pv/pvc-uid-1").gets(nil, errNotFound).says("P2 RunProvisioner pv/pvc-uid-1").gets(madeVolume(), nil)
+				d = stores(d.says("P2 CreateVolume pv/pvc-uid-1")).says("B2 UpdateVolumeStatus pv/pvc-uid-1").stored()
+				d.says("B3 UpdateClaim pvc/default/data").stored().says("B4 UpdateClaimStatus pvc/default/data")
+				d.state.Forget(d.state.Known(ownKey))
+				d.state.Forget(d.state.Known(dataKey))
+				d.gets(nil, errNotFound).says("B6 Read pvc/default/data").gets(nil, errNotFound).ends()
+			})
+		}
 	})
 }
