@@ -87,15 +87,12 @@ func (p PodPlans) String() string {
 	return line + ": " + strings.Join(said, ", ") + "."
 }
 
-// unboundImmediate is kube-scheduler's reason for a pod that waits for its claims (S2).
-const unboundImmediate = "pod has unbound immediate PersistentVolumeClaims"
-
 func (p PodPlans) causes() []string {
 	var said []string
 	for _, reason := range p.Refused {
 		text := reason.String()
 		if reason.Cause == CauseClaimUnbound {
-			text = unboundImmediate
+			text = UnboundImmediate
 		}
 		if !slices.Contains(said, text) {
 			said = append(said, text)

@@ -59,6 +59,10 @@ const (
 	NodeVolumeAbsent NodeReason = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 )
 
+// UnboundImmediate is what kube-scheduler says of a pod that waits for its claims, whatever the node (S2). PodPlans.String
+// says so where a reason has CauseClaimUnbound.
+const UnboundImmediate = "pod has unbound immediate PersistentVolumeClaims"
+
 // nodeReasons are in the order in which kube-scheduler lists them for one node.
 var nodeReasons = [...]NodeReason{NodeAffinityConflict, NodeNoVolume, NodeNoStorage, NodeVolumeAbsent}
 

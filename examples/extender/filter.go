@@ -11,11 +11,7 @@ import (
 	"github.com/pvbind/pvbind/binding"
 )
 
-const (
-	unknownNode = "the node is not known to the extender"
-	// unboundImmediate is what kube-scheduler says of a pod whose claims must be bound first (S2).
-	unboundImmediate = "pod has unbound immediate PersistentVolumeClaims"
-)
+const unknownNode = "the node is not known to the extender"
 
 // filter tells on which nodes the pod can have its volumes, and of the others why not, in kube-scheduler's words. To
 // evict other pods would not help with any of these reasons, so they count as unresolvable; that a node is not known
@@ -74,7 +70,7 @@ func whyNowhere(plans binding.PodPlans, err error) string {
 	case len(plans.Refused) == 0:
 		return ""
 	case plans.Refused[0].Cause == binding.CauseClaimUnbound:
-		return unboundImmediate
+		return binding.UnboundImmediate
 	}
 	return plans.Refused[0].String()
 }

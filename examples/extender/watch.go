@@ -62,7 +62,7 @@ func (c *Cluster) listen(all ...cache.SharedIndexInformer) (told []cache.DoneChe
 	for _, informer := range all {
 		registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc:    c.observe,
-			UpdateFunc: func(old, now any) { c.replace(old, now) },
+			UpdateFunc: c.replace,
 			DeleteFunc: c.observeDeleted,
 		})
 		if err != nil {
