@@ -133,11 +133,14 @@ func (p *plainParser) literal(indent int) (text string, ok bool) {
 	return lines.String(), true
 }
 
+// longestKey is more than a label's or annotation's key can have; YAML itself has a limit at 1,024 characters.
+const longestKey = 512
+
 // pair cuts "key: value" and "key:".
 func pair(text string) (key, rest string, ok bool) {
 	key, rest, ok = strings.Cut(text, ": ")
 	if !ok {
 		key, ok = strings.CutSuffix(text, ":")
 	}
-	return key, strings.Trim(rest, " "), ok && plainWord(key)
+	return key, strings.Trim(rest, " "), ok && len(key) <= longestKey && plainWord(key)
 }

@@ -96,6 +96,17 @@ func TestPlainYAMLLeavesTheRestToTheParser(t *testing.T) {
 	}
 }
 
+// YAML ends a key after 1,024 characters; Kubernetes has none half as long.
+func TestPlainYAMLLeavesLongKeysToTheParser(t *testing.T) {
+	for _, length := range []int{longestKey, longestKey + 1, 1023, 1024, 1025, 3000} {
+		key := strings.Repeat("k", length)
+		for _, text := range []string{key + ": v\n", key + ":\n  a: b\n", "a:\n- " + key + ": v\n"} {
+			assert.Equal(t, length <= longestKey, requireSameAsParser(t, text), "%d characters", length)
+		}
+		assert.True(t, requireSameAsParser(t, "a: "+key+"\nb:\n- "+key+"\n"), "a value may have %d", length)
+	}
+}
+
 // FuzzPlainYAML looks for a text that it reads otherwise than the parser.
 func FuzzPlainYAML(f *testing.F) {
 	for _, text := range plainTexts {
