@@ -28,7 +28,8 @@ func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, rules R
 	case !evidence.Proven():
 		return readLive(VolumeKey(name), "P2", "before what was made for the claim is deleted")
 	case volume == nil && !rules.Hooks.Deleters.Has(provisioner):
-		return wait("P2", fmt.Sprintf("whoever runs provisioner %q must delete what was made for the claim", provisioner))
+		message := fmt.Sprintf("whoever runs provisioner %q must delete what it made for the claim, if anything: no deleter of that name is registered here", provisioner)
+		return wait("P2", message, warning(claim, EventProvisioningCleanup, message))
 	case volume == nil:
 		if action, gone := deleteAgain(claim, madeFor(claim, provisioner, view, rules), why, view, rules); !gone {
 			return action
