@@ -21,8 +21,8 @@
 // List work for every kind; with the typed calls beside them, it is a binding.Client.
 //
 // It is lenient where binding does not look: namespaces need not exist, pods need no containers and may
-// change their spec (setting nodeName is how a test schedules one), no owner's deletion deletes what it
-// owns. Load takes the objects of a running cluster, or a state that no API server would let in.
+// change their spec (setting nodeName is how a test schedules one), and what an owner leaves behind goes
+// when CollectGarbage says so. Load takes the objects of a running cluster, or a state that no API server would let in.
 //
 // # The log
 //

@@ -31,10 +31,13 @@ func (s *Server) list(call *Call) error {
 			call.list = append(call.list, stored.object)
 		}
 	}
-	slices.SortFunc(call.list, func(a, b binding.Object) int {
-		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
-	})
+	slices.SortFunc(call.list, byName)
 	return nil
+}
+
+// byName is the order of the objects of a kind.
+func byName(a, b binding.Object) int {
+	return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 }
 
 func knownKind(kind binding.Kind) error {

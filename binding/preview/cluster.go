@@ -120,9 +120,29 @@ func (w *world) touch(key binding.Key, before binding.Object) {
 	}
 }
 
-// settle lets the controller finish. An object that it can make no decision on, or that the server takes no write of,
-// is a problem, and keeps it from nothing else (X7).
+// settle lets the controller finish, and what is collected because its owner went.
 func (w *world) settle(ctx context.Context) error {
+	for {
+		if err := w.control(ctx); err != nil {
+			return err
+		}
+		collected, err := w.server.CollectGarbage(ctx)
+		if err != nil || len(collected) == 0 {
+			return err
+		}
+		for _, object := range collected {
+			key, err := bindingtest.KeyOf(object)
+			if err != nil {
+				return err
+			}
+			w.touch(key, object)
+		}
+	}
+}
+
+// control lets the controller finish. An object that it can make no decision on, or that the server takes no write of,
+// is a problem, and keeps it from nothing else (X7).
+func (w *world) control(ctx context.Context) error {
 	for _, err := range parts(w.driver.Settle(ctx)) {
 		var endless *bindingtest.UnsettledError
 		if ctx.Err() != nil || errors.As(err, &endless) {

@@ -14,6 +14,6 @@
 //
 // No storage is touched: the hooks that the controller has here only note what they are asked for. What others than
 // the controller do is foreseen as far as the controller's own decisions say: that an external provisioner deletes
-// the storage of a volume. No new volume is provisioned, nothing is collected because its owner went, and no pod is
-// moved elsewhere.
+// the storage of a volume, and that the garbage collector deletes what one of the objects owned that go, such as the
+// claim of a pod's ephemeral volume. No new volume is provisioned, and no pod is moved elsewhere.
 package preview

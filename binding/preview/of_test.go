@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/pvbind/pvbind/binding"
@@ -92,6 +93,10 @@ func stories() []story {
 			want: "pvc/shop/orders stays: held by kubernetes.io/pvc-protection, used by pod/shop/web\n"},
 		{name: "F2 the pod goes too", objects: used(policy("Delete"), provisionedBy(external)), deletes: []string{"pvc", "pod"},
 			want: gone + "storage of pv/pv-1: Deleted by ebs.csi.aws.com, with the data of shop/orders\n"},
+		{name: "F2 the pod's ephemeral volume goes with it", objects: ephemeral(), deletes: []string{"pod"},
+			want: "pv/pv-1: Bound -> Released\npvc/shop/web-data: Bound -> gone\nstorage of pv/pv-1: Deleted by ebs.csi.aws.com, with the data of shop/web-data\n"},
+		{name: "F2 the pod's ephemeral volume, which another pod uses", objects: append(ephemeral(), bindingtest.Pod("shop", "other", "node-1", "web-data")), deletes: []string{"pod"},
+			want: "pvc/shop/web-data stays: held by kubernetes.io/pvc-protection, used by pod/shop/other\n"},
 		{name: "F3 the volume is bound", objects: pair(policy("Retain")), deletes: []string{"pv"},
 			want: "pv/pv-1 stays: held by kubernetes.io/pv-protection, used by pvc/shop/orders\n"},
 		{name: "F3 volume and claim, Retain", objects: pair(policy("Retain")), deletes: []string{"pv", "pvc"},
@@ -147,6 +152,9 @@ func TestOfIsWhatHappens(t *testing.T) {
 			was := phases(objects)
 			story.act(t, cluster)
 			require.NoError(t, cluster.Settle(t.Context()))
+			_, err = cluster.CollectGarbage(t.Context())
+			require.NoError(t, err)
+			require.NoError(t, cluster.Settle(t.Context()))
 			is := phases(dump(t, cluster.Server))
 			for _, change := range outcome.Phases {
 				assert.Equal(t, change.Before, was[change.Object], change.Object)
@@ -172,6 +180,16 @@ func phases(objects []binding.Object) map[string]string {
 		}
 	}
 	return found
+}
+
+// ephemeral are a pod, and the claim and volume of its generic ephemeral volume.
+func ephemeral() []binding.Object {
+	web := bindingtest.Pod("shop", "web", "node-1")
+	web.UID = "uid-of-web"
+	web.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}}}
+	claim := bindingtest.Claim("shop", "web-data", "5Gi")
+	claim.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(web, corev1.SchemeGroupVersion.WithKind("Pod"))}
+	return []binding.Object{web, claim, volumeOf(policy("Delete"), provisionedBy(external))}
 }
 
 // act really does what the story says.
