@@ -110,7 +110,10 @@ func (s *simulation) schedule(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		wrote, err := s.pods.pass(ctx, objects)
+		wrote, err := s.makeClaims(ctx, objects)
+		if err == nil && !wrote {
+			wrote, err = s.pods.pass(ctx, objects)
+		}
 		if err != nil || !wrote {
 			return err
 		}
@@ -135,20 +138,21 @@ func (s *simulation) create(ctx context.Context, e dump.Entry) error {
 	return err
 }
 
-// delete deletes an object, and settles. A pod that is given time to end ends, once that has settled.
+// delete deletes an object, and settles. A pod that is given time to end ends, once that has settled; what it owned goes
+// with it.
 func (s *simulation) delete(ctx context.Context, t target) error {
 	err := s.server.Delete(ctx, t.key(), metav1.DeleteOptions{})
 	if apierrors.IsNotFound(err) {
 		return &dump.UsageError{Err: fmt.Errorf("-delete %s: there is no such object then", t)}
 	}
-	if err := errors.Join(err, s.settle(ctx)); err != nil || t.kind != "pod" {
+	if err := errors.Join(err, s.settle(ctx)); err != nil {
 		return err
 	}
-	if err := s.server.NewClient("kubelet").FinishPod(ctx, t.namespace, t.name); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil // it went at once
+	if t.kind == "pod" {
+		err := s.server.NewClient("kubelet").FinishPod(ctx, t.namespace, t.name)
+		if err != nil && !apierrors.IsNotFound(err) { // it may have gone at once
+			return err
 		}
-		return err
 	}
-	return s.settle(ctx)
+	return s.collect(ctx)
 }

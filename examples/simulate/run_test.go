@@ -62,6 +62,8 @@ func TestRun(t *testing.T) {
 		"pods-delete":          {Args: []string{"-delete", "pod/shop/cache", "-delete", "pod/shop/huge", "testdata/pods.yaml"}},
 		"pods-odd":             {Args: []string{"testdata/pods-odd.yaml"}},
 		"pods-odd-delete":      {Args: []string{"-delete", "pod/alone-a", "-delete", "pod/share-a", "-delete", "pod/share-b", "testdata/pods-odd.yaml"}},
+		"ephemeral":            {Args: []string{"-trace", "testdata/ephemeral.yaml"}},
+		"ephemeral-delete":     {Args: []string{"-trace", "-delete", "pod/cache", "testdata/ephemeral.yaml"}},
 		"nothing":              {Args: []string{"-"}},
 		"nothing-json":         {Args: []string{"-o", "json", "-"}},
 		"help":                 {Args: []string{"-help"}},

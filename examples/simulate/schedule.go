@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -86,7 +87,7 @@ func (s *scheduler) schedule(ctx context.Context, t turn) (wrote bool, why strin
 	}
 	plans, err := binding.PlanPodOnNodes(t.PodRequest, t.nodes)
 	if err != nil {
-		return false, whyNoPlan(t.Pod, err), nil // it is about the pod's claims, and does not keep other pods waiting
+		return false, strings.TrimPrefix(err.Error(), podKey(t.Pod).String()+": "), nil // it is about the pod's claims, and does not keep other pods waiting
 	}
 	plan, fits := plans.Best(binding.Score)
 	if !fits {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,18 +24,6 @@ func (t turn) notNow() string {
 		return "there are no nodes to place it on"
 	}
 	return ""
-}
-
-// whyNoPlan is the error without the pod's name.
-func whyNoPlan(pod *corev1.Pod, err error) string {
-	why := strings.TrimPrefix(err.Error(), podKey(pod).String()+": ")
-	var absent *binding.AbsentError
-	if errors.As(err, &absent) && slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
-		return v.Ephemeral != nil && pod.Name+"-"+v.Name == absent.Claim.Name
-	}) {
-		why += ": it is for an ephemeral volume, and what makes those is not simulated"
-	}
-	return why
 }
 
 // whyNowhere is the scheduler's line, and then what it leaves open: which claim it is about, or on the first of the nodes
