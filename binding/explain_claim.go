@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // Explanation says how a claim stands, and what stands between it and a volume. As JSON it has the fields below;
@@ -84,11 +86,20 @@ func (a Action) explained(as Explanation) Action {
 
 // terminating explains a claim that is being deleted.
 func terminating(claim *corev1.PersistentVolumeClaim, view View) Explanation {
-	pods, _ := view.PodsOf(claim.Namespace, claim.Name)
 	e := Explanation{State: ClaimTerminating, Volume: claim.Spec.VolumeName, Finalizers: slices.Clone(claim.Finalizers)}
 	e.Message = "the claim is being deleted: nothing new is begun for it"
-	for _, pod := range pods {
-		e.Pods = append(e.Pods, pod.Name)
-	}
+	e.Pods = usersOf(claim, view)
 	return e
+}
+
+// usersOf are the names of the pods that use the claim (F2), in the view's order. One without a node does not.
+func usersOf(claim *corev1.PersistentVolumeClaim, view View) []string {
+	var names []string
+	pods, _ := view.PodsOf(claim.Namespace, claim.Name)
+	for _, pod := range pods {
+		if reclaim.UsesClaim(pod, claim) {
+			names = append(names, pod.Name)
+		}
+	}
+	return names
 }

@@ -98,7 +98,7 @@ func TestExplainClaim(t *testing.T) {
 		{name: "C10 misbound", claim: knownClaim(boundTo("a")), known: knowing(knownVolume("a", refersToOther)),
 			want: `{"state":"Lost","rule":"C10","volume":"a","holder":"pvc/default/other"}`, says: []string{"now belongs to"}},
 		{name: "C10 it names none", claim: knownClaim(boundTo("")), want: `{"state":"Lost","rule":"C10"}`, says: []string{"names no volume"}},
-		{name: "C12 being deleted", claim: knownClaim(claimBeingDeleted, claimFinalizers(claimProtection, "theirs")), known: knowing(podUsing("web")),
+		{name: "C12 being deleted", claim: knownClaim(claimBeingDeleted, claimFinalizers(claimProtection, "theirs")), known: knowing(podUsing("web", scheduled), podUsing("unscheduled")),
 			want: `{"state":"Terminating","rule":"C12","finalizers":["kubernetes.io/pvc-protection","theirs"],"pods":["web"]}`},
 		{name: "F2 being deleted, used by none", claim: knownClaim(claimBeingDeleted, boundTo("a"), claimFinalizers(claimProtection)), rules: binding.Rules{Protection: binding.ProtectionOn},
 			want: `{"state":"Terminating","rule":"F2","volume":"a","finalizers":["kubernetes.io/pvc-protection"]}`},

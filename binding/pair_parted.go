@@ -14,7 +14,7 @@ func (r *PairRequest) violations() []Violation {
 		found = append(found, v)
 	}
 	if r.Claim != nil && r.Claim.DeletionTimestamp != nil {
-		found = append(found, Violation{PairClaimTerminating, "to be gone", keptBy(r.Claim.Finalizers, r.users())})
+		found = append(found, Violation{PairClaimTerminating, "to be gone", keptBy(r.Claim.Finalizers, usersOf(r.Claim, r.View))})
 	}
 	if r.Volume != nil && r.Volume.DeletionTimestamp != nil {
 		found = append(found, Violation{PairVolumeTerminating, "to be gone", keptBy(r.Volume.Finalizers, nil)})
@@ -93,16 +93,6 @@ func (r *PairRequest) unclaimed() (Violation, bool) {
 		return Violation{PairMisfit, "a volume that fits the claim", mismatches.String()}, true
 	}
 	return Violation{PairUnbound, "the two bound", "a claim that names a free volume"}, true
-}
-
-// users are the names of the pods that name the claim.
-func (r *PairRequest) users() []string {
-	pods, _ := r.View.PodsOf(r.Claim.Namespace, r.Claim.Name)
-	var names []string
-	for _, pod := range pods {
-		names = append(names, pod.Name)
-	}
-	return names
 }
 
 func keptBy(finalizers, pods []string) string {

@@ -187,6 +187,15 @@ func TestPairsThatNoWriteMendsSafely(t *testing.T) {
 	}
 }
 
+// F2: a pod without a node does not use the claim that it names, and does not keep it.
+func TestPairKeptByPodsThatUseTheClaim(t *testing.T) {
+	claim := knownClaim(boundTo("a"), claimBeingDeleted, claimFinalizers(claimProtection, "theirs"))
+	got, err := binding.CheckPair(pairRow{claim: claim, volume: withBound(), others: []binding.Object{podUsing("unscheduled")}}.request())
+	require.NoError(t, err)
+	require.Len(t, got.Violations, 1)
+	assert.Equal(t, "finalizers kubernetes.io/pvc-protection, theirs", got.Violations[0].Has)
+}
+
 // Nothing is released on a cache miss: where the proof is lacking, the step is to read.
 func TestPairAbsenceNeedsProof(t *testing.T) {
 	request := pairRow{volume: withBound()}.request()
