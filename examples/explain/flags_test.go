@@ -63,6 +63,6 @@ func TestSomebodyWhoForgotThePipeIsTold(t *testing.T) {
 	if !isTerminal(device) {
 		return // not a device on this system
 	}
-	assert.ErrorContains(t, env.checkInput(options{files: []string{"-"}}), "standard input is a terminal")
+	assert.ErrorContains(t, env.checkInput(options{files: []string{"-"}}), "nothing is piped into standard input")
 	assert.NoError(t, env.checkInput(options{files: []string{"a"}}))
 }

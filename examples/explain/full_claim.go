@@ -44,6 +44,13 @@ func (w *world) writeClaim(o options, out io.Writer) error {
 
 func (w *world) fullClaim(claim *corev1.PersistentVolumeClaim) fullClaim {
 	full := fullClaim{claimGroup: w.explainClaim(claim)}
+	if full.takes() {
+		for _, group := range w.explained() {
+			if group.Claim == full.Claim {
+				full.claimGroup = group
+			}
+		}
+	}
 	if full.Search != nil {
 		terms := w.Terms(claim)
 		terms.Owner = w.Owner
@@ -51,8 +58,8 @@ func (w *world) fullClaim(claim *corev1.PersistentVolumeClaim) fullClaim {
 			full.Report = &found
 		}
 	}
-	if volume, evidence := w.Volume(claim.Spec.VolumeName); claim.Spec.VolumeName != "" && evidence != binding.Unknown {
-		full.Pair = w.checkPair(claim, volume)
+	if p, ok := w.pairOfClaim(claim); ok {
+		full.Pair = w.checkPair(p.claim, p.volume)
 	}
 	return full
 }

@@ -60,6 +60,9 @@ func (w *world) fullVolume(volume *corev1.PersistentVolume) fullVolume {
 	} else if p, ok := w.pairOf(volume, false); ok || p.claim != nil {
 		full.Pair = w.checkPair(p.claim, volume)
 	}
+	if full.Pair != nil && full.Pair.onlyTerminating() {
+		full.Pair = nil
+	}
 	return full
 }
 

@@ -79,7 +79,7 @@ func (e environment) explain(args []string, out, notes io.Writer) error {
 // checkInput spares somebody who forgot the pipe from waiting for ever.
 func (e environment) checkInput(o options) error {
 	if file, ok := e.stdin.(*os.File); ok && len(o.files) == 1 && o.files[0] == "-" && isTerminal(file) {
-		return &dump.UsageError{Err: errors.New("standard input is a terminal: pipe the output of kubectl get into it, or name a FILE")}
+		return &dump.UsageError{Err: errors.New("nothing is piped into standard input: pipe the output of kubectl get into it, or name a FILE")}
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ func (w *world) pairGroups() []*pairGroup {
 	for i, pair := range w.pairs() {
 		w.progress.tell("checked pairs:", i, len(w.Claims))
 		group := w.checkPair(pair.claim, pair.volume)
-		if group == nil {
+		if group == nil || group.onlyTerminating() {
 			continue
 		}
 		likeness := group.likeness()
@@ -40,13 +40,9 @@ func (w *world) pairs() []pair {
 	var pairs []pair
 	named := map[string]bool{}
 	for _, claim := range w.Claims {
-		name := claim.Spec.VolumeName
-		volume, evidence := w.Volume(name)
-		switch {
-		case name == "" && claim.DeletionTimestamp == nil, evidence == binding.Unknown:
-		default:
-			named[name] = volume != nil
-			pairs = append(pairs, pair{claim, volume})
+		if p, ok := w.pairOfClaim(claim); ok {
+			named[claim.Spec.VolumeName] = p.volume != nil
+			pairs = append(pairs, p)
 		}
 	}
 	for _, volume := range w.Volumes {
@@ -55,6 +51,16 @@ func (w *world) pairs() []pair {
 		}
 	}
 	return pairs
+}
+
+// pairOfClaim is the claim with the volume that it names. One that names none and is being deleted may be kept by
+// something; any other stands for itself.
+func (w *world) pairOfClaim(claim *corev1.PersistentVolumeClaim) (pair, bool) {
+	if claim.Spec.VolumeName == "" {
+		return pair{claim, nil}, claim.DeletionTimestamp != nil
+	}
+	volume, evidence := w.Volume(claim.Spec.VolumeName)
+	return pair{claim, volume}, evidence != binding.Unknown
 }
 
 // pairOf is the volume with the claim in its claimRef, unless that claim names it and was looked at before.
@@ -68,7 +74,7 @@ func (w *world) pairOf(volume *corev1.PersistentVolume, named bool) (pair, bool)
 	return pair{claim, volume}, known && (claim == nil || claim.Spec.VolumeName != volume.Name)
 }
 
-// checkPair is nil for a healthy pair, and for a volume that is merely being deleted: that is told of the volume.
+// checkPair is nil for a healthy pair.
 func (w *world) checkPair(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) *pairGroup {
 	request := binding.PairRequest{Claim: claim, Volume: volume, View: w, Rules: rulesFor(claim)}
 	report, err := binding.CheckPair(request)
@@ -76,7 +82,7 @@ func (w *world) checkPair(claim *corev1.PersistentVolumeClaim, volume *corev1.Pe
 		request.SameStorage = w.sameStorage(volume)
 		report, err = binding.CheckPair(request)
 	}
-	if report.Healthy() || report.Violations[0].Kind == binding.PairVolumeTerminating {
+	if report.Healthy() {
 		return nil
 	}
 	group := &pairGroup{PairReport: report}
@@ -87,6 +93,11 @@ func (w *world) checkPair(claim *corev1.PersistentVolumeClaim, volume *corev1.Pe
 		group.Command = patchCommand(volume, report.Repair.Action.Volume)
 	}
 	return group
+}
+
+// onlyTerminating reports whether the volume is merely being deleted: that is told of the volume.
+func (g *pairGroup) onlyTerminating() bool {
+	return g.Violations[0].Kind == binding.PairVolumeTerminating
 }
 
 // rulesFor has the controller take the protection off a claim that is being deleted, as one in kube-controller-manager

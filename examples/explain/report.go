@@ -23,6 +23,8 @@ type claimGroup struct {
 	binding.Explanation
 	// Problem is why nothing can be decided for the claim.
 	Problem string `json:"problem,omitempty"`
+	// Contenders is how many claims of the input would take the same volume, if more than this one: one of them gets it.
+	Contenders int `json:"contenders,omitempty"`
 	// Scheduling is what keeps the pods that must be scheduled first from a node.
 	Scheduling []podWait     `json:"scheduling,omitempty"`
 	Alike      []binding.Key `json:"alike,omitempty"`
@@ -85,7 +87,7 @@ func (w *world) write(o options, out io.Writer) error {
 	case o.format == formatJSON:
 		return writeJSON(out, w.report())
 	}
-	return writeText(out, w.report())
+	return w.writeText(out)
 }
 
 func writeJSON(out io.Writer, value any) error {

@@ -30,9 +30,12 @@ func (p *printer) block(indent int, text string) {
 	}
 }
 
-func writeText(out io.Writer, r report) error {
-	p := &printer{to: out}
-	if len(r.Claims)+len(r.Volumes)+len(r.Pairs) == 0 {
+func (w *world) writeText(out io.Writer) error {
+	p, r := &printer{to: out}, w.report()
+	switch {
+	case len(w.Claims)+len(w.Volumes) == 0:
+		p.line(0, "There are no claims and no volumes in the input.")
+	case len(r.Claims)+len(r.Volumes)+len(r.Pairs) == 0:
 		p.line(0, "Every claim is Bound, and nothing is stuck.")
 	}
 	section(p, "Claims that are not Bound", r.Claims, (*claimGroup).print)
@@ -68,8 +71,14 @@ func (g *claimGroup) printBody(p *printer) {
 	} else {
 		p.line(1, g.Message)
 	}
+	if g.Contenders > 1 {
+		p.line(1, fmt.Sprintf("%d claims would take that volume, and one of them gets it", g.Contenders))
+	}
 	if len(g.Finalizers) > 0 {
 		p.line(1, "finalizers: "+strings.Join(g.Finalizers, ", "))
+	}
+	if g.State == binding.ClaimTerminating && len(g.Pods) > 0 {
+		p.line(1, "used by the pods "+strings.Join(g.Pods, ", "))
 	}
 	for _, wait := range g.Scheduling {
 		p.line(1, "pod "+wait.Pod+": "+orElse(wait.Message, "the scheduler has not seen it"))

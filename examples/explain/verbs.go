@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,13 +30,27 @@ func (w *world) choices(volume *corev1.PersistentVolume) []choice {
 		choices = append(choices, keep(volume))
 	}
 	opened, err := reclaim.Open(volume, w.known(volume))
-	choices = append(choices, chosen("Open", "any claim that fits can have it", volume, opened, err))
+	open := chosen("Open", "any claim that fits can have it", volume, opened, err)
+	open.Risks = append(open.Risks, w.doubtsAbout(volume)...)
+	choices = append(choices, open)
 	if err == nil {
 		choices = append(choices,
 			choice{Verb: "Reserve", Does: "one claim can have it, which exists or is to come, at the same risk"},
 			choice{Verb: "NextMove", Does: "another claim gets it step by step, in this namespace or another, at the same risk"})
 	}
 	return choices
+}
+
+// doubtsAbout is what only the input speaks against, where no verb can know.
+func (w *world) doubtsAbout(volume *corev1.PersistentVolume) []string {
+	var doubts []string
+	if same := w.sameStorage(volume); len(same) > 0 {
+		doubts = append(doubts, fmt.Sprintf("its storage is also that of %s: two claims may come to write on it", strings.Join(same, ", ")))
+	}
+	if ref := volume.Spec.ClaimRef; ref != nil && w.unseen(ref) {
+		doubts = append(doubts, fmt.Sprintf("the input has no claim in namespace %s: see first that %s is gone", ref.Namespace, ref.Name))
+	}
+	return doubts
 }
 
 // keep makes the reclaim policy Retain.
@@ -72,7 +87,7 @@ func (w *world) known(volume *corev1.PersistentVolume) reclaim.Known {
 	switch claim, evidence := w.Claim(ref.Namespace, ref.Name); evidence {
 	case binding.Live:
 		known.Claims = []*corev1.PersistentVolumeClaim{claim}
-	case binding.Absent:
+	default: // where the input says nothing, the phase says that it is gone, and doubtsAbout that this is to be seen
 		known.Missing = []reclaim.Read{{Kind: reclaim.ReadClaim, Namespace: ref.Namespace, Name: ref.Name}}
 	}
 	if users, evidence := w.PodsOf(ref.Namespace, ref.Name); evidence == binding.Live {
