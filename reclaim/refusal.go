@@ -16,7 +16,7 @@ const (
 	// InUse: pods that have not finished use the volume. Lifted by PodsDisturbed.
 	InUse ObjectionReason = "InUse"
 	// PolicyDestroys: the claim is gone and the reclaim policy is not Retain, so that the data may be on its way out.
-	// Lifted by DataDestroyed; Keep is the better answer.
+	// Lifted by DataDestroyed; Retain is the better answer.
 	PolicyDestroys ObjectionReason = "PolicyDestroys"
 	// SetAside: the volume is reserved for a claim by name. Lifted by ReservationLost.
 	SetAside ObjectionReason = "SetAside"
