@@ -44,12 +44,8 @@ func (w *world) writeClaim(o options, out io.Writer) error {
 
 func (w *world) fullClaim(claim *corev1.PersistentVolumeClaim) fullClaim {
 	full := fullClaim{claimGroup: w.explainClaim(claim)}
-	if full.takes() {
-		for _, group := range w.explained() {
-			if group.Claim == full.Claim {
-				full.claimGroup = group
-			}
-		}
+	if takes(full.Explanation) {
+		full.Contenders = contenders(w.takersOf(full.Volume))
 	}
 	if full.Search != nil {
 		terms := w.Terms(claim)

@@ -71,7 +71,7 @@ func (g *claimGroup) printBody(p *printer) {
 	} else {
 		p.line(1, g.Message)
 	}
-	if g.Contenders > 1 {
+	if g.Contenders > 0 {
 		p.line(1, fmt.Sprintf("%d claims would take that volume, and one of them gets it", g.Contenders))
 	}
 	if len(g.Finalizers) > 0 {
