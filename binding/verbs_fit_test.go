@@ -53,6 +53,34 @@ func TestR7ReserveAgreesWithM12(t *testing.T) {
 	assert.NotZero(t, fits)
 }
 
+// M3: nobody is promised a volume that is never matched, not even who asks for nothing or is still to come.
+func TestR7ReserveRefusesMalformedVolumes(t *testing.T) {
+	spec := func(change func(*corev1.PersistentVolumeSpec)) *corev1.PersistentVolume {
+		return knownVolume("a", func(v *corev1.PersistentVolume) { change(&v.Spec) })
+	}
+	for name, volume := range map[string]*corev1.PersistentVolume{
+		"no capacity":         spec(func(s *corev1.PersistentVolumeSpec) { s.Capacity = nil }),
+		"a negative capacity": spec(func(s *corev1.PersistentVolumeSpec) { s.Capacity = storage("-1Gi") }),
+		"an unknown mode":     spec(func(s *corev1.PersistentVolumeSpec) { s.AccessModes = append(s.AccessModes, "ReadSometimes") }),
+		"a volume mode":       spec(func(s *corev1.PersistentVolumeSpec) { s.VolumeMode = new(corev1.PersistentVolumeMode("Tape")) }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			asksNothing := knownClaim(func(c *corev1.PersistentVolumeClaim) { c.Spec.Resources.Requests = nil })
+			toCome := &corev1.PersistentVolumeClaim{ObjectMeta: asksNothing.ObjectMeta}
+			for _, claim := range []*corev1.PersistentVolumeClaim{asksNothing, toCome} {
+				_, err := reclaim.Reserve(volume, claim, reclaim.Known{})
+				require.Error(t, err)
+				assert.Equal(t, "Malformed", unfit(err)[0])
+			}
+			reserved := volume.DeepCopy()
+			refersTo(asksNothing.Namespace, asksNothing.Name, "")(reserved)
+			mismatches, err := binding.Check(asksNothing, reserved, binding.Terms{})
+			require.NoError(t, err)
+			assert.Equal(t, "Malformed", reasonsOf(mismatches)[0])
+		})
+	}
+}
+
 func reasonsOf(mismatches binding.Mismatches) (reasons []string) {
 	for _, mismatch := range mismatches {
 		reasons = append(reasons, string(mismatch.Reason))
