@@ -56,6 +56,9 @@ func (c chunk) json() ([]any, error) {
 			if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 				offset = syntax.Offset
 			}
+			if errors.Is(err, io.ErrUnexpectedEOF) {
+				offset = int64(len(bytes.TrimRight(c.text, "\n")))
+			}
 			offset = min(offset, int64(len(c.text)))
 			return values, fmt.Errorf("json: line %d: %w", c.line+bytes.Count(c.text[:offset], []byte("\n")), err)
 		}

@@ -110,6 +110,7 @@ func TestDecodeNamesWhatIsWrong(t *testing.T) {
 		"a key twice":          {good + "kind: B\n", `f: document 1: yaml: unmarshal errors: line 3: key "kind" already set in map`, 0},
 		"no JSON":              {"---\n{\n \"a\": ]", "f: document 1: json: line 3: invalid character ']' looking for beginning of value", 0},
 		"JSON cut off":         {`{"apiVersion":"v1","kind":"A"}{"kind":`, "f: document 2: json: line 1: unexpected EOF", 1},
+		"JSON of many lines":   {"{\n \"apiVersion\": \"v1\",\n \"kind\":\n", "f: document 1: json: line 3: unexpected EOF", 0},
 		"two in braces":        {"{apiVersion: v1, kind: A}\n{apiVersion: v1, kind: B}", "f: document 1: json: line 1: invalid character 'a' looking for beginning of object key string", 0},
 		"a string":             {"hello", "f: document 1: is not an object but a string", 0},
 		"a number":             {"7", "f: document 1: is not an object but a number", 0},
