@@ -1,6 +1,8 @@
 package binding
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -40,7 +42,7 @@ func PodsKey(namespace string) Key { return Key{Kind: KindPods, Namespace: names
 // KeyOf names a claim.
 func KeyOf(claim *corev1.PersistentVolumeClaim) Key { return ClaimKey(claim.Namespace, claim.Name) }
 
-// String is the key as kubectl would name it: "pv/a", "pvc/default/a", "pods/default".
+// String is the key as kubectl would name it: "pv/a", "pvc/default/a", "pods/default", "pod/default/a".
 func (k Key) String() string {
 	switch k.Kind {
 	case KindVolume:
@@ -50,7 +52,11 @@ func (k Key) String() string {
 	case KindPods:
 		return "pods/" + k.Namespace
 	}
-	return string(k.Kind) + "/" + k.Namespace + "/" + k.Name
+	kind := strings.ToLower(string(k.Kind)) // one that only others store
+	if k.Namespace == "" {
+		return kind + "/" + k.Name
+	}
+	return kind + "/" + k.Namespace + "/" + k.Name
 }
 
 // MarshalText is String, so that a key is a string in JSON.

@@ -40,11 +40,11 @@ func TestPlanPodErrors(t *testing.T) {
 		planning
 		want string
 	}{
-		"S1 absent":                      {podPlanning(), "Pod/default/web: the claim pvc/default/data does not exist"},
-		"S1 absent beside a refused one": {planning{podWith("a", "data"), []binding.Object{claimNamed("a", claimBeingDeleted)}}, "Pod/default/web: the claim pvc/default/data does not exist"},
-		"S1 absent, ephemeral":           {planning{pod: pod}, "Pod/default/web: the claim pvc/default/web-scratch does not exist"},
+		"S1 absent":                      {podPlanning(), "pod/default/web: the claim pvc/default/data does not exist"},
+		"S1 absent beside a refused one": {planning{podWith("a", "data"), []binding.Object{claimNamed("a", claimBeingDeleted)}}, "pod/default/web: the claim pvc/default/data does not exist"},
+		"S1 absent, ephemeral":           {planning{pod: pod}, "pod/default/web: the claim pvc/default/web-scratch does not exist"},
 		"S1 ephemeral, not the pod's": {planning{pod, []binding.Object{claimNamed("web-scratch"), manualClass()}},
-			"pvc/default/web-scratch: metadata.ownerReferences: does not name Pod/default/web as its controller"},
+			"pvc/default/web-scratch: metadata.ownerReferences: does not name pod/default/web as its controller"},
 		"S2 a class without a mode": {podPlanning(claimNamed("data"), noMode), "storageclass/fast: volumeBindingMode: neither Immediate nor WaitForFirstConsumer"},
 		"X7 a malformed selector":   {podPlanning(malformed, manualClass()), `pvc/default/data: spec.selector: "Near" is not a valid label selector operator`},
 	} {

@@ -19,7 +19,7 @@ func (w *world) blocked(key binding.Key, before, after binding.Object) (Blocked,
 	if already && !w.deleted[key] {
 		return Blocked{}, false
 	}
-	held := Blocked{Object: nameOf(key), Finalizers: after.GetFinalizers()}
+	held := Blocked{Object: key.String(), Finalizers: after.GetFinalizers()}
 	switch o := after.(type) {
 	case *corev1.PersistentVolume:
 		if ref := o.Spec.ClaimRef; ref != nil && o.Status.Phase == corev1.VolumeBound {
@@ -48,16 +48,8 @@ func (w *world) podsOn(claim *corev1.PersistentVolumeClaim) (names []string) {
 	}
 	for _, pod := range w.users[binding.KeyOf(claim)] {
 		if reclaim.UsesClaim(pod, claim) {
-			names = append(names, nameOf(bindingtest.PodKey(pod.Namespace, pod.Name)))
+			names = append(names, bindingtest.PodKey(pod.Namespace, pod.Name).String())
 		}
 	}
 	return names
-}
-
-// nameOf is the object as kubectl would name it.
-func nameOf(key binding.Key) string {
-	if key.Kind == bindingtest.KindPod {
-		return "pod/" + key.Namespace + "/" + key.Name
-	}
-	return key.String()
 }

@@ -70,7 +70,7 @@ provisioner: example.com/fast
 `)
 	require.Empty(t, problems)
 	assert.Empty(t, in.Notes)
-	assert.Equal(t, []string{"pv/a", "pvc/default/data", "Pod/shop/web", "Node//one", "StorageClass//fast"}, names(t, in))
+	assert.Equal(t, []string{"pv/a", "pvc/default/data", "pod/shop/web", "node/one", "storageclass/fast"}, names(t, in))
 }
 
 func TestReadPassesOverOtherKinds(t *testing.T) {
