@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/storageclass"
 )
 
 func mismatch(reason binding.Reason, asks, has string) binding.Mismatch {
@@ -77,6 +78,8 @@ func TestCheckWhetherTheVolumeCanBeHad(t *testing.T) {
 			want: one(binding.NotAvailable, "phase Available", "phase Bound")},
 		{rule: "M11 delayed class, no node", terms: waiting(),
 			want: one(binding.Delayed, "a node first, as class fast is WaitForFirstConsumer", "no node yet")},
+		{rule: "M11 S4 delayed class, a node chosen", terms: waiting(), claim: claimNote(storageclass.SelectedNodeAnnotation, "node-a"),
+			want: one(binding.Delayed, "one made for node node-a, which the scheduler chose", "one that was there before")},
 		{rule: "M11 delayed class, node given", terms: onNode(waiting(), nodeIn("a"))},
 		{rule: "M11 immediate class", terms: binding.Terms{Class: classWith(new(storagev1.VolumeBindingImmediate))}},
 		{rule: "M11 delayed class, taken volume: only what is free can wait", terms: waiting(),

@@ -83,7 +83,12 @@ func nodeAffinityValues(c criteria, v candidate) (asks, has string) {
 	return "node " + c.node.Name, has
 }
 
+// delayedValues tells of the node that is awaited or, once the scheduler has chosen it, that a volume is being made there
+// (S4).
 func delayedValues(c criteria, _ candidate) (asks, has string) {
+	if node := c.claim.Annotations[storageclass.SelectedNodeAnnotation]; node != "" {
+		return "one made for node " + node + ", which the scheduler chose", "one that was there before"
+	}
 	return "a node first, as class " + c.class + " is WaitForFirstConsumer", "no node yet"
 }
 
