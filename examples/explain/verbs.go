@@ -44,11 +44,11 @@ func (w *world) choices(volume *corev1.PersistentVolume) []choice {
 // doubtsAbout is what only the input speaks against, where no verb can know.
 func (w *world) doubtsAbout(volume *corev1.PersistentVolume) []string {
 	var doubts []string
-	if same := w.sameStorage(volume); len(same) > 0 {
-		doubts = append(doubts, fmt.Sprintf("its storage is also that of %s: two claims may come to write on it", strings.Join(same, ", ")))
+	if same := w.sameStorageText(volume); same != "" {
+		doubts = append(doubts, "its storage is also that of "+same+": two claims may come to write on it")
 	}
 	if ref := volume.Spec.ClaimRef; ref != nil && w.unseen(ref) {
-		doubts = append(doubts, fmt.Sprintf("the input has no claim in namespace %s: see first that %s is gone", ref.Namespace, ref.Name))
+		doubts = append(doubts, fmt.Sprintf("the input has no claim in namespace %s: see first that %s/%s is gone", ref.Namespace, ref.Namespace, ref.Name))
 	}
 	return doubts
 }
