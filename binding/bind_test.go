@@ -156,6 +156,8 @@ func TestTheWritesOfABind(t *testing.T) {
 		{name: "B4 what else the claim has stays where storage is the same", claim: from(corev1.ClaimPending, hasSize("10Gi"), claimHasIOPS), known: with(),
 			want: "B4 UpdateClaimStatus pvc/default/data: status.accessModes=[ReadWriteOnce] status.phase=Bound"},
 		{name: "B4 one that does not parse", claim: named, known: with(volumeNote(preResize, "much")), want: size("10Gi")},
+		{name: "B4 one that is empty", claim: named, known: with(volumeNote(preResize, "")), want: size("10Gi")},
+		{name: "B4 one that would take minutes to parse", claim: named, known: with(volumeNote(preResize, "1e-1000000000")), want: size("10Gi")},
 		{name: "B4 attributes class from Pending", claim: from(corev1.ClaimPending), known: with(gold),
 			want: "B4 UpdateClaimStatus pvc/default/data: status.accessModes=[ReadWriteOnce] status.capacity.storage=10Gi status.currentVolumeAttributesClassName=gold status.phase=Bound"},
 		{name: "B4 attributes class from Lost", claim: from(corev1.ClaimLost), known: with(gold),

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // boundStatus is the claim with the status that binding to the volume gives it (B4), or nil if it has
@@ -30,7 +29,7 @@ func boundStatus(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentV
 func boundCapacity(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) corev1.ResourceList {
 	size := volume.Spec.Capacity[corev1.ResourceStorage]
 	if recorded, ok := volume.Annotations[preResizeCapacity]; ok {
-		if before, err := resource.ParseQuantity(recorded); err == nil {
+		if before, err := parseQuantity(recorded); err == nil {
 			size = before
 		}
 		capacity := claim.Status.Capacity.DeepCopy()
@@ -40,7 +39,7 @@ func boundCapacity(claim *corev1.PersistentVolumeClaim, volume *corev1.Persisten
 		capacity[corev1.ResourceStorage] = size
 		return capacity
 	}
-	if has, ok := claim.Status.Capacity[corev1.ResourceStorage]; ok && has.Cmp(size) == 0 {
+	if has, ok := claim.Status.Capacity[corev1.ResourceStorage]; ok && compareQuantities(has, size) == 0 {
 		return claim.Status.Capacity.DeepCopy()
 	}
 	return volume.Spec.Capacity.DeepCopy()

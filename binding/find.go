@@ -89,5 +89,5 @@ func compareModes(a, b candidate) int {
 func compareCapacity(a, b candidate) int {
 	inA, _ := a.capacity()
 	inB, _ := b.capacity()
-	return inA.Cmp(inB)
+	return compareQuantities(inA, inB)
 }

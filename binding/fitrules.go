@@ -88,7 +88,7 @@ func failsMalformed(_ criteria, v candidate) bool {
 
 func failsTooSmall(c criteria, v candidate) bool {
 	capacity, sized := v.capacity()
-	return sized && capacity.Cmp(c.request) < 0
+	return sized && compareQuantities(capacity, c.request) < 0
 }
 
 // failsAccessModes looks each mode up by itself, so that it has an answer for a volume with an

@@ -20,8 +20,7 @@ func (s stock) amount() resource.Quantity {
 
 func (s stock) tie(r rank) int {
 	if !exact(r.size) {
-		capacity := s.amount()
-		if order := capacity.Cmp(r.quantity); order != 0 {
+		if order := compareQuantities(s.amount(), r.quantity); order != 0 {
 			return order
 		}
 	}

@@ -2,6 +2,7 @@ package binding_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
 )
 
 func TestInvalidClaims(t *testing.T) {
@@ -65,4 +67,15 @@ func TestX7AClaimOfAnUnknownVolumeMode(t *testing.T) {
 	mismatches, err := binding.Check(fitClaim(), tape, binding.Terms{})
 	require.NoError(t, err)
 	require.Equal(t, binding.Malformed, mismatches[0].Reason)
+}
+
+// X7: the API server takes a claim of any exponent, and to work one of millions out takes it seconds each time.
+func TestX7AClaimOfAHugeExponent(t *testing.T) {
+	began := time.Now()
+	cluster := bindingtest.NewCluster(bindingtest.Claim("default", "huge", "1e10000000"), bindingtest.Claim("default", "small", "5Gi"),
+		bindingtest.Volume("a", "10Gi"), bindingtest.Volume("b", "10Gi"), bindingtest.Volume("vast", "1e9999999"))
+	require.NoError(t, cluster.Settle(t.Context()))
+	assert.Equal(t, "a", cluster.Claim("default", "small").Spec.VolumeName)
+	assert.Equal(t, corev1.ClaimPending, cluster.Claim("default", "huge").Status.Phase)
+	assert.Less(t, time.Since(began), 10*time.Second)
 }

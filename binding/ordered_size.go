@@ -36,7 +36,7 @@ func sizeOfOdd(quantity resource.Quantity) int64 {
 	switch {
 	case quantity.Sign() < 0:
 		return negative
-	case quantity.CmpInt64(math.MaxInt64/2) > 0:
+	case compareQuantities(quantity, *resource.NewQuantity(math.MaxInt64/2, resource.BinarySI)) > 0:
 		return beyond
 	}
 	up := quantity.Value()

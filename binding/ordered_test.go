@@ -218,6 +218,7 @@ func TestSizes(t *testing.T) {
 	for _, a := range quantities {
 		for _, b := range quantities {
 			order, sizes := a.Cmp(b), cmp.Compare(sizeOf(a), sizeOf(b))
+			assert.Equal(t, order, compareQuantities(a, b), "%s and %s", &a, &b)
 			assert.True(t, sizes == order || sizes == 0, "%s and %s are %d, their sizes %d", &a, &b, order, sizes)
 			if sizes == 0 && exact(sizeOf(a)) {
 				assert.Zero(t, order, "%s and %s", &a, &b)

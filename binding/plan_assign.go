@@ -90,7 +90,7 @@ func compareNeed(a, b *wish) int {
 		}
 		return 1
 	}
-	return cmp.Or(cmp.Compare(needs(a), needs(b)), b.request.Cmp(a.request))
+	return cmp.Or(cmp.Compare(needs(a), needs(b)), compareQuantities(b.request, a.request))
 }
 
 // pairing pairs things of one side, by their number, with things of the other.

@@ -121,3 +121,12 @@ func TestPlanPodReasonText(t *testing.T) {
 		})
 	}
 }
+
+// X6: to compare quantities changes how one is held that does not fit 64 bits, and one of a capacity is everybody's.
+func TestPlanPodLeavesCapacitiesAlone(t *testing.T) {
+	capacity := capacityIn("a", "10Gi")
+	before := capacity.DeepCopy()
+	plan := podPlanning(claimNamed("data", asking("12345678901234567890123")), csiClass(), capacityDriver(true), capacity).on(t, nodeIn("a"))
+	require.False(t, plan.Fits())
+	require.Equal(t, before, capacity)
+}

@@ -19,8 +19,7 @@ type pick struct {
 func comparePicks(a, b pick) int {
 	bySize := cmp.Compare(a.size, b.size)
 	if bySize == 0 && !exact(a.size) {
-		inA, inB := a.amount(), b.amount()
-		bySize = inA.Cmp(inB)
+		bySize = compareQuantities(a.amount(), b.amount())
 	}
 	return cmp.Or(bySize, accessmode.Compare(a.modes, b.modes), cmp.Compare(a.Name, b.Name))
 }

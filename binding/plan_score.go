@@ -49,7 +49,7 @@ func requestOf(claim *corev1.PersistentVolumeClaim) resource.Quantity {
 
 // share is the part of the whole, from 0 to 1; all of it if there is nothing.
 func share(part, whole resource.Quantity) float64 {
-	if whole.Sign() <= 0 || part.Cmp(whole) >= 0 {
+	if whole.Sign() <= 0 || compareQuantities(part, whole) >= 0 {
 		return 1
 	}
 	return max(0, part.AsApproximateFloat64()/whole.AsApproximateFloat64())

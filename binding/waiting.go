@@ -40,7 +40,7 @@ func needier(best, claim *corev1.PersistentVolumeClaim, volume *corev1.Persisten
 			return claim
 		}
 		return best
-	case cmp.Or(asksBest.Cmp(asks), compareKeys(KeyOf(claim), KeyOf(best))) < 0:
+	case cmp.Or(compareQuantities(asksBest, asks), compareKeys(KeyOf(claim), KeyOf(best))) < 0:
 		return claim
 	}
 	return best

@@ -17,7 +17,7 @@ func (w want) amount() resource.Quantity { return w.Spec.Resources.Requests[core
 
 func (w want) tie(r rank) int {
 	if !exact(r.size) {
-		if order := r.quantity.Cmp(w.amount()); order != 0 {
+		if order := compareQuantities(r.quantity, w.amount()); order != 0 {
 			return order
 		}
 	}
