@@ -153,6 +153,16 @@ func TestP2WhatIsStored(t *testing.T) {
 	}
 }
 
+// A provisioner that makes the volume from nothing, and not from the one it was given, does not lose what the class says.
+func TestP2MountOptionsOfTheClass(t *testing.T) {
+	class := classOf("fast", own, func(c *storagev1.StorageClass) { c.MountOptions = []string{"noatime"} })
+	claim := provisioningClaim()
+	action, err := binding.NextForClaim(claim, answering(proving(knowing(claim, class), ownKey), made(madeVolume())), hooked())
+	require.NoError(t, err)
+	require.Equal(t, binding.CreateVolume, action.Kind)
+	assert.Equal(t, []string{"noatime"}, action.Volume.Spec.MountOptions)
+}
+
 func TestP2WhatItMadeIsStored(t *testing.T) {
 	fast := knowing(classOf("fast", own))
 	absent := proving(fast, ownKey)

@@ -72,6 +72,9 @@ func (r *ProvisionRequest) accept(made *corev1.PersistentVolume, rules Rules) (v
 	volume.Spec.StorageClassName = r.Volume.Spec.StorageClassName
 	volume.Spec.VolumeAttributesClassName = r.Volume.Spec.VolumeAttributesClassName
 	volume.Spec.PersistentVolumeReclaimPolicy = r.Volume.Spec.PersistentVolumeReclaimPolicy
+	if len(volume.Spec.MountOptions) == 0 { // it may have others, but not lose them
+		volume.Spec.MountOptions = r.Volume.Spec.MountOptions
+	}
 	volume.Finalizers = reclaim.Finalizers(volume, rules.reclaim())
 	if name != r.Volume.Name {
 		return volume, fmt.Sprintf("the provisioner named the volume %q, and not %q", name, r.Volume.Name)
