@@ -104,6 +104,11 @@ func TestAClaimThatWasBoundOnce(t *testing.T) {
 		{name: "C10 Lost, and misbound now: still Lost", claim: lostBefore, known: read(knownVolume("a", refersToOther)), want: "C10 Nothing"},
 		{name: "C10 Lost with a status left over: cleared, no second event", claim: knownClaim(boundTo("a"), claimPhase(corev1.ClaimLost)), known: absent,
 			want: "C10 UpdateClaimStatus pvc/default/data: -status.accessModes -status.capacity.storage"},
+		{name: "C10 Lost, and modes alone left over", claim: knownClaim(boundTo("a"), claimPhase(corev1.ClaimLost), func(c *corev1.PersistentVolumeClaim) { c.Status.Capacity = nil }),
+			known: absent, want: "C10 UpdateClaimStatus pvc/default/data: -status.accessModes"},
+		{name: "C10 Lost, and an attributes class alone left over", claim: knownClaim(boundTo("a"), func(c *corev1.PersistentVolumeClaim) {
+			c.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimLost, CurrentVolumeAttributesClassName: new("gold")}
+		}), known: absent, want: "C10 UpdateClaimStatus pvc/default/data: -status.currentVolumeAttributesClassName"},
 
 		{name: "C11 all is well", claim: bound, known: knowing(holds), want: "C11 Nothing"},
 		{name: "C11 the claimRef is gone", claim: bound, known: knowing(knownVolume("a", inPhase(corev1.VolumeBound))),

@@ -178,6 +178,8 @@ func TestP2WhatItMadeIsStored(t *testing.T) {
 		{name: "P2 made, and a volume that fits came meanwhile: C1", claim: provisioningClaim(), known: answering(proving(knowing(classOf("fast", own), knownVolume("a", ofClass("fast"))), ownKey), made(madeVolume())), rules: hooked(),
 			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + boundBy},
 		{name: "P1 made, and the class is gone", claim: provisioningClaim(), known: answering(proving(knowing(), ownKey), made(madeVolume())), rules: hooked(), want: "P1 Wait", events: []string{failedOwn}},
+		{name: "P2 made, and deleted again since, as when the class had another provisioner meanwhile: not stored", claim: provisioningClaim(),
+			known: answering(absent, made(madeVolume()), deletedAgain(nil)), rules: hooked(), want: "P2 Wait", retry: binding.RetryBackoff},
 		{name: "P2 not stored once: again", claim: provisioningClaim(), known: answering(absent, made(madeVolume()), fails), rules: hooked(), want: createsOwn, events: []string{succeeded}},
 		{name: "P2 not stored twice: again", claim: provisioningClaim(), known: answering(absent, made(madeVolume()), fails, fails), rules: hooked(), want: createsOwn, events: []string{succeeded}},
 		{name: "P2 not stored three times: a live read before it is deleted again", claim: provisioningClaim(), known: answering(fast, made(madeVolume()), fails, fails, fails), rules: hooked(), want: readsOwn},

@@ -39,6 +39,8 @@ func TestProvisioning(t *testing.T) {
 		{name: "P3 asked of the driver: wait", claim: asked("ebs.csi.aws.com"), known: fast("kubernetes.io/aws-ebs"), want: "P3 Wait", events: waits, says: []string{"ebs.csi.aws.com"}},
 		{name: "P3 only one of the two", claim: knownClaim(askingClass(new("fast")), claimNote(betaProvisioner, "csi.example.com")), known: fast("csi.example.com"),
 			want: "P3 UpdateClaim pvc/default/data: +annotation " + provisioner + "=csi.example.com"},
+		{name: "P3 only the other of the two", claim: knownClaim(askingClass(new("fast")), claimNote(provisioner, "csi.example.com")), known: fast("csi.example.com"),
+			want: "P3 UpdateClaim pvc/default/data: +annotation " + betaProvisioner + "=csi.example.com"},
 		{name: "P3 asked of somebody else", claim: asked("old.example.com"), known: fast("csi.example.com"),
 			want: "P3 UpdateClaim pvc/default/data: annotation " + betaProvisioner + "=csi.example.com annotation " + provisioner + "=csi.example.com"},
 		{name: "P3 G2 asked before it was migrated: migrated-to follows in the same write", claim: asked("kubernetes.io/aws-ebs", claimNote(migratedTo, "ebs.csi.aws.com")), known: fast("kubernetes.io/aws-ebs"),
