@@ -1,6 +1,7 @@
 package binding_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -41,6 +42,17 @@ func TestTheFailureInAStatusIsOneLine(t *testing.T) {
 
 	require.NoError(t, err)
 	assert.NotContains(t, action.Volume.Status.Message, "\n", "R5")
+
+	failed := answering(proving(knowing(madeByOwn()), dataKey, aKey), reclaimed(binding.RunDeleter, own, errors.New(strings.Repeat("x\n", 2000))))
+	action, err = binding.NextForVolume(madeByOwn(), failed, hooked())
+
+	require.NoError(t, err)
+	assert.NotContains(t, action.Volume.Status.Message, "\n", "R3")
+	assert.LessOrEqual(t, len(action.Volume.Status.Message), 1024, "R3")
+
+	again, err := binding.NextForVolume(action.Volume, failed, hooked())
+	require.NoError(t, err)
+	assert.Empty(t, again.Events, "R3: it is said already")
 }
 
 func TestEventsOfAVolumeAndAClaimOfOneName(t *testing.T) {

@@ -83,7 +83,7 @@ func fail(volume *corev1.PersistentVolume, decision reclaim.Decision) Action {
 		rule, retry = "R5", RetryNever
 	}
 	reason := EventReason(decision.EventReason)
-	message := fmt.Sprintf("the volume cannot be reclaimed: %s", decision.Message)
+	message := oneLine(fmt.Sprintf("the volume cannot be reclaimed: %s", decision.Message), eventLimit)
 	failed := Action{Kind: Wait, Rule: rule, Why: message, Retry: retry}
 	if volume.Status.Phase != corev1.VolumeFailed {
 		failed = updateVolumeStatus(enter(volume, corev1.VolumeFailed, reason, message), rule, message)
