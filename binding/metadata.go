@@ -14,7 +14,7 @@ import (
 // claimMetadata is the claim with the annotation and finalizer it should have, and the rule and reason of
 // the change, or nil if it has them (G2, F1). It comes first in every sync.
 func claimMetadata(claim *corev1.PersistentVolumeClaim, rules Rules) (changed *corev1.PersistentVolumeClaim, rule, why string) {
-	migrate := migratedToDiffers(claim, claimProvisioner(claim), rules.Migrations)
+	migrate := migratedToDiffers(claim, rules.Migrations, storageclass.ProvisionerAnnotation, storageclass.BetaProvisionerAnnotation)
 	protect := rules.Protection == ProtectionOn && reclaim.NeedsProtection(claim, reclaim.ClaimProtection)
 	if !migrate && !protect {
 		return nil, "", ""
@@ -34,7 +34,7 @@ func claimMetadata(claim *corev1.PersistentVolumeClaim, rules Rules) (changed *c
 // volumeMetadata is the same for a volume, with the finalizers of its reclaim policy (G2, R6, F1).
 func volumeMetadata(volume *corev1.PersistentVolume, rules Rules) (changed *corev1.PersistentVolume, rule, why string) {
 	provisioner := volume.Annotations[phase.ProvisionedByAnnotation]
-	migrate := migratedToDiffers(volume, provisioner, rules.Migrations)
+	migrate := migratedToDiffers(volume, rules.Migrations, phase.ProvisionedByAnnotation)
 	finalizers := volume.Finalizers
 	if provisioner != "" {
 		finalizers = reclaim.Finalizers(volume, rules.reclaim())
@@ -65,10 +65,16 @@ func claimProvisioner(claim *corev1.PersistentVolumeClaim) string {
 	return claim.Annotations[storageclass.BetaProvisionerAnnotation]
 }
 
-// migratedToDiffers reports whether setMigratedTo would change anything. Without a provisioner the
-// annotation is nobody's business.
-func migratedToDiffers(object metav1.Object, provisioner string, migrations storageclass.Migrations) bool {
-	return provisioner != "" && object.GetAnnotations()[storageclass.MigratedToAnnotation] != migrations.Driver(provisioner)
+// migratedToDiffers reports whether setMigratedTo would change anything, going by the first of the annotations that
+// the object has. An empty one names nobody who is migrated; without any, migrated-to is nobody's business.
+func migratedToDiffers(object metav1.Object, migrations storageclass.Migrations, provisioners ...string) bool {
+	annotations := object.GetAnnotations()
+	for _, key := range provisioners {
+		if provisioner, ok := annotations[key]; ok {
+			return annotations[storageclass.MigratedToAnnotation] != migrations.Driver(provisioner)
+		}
+	}
+	return false
 }
 
 // setMigratedTo names the CSI driver that stands in for the provisioner, or none.

@@ -78,6 +78,9 @@ func TestG2Migration(t *testing.T) {
 		{name: "G2 a volume that is not migrated any more", volume: made(ebs, volumeNote(migratedTo, "ebs.csi.aws.com")), rules: unmigrated, want: volumeGets + "-annotation pv.kubernetes.io/migrated-to"},
 		{name: "G2 a volume without a provisioner is left alone", volume: knownVolume("a", volumeNote(migratedTo, "x")), want: available},
 		{name: "G2 a volume that has it", volume: made(ebs, volumeNote(migratedTo, "ebs.csi.aws.com")), want: available},
+		{name: "G2 a volume whose provisioner is empty is not migrated", volume: made("", volumeNote(migratedTo, "x")), want: volumeGets + "-annotation pv.kubernetes.io/migrated-to"},
+		{name: "G2 a claim whose provisioner is empty, whatever the beta one", claim: knownClaim(claimNote(provisioner, ""), claimNote(betaProvisioner, ebs), claimNote(migratedTo, "ebs.csi.aws.com")),
+			want: claimGets + "-annotation pv.kubernetes.io/migrated-to"},
 		{name: "G2 an empty migrated-to is as good as none", volume: made("csi.example.com", volumeNote(migratedTo, "")), want: available},
 		{name: "G2 R6 in one write", volume: made(ebs, volumeFinalizers(inTreeFinalizer)), want: volumeGets + "+annotation pv.kubernetes.io/migrated-to=ebs.csi.aws.com -finalizer kubernetes.io/pv-controller"},
 	})
