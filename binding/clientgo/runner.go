@@ -54,8 +54,10 @@ const (
 )
 
 // Run works until the context ends, and returns nil then. It begins once all caches are filled; until the server lets
-// it list a kind, it waits and client-go logs why. At the end it begins no sync any more, lets those under way come to
-// their end within StopWithin, and stops all that it has started. Errors are those of the Runner's fields.
+// it list a kind, it waits and client-go logs why; that a connection is refused, from klog's level 2 on only. At the end
+// it begins no sync any more, lets those under way come to their end within StopWithin, and stops all that it has
+// started. An informer that sleeps, because it was refused a connection, ends when it wakes. Errors are those of the
+// Runner's fields.
 func (r *Runner) Run(ctx context.Context) error {
 	if err := r.check(); err != nil {
 		return fmt.Errorf("clientgo.Runner: %w", err)

@@ -2,6 +2,7 @@ package clientgo
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
@@ -49,11 +50,24 @@ func startWatch(ctx context.Context, r *Runner, crew *crew) (*watch, error) {
 	return w, nil
 }
 
+// informersStopWithin is how long informers may take to end. One that is refused a connection before its list has come
+// sleeps for up to a minute, and sees only then that it is to end. It does nothing any more, so nobody need wait for it.
+const informersStopWithin = time.Second
+
 // stop ends what was started, once the context has ended. Informers of others may still be in use.
 func (w *watch) stop() {
 	w.unhandle()
-	if w.own {
+	if !w.own {
+		return
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
 		w.factory.Shutdown()
+	}()
+	select {
+	case <-ended:
+	case <-time.After(informersStopWithin):
 	}
 }
 

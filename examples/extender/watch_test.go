@@ -1,0 +1,32 @@
+package extender
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/client-go/informers"
+)
+
+// asleep are informers that do not end in time.
+type asleep struct {
+	informers.SharedInformerFactory
+	wake chan struct{}
+}
+
+func (a asleep) Shutdown() { <-a.wake }
+
+func TestStopDoesNotWaitForInformersThatSleep(t *testing.T) {
+	informers := asleep{wake: make(chan struct{})}
+	defer close(informers.wake)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		shutDown(informers)
+	}()
+	select {
+	case <-stopped:
+	case <-time.After(30 * time.Second):
+		assert.Fail(t, "it waits for them")
+	}
+}
