@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
@@ -46,6 +47,19 @@ func (c *Common) Check() error {
 		return fmt.Errorf("--logging-format is neither text nor json: %q", c.LogFormat)
 	case c.Verbosity < 0:
 		return fmt.Errorf("--v is negative: %d", c.Verbosity)
+	case c.Master != "":
+		return c.checkMaster()
+	}
+	return nil
+}
+
+func (c *Common) checkMaster() error {
+	url, _, err := rest.DefaultServerURL(c.Master, "", schema.GroupVersion{}, false)
+	switch {
+	case err != nil:
+		return fmt.Errorf("--master: %w", err)
+	case url.Scheme != "http" && url.Scheme != "https":
+		return fmt.Errorf("--master is neither http nor https: %q", c.Master)
 	}
 	return nil
 }
@@ -73,6 +87,7 @@ func (c *Common) Config(contentType string) (*rest.Config, error) {
 	config.QPS, config.Burst = float32(c.QPS), c.Burst
 	config.ContentType = contentType
 	config.AcceptContentTypes = contentType + "," + runtime.ContentTypeJSON
+	config.Wrap(new(refusals).watched)
 	return config, nil
 }
 

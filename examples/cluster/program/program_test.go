@@ -50,6 +50,8 @@ func TestFlagsThatCannotBe(t *testing.T) {
 		"--kube-api-qps=20 --kube-api-burst=0": "--kube-api-burst is 0, less than 1",
 		"--logging-format=xml":                 `--logging-format is neither text nor json: "xml"`,
 		"--v=-1":                               "--v is negative: -1",
+		"--master=::bad":                       `--master: parse "http://::bad": invalid port "::bad" after host`,
+		"--master=ftp://server":                `--master is neither http nor https: "ftp://server"`,
 	} {
 		got := programtest.Run(func(stdout, stderr io.Writer) int { return greet(stdout, stderr, strings.Fields(args)...) })
 		assert.Equal(t, programtest.Outcome{Code: program.ExitUsage, Stderr: "greet: " + want + "\nRun greet --help for its flags.\n"}, got, args)
