@@ -5,7 +5,11 @@ import (
 	"flag"
 	"fmt"
 	"net"
+	"slices"
+	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/pvbind/pvbind/examples/cluster/program"
 )
@@ -25,6 +29,9 @@ type options struct {
 
 	address string
 }
+
+// contentTypes are those that client-go can write in. With any other it lists and watches, and fails at every write.
+var contentTypes = []string{runtime.ContentTypeProtobuf, runtime.ContentTypeJSON, runtime.ContentTypeCBOR}
 
 const usage = `Usage: pvbinder [flags]
 
@@ -59,6 +66,8 @@ func (o *options) Check() error {
 		return err
 	}
 	switch {
+	case !slices.Contains(contentTypes, o.contentType):
+		return fmt.Errorf("--kube-api-content-type is %q, none of %s", o.contentType, strings.Join(contentTypes, ", "))
 	case o.workers < 1:
 		return fmt.Errorf("--workers is %d, less than 1", o.workers)
 	case o.resync < 0:

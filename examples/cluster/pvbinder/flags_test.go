@@ -41,6 +41,7 @@ func TestFlagsThatCannotBe(t *testing.T) {
 		"--resync=-1s":                      "--resync is negative: -1s",
 		"--protection --watch-pods=false":   "--protection needs --watch-pods",
 		"--bind-address=8080":               "--bind-address: address 8080: missing port in address",
+		"--kube-api-content-type=text/json": `--kube-api-content-type is "text/json", none of application/vnd.kubernetes.protobuf, application/json, application/cbor`,
 		"--leader-elect-resource-name=":     "--leader-elect-resource-namespace and --leader-elect-resource-name must not be empty",
 		"--leader-elect-lease-duration=1ms": "--leader-elect-lease-duration is 1ms, less than a second",
 		"--leader-elect-renew-deadline=15s": "--leader-elect-renew-deadline is 15s, not less than --leader-elect-lease-duration, 15s",

@@ -47,7 +47,7 @@ func (o *options) secrets() (*tls.Config, error) {
 	}
 	certificate, err := tls.LoadX509KeyPair(o.certFile, o.keyFile)
 	if err != nil {
-		return nil, fmt.Errorf("--tls-cert-file: %w", err)
+		return nil, fmt.Errorf("--tls-cert-file and --tls-private-key-file: %w", err)
 	}
 	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
 }
