@@ -20,7 +20,9 @@ type PodPlans struct {
 }
 
 // PlanPodOnNodes is PlanPod for every node, at about the cost of looking at each node once: the pod's claims are
-// looked up once, and the volumes that a node can use by its labels. Errors are those of PlanPod.
+// looked up once, and the volumes that a node can use by its labels. Volumes with a node affinity of another shape
+// than "key In (values)" are tried one by one for every node until enough fit, and so are those that a claim's selector
+// does not lead to by one label: where none of many fits, that is nodes × volumes. Errors are those of PlanPod.
 //
 // Its reasons do not tell what became of each volume, as those of PlanPod do. The Index can be read but not
 // changed meanwhile.

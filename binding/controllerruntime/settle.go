@@ -112,11 +112,19 @@ func (s *settling) note(key binding.Key, err error) {
 		delete(s.errs, key)
 		return
 	}
-	s.errs[key] = fmt.Errorf("%s: %w", key, err)
+	s.errs[key] = describe(key, err)
 	if invalid := (*binding.InvalidError)(nil); errors.As(err, &invalid) {
 		return
 	}
 	if s.failures[key]++; s.failures[key] <= retries {
 		s.queue = append(s.queue, key)
 	}
+}
+
+// describe adds the key to an error that does not name it itself.
+func describe(key binding.Key, err error) error {
+	if invalid := (*binding.InvalidError)(nil); errors.As(err, &invalid) && invalid.Object == key.String() {
+		return err
+	}
+	return fmt.Errorf("%s: %w", key, err)
 }

@@ -94,6 +94,11 @@ func TestSettleTellsWhatFailed(t *testing.T) {
 	assert.Equal(t, corev1.ClaimBound, claimOf(t, c).Status.Phase, "X7 the rest goes on")
 }
 
+func TestSettleNamesAMalformedObjectOnce(t *testing.T) {
+	c := fake.NewClientBuilder().WithObjects(bindingtest.Volume("disk", "10Gi", func(v *corev1.PersistentVolume) { v.Spec.Capacity = nil })).Build()
+	assert.EqualError(t, controllerruntime.Settle(t.Context(), c), "pv/disk: spec.capacity[storage]: is missing")
+}
+
 func TestSettleWithHooks(t *testing.T) {
 	class := bindingtest.Class("ours")
 	class.Provisioner = "example.com/ours"
