@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
@@ -74,7 +75,7 @@ func (w *world) podsBy(ref *corev1.ObjectReference) (names []string) {
 	claim.Namespace, claim.Name = ref.Namespace, ref.Name
 	w.podsOn(claim)
 	for _, pod := range reclaim.BlockRecycling(w.users[binding.KeyOf(claim)], ref.Namespace, ref.Name) {
-		names = append(names, "pod/"+pod.Namespace+"/"+pod.Name)
+		names = append(names, bindingtest.PodKey(pod.Namespace, pod.Name).String())
 	}
 	return names
 }

@@ -27,7 +27,7 @@ func (s *simulation) makeClaims(ctx context.Context, objects []binding.Object) (
 			}
 			_, err := client.Create(ctx, claim)
 			if status := apierrors.APIStatus(nil); errors.As(err, &status) {
-				s.note(fmt.Sprintf("%s: its ephemeral volume %s: %v", podName(podKey(pod)), pod.Spec.Volumes[i].Name, err))
+				s.note(fmt.Sprintf("%s: its ephemeral volume %s: %v", podKey(pod), pod.Spec.Volumes[i].Name, err))
 			} else if err != nil {
 				return made, err
 			}

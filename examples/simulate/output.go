@@ -76,7 +76,7 @@ func reasonLines(reasons []reason) string {
 func placedLines(pods []placedPod) string {
 	var text bytes.Buffer
 	for _, p := range pods {
-		fmt.Fprintf(&text, "%s is on %s\n", podName(p.pod), p.node)
+		fmt.Fprintf(&text, "%s is on %s\n", p.pod, p.node)
 	}
 	return text.String()
 }
@@ -84,9 +84,7 @@ func placedLines(pods []placedPod) string {
 func waitingLines(pods []waitingPod) string {
 	var text bytes.Buffer
 	for _, p := range pods {
-		fmt.Fprintf(&text, "%s: %s\n", podName(p.pod), dump.OneLine(p.why))
+		fmt.Fprintf(&text, "%s: %s\n", p.pod, dump.OneLine(p.why))
 	}
 	return text.String()
 }
-
-func podName(key binding.Key) string { return "pod/" + key.Namespace + "/" + key.Name }
