@@ -12,9 +12,9 @@ import (
 // same too. It takes O(log n) and does not allocate if the claim has no selector or one of labels only.
 //
 // Volumes that belong to the claim or whose claimRef has its name are looked at one by one. A node
-// affinity of one term with one `key In (values)` is looked up; others are tried one by one, by size. A
-// selector's labels and `In` are looked up, and the one that leaves the fewest volumes is gone through
-// by size. Terms.Owner has to say only what SetOwner and Reserve did not; it must not use the Index.
+// affinity is looked up by a `key In (values)` that each of its terms has, and checked if it says more;
+// those that have none are tried one by one, by size. A selector's labels and `In` are looked up, and the
+// one that leaves the fewest volumes is gone through by size. Terms.Owner has to say only what SetOwner and Reserve did not; it must not use the Index.
 func (x *Index) Find(claim *corev1.PersistentVolumeClaim, terms Terms) (Match, error) {
 	c, err := newCriteria(claim, terms)
 	if err != nil {

@@ -11,8 +11,11 @@ import (
 func TestIndexForgets(t *testing.T) {
 	_, volume := plainPair()
 	states := map[string]func(*corev1.PersistentVolume){
-		"free":      func(*corev1.PersistentVolume) {},
-		"anywhere":  func(v *corev1.PersistentVolume) { v.Spec.NodeAffinity = nil },
+		"free":     func(*corev1.PersistentVolume) {},
+		"anywhere": func(v *corev1.PersistentVolume) { v.Spec.NodeAffinity = nil },
+		"perhaps": func(v *corev1.PersistentVolume) {
+			v.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchFields = []corev1.NodeSelectorRequirement{{}}
+		},
 		"odd":       func(v *corev1.PersistentVolume) { v.Spec.NodeAffinity.Required = &corev1.NodeSelector{} },
 		"idle":      func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeFailed },
 		"claimed":   func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = &corev1.ObjectReference{Name: "x"} },
@@ -45,16 +48,18 @@ func TestIndexForgets(t *testing.T) {
 }
 
 func TestShelfForgets(t *testing.T) {
-	_, volume := plainPair()
 	var s shelf
-	for range 2 {
+	for _, more := range [][]corev1.NodeSelectorRequirement{nil, {{}}, nil, {{}}} {
+		_, volume := plainPair()
+		volume.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchFields = more
 		s.put(fileOf(volume))
 		assert.Equal(t, 1, s.len())
 		assert.Equal(t, map[string]int{"zone": 1}, s.placeKeys)
 		s.take(fileOf(volume))
 		assert.Zero(t, s.len())
 		assert.Empty(t, s.placeKeys)
-		assert.Empty(t, s.places)
+		assert.Empty(t, s.sure)
+		assert.Empty(t, s.perhaps)
 		assert.Empty(t, s.labelled)
 	}
 }

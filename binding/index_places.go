@@ -1,6 +1,7 @@
 package binding
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,30 +12,71 @@ import (
 // maxPlaces is how many values a node affinity may list for the volume to be looked up by each.
 const maxPlaces = 16
 
-// placesOf are the labels of which a node must have one to be accepted, if the node affinity has the
-// shape of nearly every local or zonal volume: one term, that asks for one label to have one of some
-// values. What has another shape has no places and must be checked.
-func placesOf(required *corev1.NodeSelector) []label {
-	if required == nil || len(required.NodeSelectorTerms) != 1 {
-		return nil
+// places are labels of one key, of which a node must have one for a volume to be usable on it.
+type places struct {
+	labels  []label // none: whatever the node's labels, the volume must be checked
+	suffice bool    // one of them is enough; else the volume must be checked on a node that has one
+}
+
+// placesOf are the places of a volume. They suffice if the node affinity has the shape of nearly every local or zonal
+// volume: one term, that asks for one label to have one of some values. If there is more in it, such as a region beside
+// the zone, or several terms, they are of a key that each term asks for, of several the one that leaves the fewest nodes.
+func placesOf(required *corev1.NodeSelector) places {
+	if required == nil || len(required.NodeSelectorTerms) == 0 {
+		return places{}
 	}
-	term := &required.NodeSelectorTerms[0]
-	if len(term.MatchExpressions) != 1 || len(term.MatchFields) != 0 {
-		return nil
-	}
-	asked := &term.MatchExpressions[0]
-	if asked.Operator != corev1.NodeSelectorOpIn || len(asked.Values) > maxPlaces {
-		return nil
-	}
-	// A malformed term accepts nothing, not even what its good values say.
-	if _, err := labels.NewRequirement(asked.Key, selection.In, asked.Values); err != nil {
-		return nil
-	}
-	var places []label
-	for _, value := range asked.Values {
-		if place := (label{asked.Key, value}); !slices.Contains(places, place) {
-			places = append(places, place)
+	var best []label
+	for _, asked := range required.NodeSelectorTerms[0].MatchExpressions {
+		found := labelsOf(required, asked.Key)
+		if len(found) > 0 && (best == nil || compareNarrowness(found, best) < 0) {
+			best = found
 		}
 	}
-	return places
+	return places{labels: best, suffice: len(best) > 0 && !slices.ContainsFunc(required.NodeSelectorTerms, asksMore)}
+}
+
+// labelsOf are the values of the key that the terms ask for, if each asks for some and they are not too many.
+func labelsOf(required *corev1.NodeSelector, key string) (all []label) {
+	for _, term := range required.NodeSelectorTerms {
+		at := slices.IndexFunc(term.MatchExpressions, func(asked corev1.NodeSelectorRequirement) bool {
+			return asked.Key == key && asked.Operator == corev1.NodeSelectorOpIn
+		})
+		if at < 0 || len(term.MatchExpressions[at].Values) > maxPlaces {
+			return nil
+		}
+		for _, value := range term.MatchExpressions[at].Values {
+			if place := (label{key, value}); !slices.Contains(all, place) {
+				all = append(all, place)
+			}
+		}
+	}
+	if len(all) > maxPlaces {
+		return nil
+	}
+	return all
+}
+
+// compareNarrowness puts labels first that fewer nodes have: a host before anything, anything before a region.
+func compareNarrowness(a, b []label) int {
+	width := func(key string) int {
+		switch key {
+		case corev1.LabelHostname:
+			return 0
+		case corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaRegion:
+			return 2
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(width(a[0].key), width(b[0].key)), cmp.Compare(len(a), len(b)), cmp.Compare(a[0].key, b[0].key))
+}
+
+// asksMore reports whether a term that asks for a label to have one of some values may accept less than that: it
+// asks for something else too, or it is malformed and accepts nothing.
+func asksMore(term corev1.NodeSelectorTerm) bool {
+	if len(term.MatchExpressions) != 1 || len(term.MatchFields) != 0 {
+		return true
+	}
+	asked := &term.MatchExpressions[0]
+	_, err := labels.NewRequirement(asked.Key, selection.In, asked.Values)
+	return err != nil
 }

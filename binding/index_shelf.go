@@ -26,8 +26,9 @@ type shelf struct {
 	anywhere rack[stock]
 	placed   rack[stock]
 	odd      rack[stock]
-	places   racks[stock]
-	labelled racks[stock]
+	// sure are the placed volumes whose places suffice, perhaps the others that have places.
+	sure, perhaps racks[stock]
+	labelled      racks[stock]
 	// placeKeys counts the placed volumes by the key of their places.
 	placeKeys map[string]int
 }
@@ -38,18 +39,24 @@ func (s *shelf) put(f filing) {
 	for key, value := range f.Labels {
 		s.labelled.insert(label{key, value}, f.modes, f.rank, f.stock)
 	}
+	s.place(f)
+}
+
+// place is put, but the volume cannot be found by its labels.
+func (s *shelf) place(f filing) {
 	if requiredOf(f.PersistentVolume) == nil {
 		s.anywhere.insert(f.modes, f.rank, f.stock)
 		return
 	}
 	s.placed.insert(f.modes, f.rank, f.stock)
-	if len(f.places) == 0 {
+	if len(f.places.labels) == 0 {
 		s.odd.insert(f.modes, f.rank, f.stock)
 		return
 	}
-	put(&s.placeKeys, f.places[0].key, s.placeKeys[f.places[0].key]+1)
-	for _, place := range f.places {
-		s.places.insert(place, f.modes, f.rank, f.stock)
+	key := f.places.labels[0].key
+	put(&s.placeKeys, key, s.placeKeys[key]+1)
+	for _, place := range f.places.labels {
+		s.by(f.places).insert(place, f.modes, f.rank, f.stock)
 	}
 }
 
@@ -62,15 +69,23 @@ func (s *shelf) take(f filing) {
 		return
 	}
 	s.placed.remove(f.modes, f.rank)
-	if len(f.places) == 0 {
+	if len(f.places.labels) == 0 {
 		s.odd.remove(f.modes, f.rank)
 		return
 	}
-	key := f.places[0].key
+	key := f.places.labels[0].key
 	if s.placeKeys[key]--; s.placeKeys[key] == 0 {
 		delete(s.placeKeys, key)
 	}
-	for _, place := range f.places {
-		s.places.remove(place, f.modes, f.rank)
+	for _, place := range f.places.labels {
+		s.by(f.places).remove(place, f.modes, f.rank)
 	}
+}
+
+// by are the racks for volumes of such places.
+func (s *shelf) by(p places) *racks[stock] {
+	if p.suffice {
+		return &s.sure
+	}
+	return &s.perhaps
 }

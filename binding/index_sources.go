@@ -31,30 +31,46 @@ func (s *search) onNode(f *shelf) {
 		s.in(&f.placed)
 		return
 	}
-	f.placedOn(s.c.node, s.in)
+	f.surelyOn(s.c.node, s.in)
 	s.recheck = true
-	s.in(&f.odd)
+	f.perhapsOn(s.c.node, s.in)
 }
 
-// placedOn visits the racks of the node's labels; nil for a label that has none.
-func (f *shelf) placedOn(node *corev1.Node, visit func(*rack[stock])) {
+// surelyOn visits the racks of the placed volumes that are usable on the node by one of its labels alone; nil where
+// there are none.
+func (f *shelf) surelyOn(node *corev1.Node, visit func(*rack[stock])) {
+	f.eachPlace(node, func(place label) { visit(f.sure[place]) })
+}
+
+// perhapsOn visits the racks of the other placed volumes that may be usable on the node.
+func (f *shelf) perhapsOn(node *corev1.Node, visit func(*rack[stock])) {
+	if len(f.perhaps) > 0 {
+		f.eachPlace(node, func(place label) { visit(f.perhaps[place]) })
+	}
+	visit(&f.odd)
+}
+
+// eachPlace visits the node's labels of which there may be volumes.
+func (f *shelf) eachPlace(node *corev1.Node, visit func(label)) {
 	if len(f.placeKeys) > len(node.Labels) {
 		for key, value := range node.Labels {
-			visit(f.places[label{key, value}])
+			visit(label{key, value})
 		}
 		return
 	}
 	for key := range f.placeKeys {
 		if value, ok := node.Labels[key]; ok {
-			visit(f.places[label{key, value}])
+			visit(label{key, value})
 		}
 	}
 }
 
 // countOn is how many volumes there are to look at for a node.
 func (f *shelf) countOn(node *corev1.Node) int {
-	count := f.anywhere.len() + f.odd.len()
-	f.placedOn(node, func(k *rack[stock]) { count += k.len() })
+	count := f.anywhere.len()
+	add := func(k *rack[stock]) { count += k.len() }
+	f.surelyOn(node, add)
+	f.perhapsOn(node, add)
 	return count
 }
 

@@ -52,7 +52,7 @@ type filing struct {
 	stock
 	rank
 	modes  accessmode.Set
-	places []label // see placesOf
+	places places
 }
 
 // fileOf is the filing of a well-formed volume.

@@ -7,11 +7,13 @@ import corev1 "k8s.io/api/core/v1"
 func (s *survey) passing(f *shelf, left int) (selected, usable int) {
 	if s.c.selector == nil {
 		usable = s.enough(&f.anywhere)
-		f.placedOn(s.c.node, func(k *rack[stock]) { usable += s.enough(k) })
-		s.each(&f.odd, func(v candidate) {
-			if !failsNodeAffinity(*s.c, v) {
-				usable++
-			}
+		f.surelyOn(s.c.node, func(k *rack[stock]) { usable += s.enough(k) })
+		f.perhapsOn(s.c.node, func(k *rack[stock]) {
+			s.each(k, func(v candidate) {
+				if !failsNodeAffinity(*s.c, v) {
+					usable++
+				}
+			})
 		})
 		return left, usable
 	}
@@ -105,8 +107,8 @@ func (s *survey) having(f *shelf, p part, visit func(*rack[stock])) {
 	case p.unusable:
 	case s.c.node != nil:
 		visit(&f.anywhere)
-		f.placedOn(s.c.node, visit)
-		visit(&f.odd)
+		f.surelyOn(s.c.node, visit)
+		f.perhapsOn(s.c.node, visit)
 		return
 	default:
 		visit(&f.anywhere)

@@ -53,6 +53,14 @@ func (x *indexed) newVolume(name string) *corev1.PersistentVolume {
 	if x.rarely(8) {
 		affine(term(require1(pick(x.world, "rank", "host"), corev1.NodeSelectorOpIn, pick(x.world, "7", "8"), "9")))(volume)
 	}
+	if x.rarely(8) {
+		in := func(key string, values ...string) corev1.NodeSelectorRequirement {
+			return require1(key, corev1.NodeSelectorOpIn, values...)
+		}
+		zone, rank := in("zone", pick(x.world, "a", "b")), in("rank", pick(x.world, "7", "8"), pick(x.world, "7", "9", "no value!"))
+		affine(pick(x.world, []corev1.NodeSelectorTerm{term(zone, rank)}, []corev1.NodeSelectorTerm{term(zone), term(rank)},
+			[]corev1.NodeSelectorTerm{term(rank), term(in("rank", "9"))}, []corev1.NodeSelectorTerm{term(zone, rank), term(in("zone", "b"))})...)(volume)
+	}
 	if volume.Labels != nil && x.rarely(2) {
 		volume.Labels = map[string]string{"tier": volume.Labels["tier"], "disk": pick(x.world, "ssd", "hdd", "")}
 	}

@@ -33,6 +33,10 @@ type openClaim struct {
 	promised string
 	// related are the volumes that have to do with claims of its name.
 	related []*corev1.PersistentVolume
+	// stocks are the free volumes to choose from; nil if there are none.
+	stocks *shelf
+	// preselected says that they are those which the selector matches.
+	preselected bool
 	// pools is where its class provisions from; nil if free storage is not counted.
 	pools *pools
 }

@@ -14,6 +14,7 @@ type planner struct {
 func (x *Index) planner(d *demand) *planner {
 	for _, open := range d.open {
 		open.related = x.related[KeyOf(open.claim).claimName()]
+		open.stocks = x.free[open.group()]
 	}
 	return &planner{demand: d, x: x}
 }

@@ -20,9 +20,9 @@ type PodPlans struct {
 }
 
 // PlanPodOnNodes is PlanPod for every node, at about the cost of looking at each node once: the pod's claims are
-// looked up once, and the volumes that a node can use by its labels. Volumes with a node affinity of another shape
-// than "key In (values)" are tried one by one for every node until enough fit, and so are those that a claim's selector
-// does not lead to by one label: where none of many fits, that is nodes × volumes. Errors are those of PlanPod.
+// looked up once, and so are the volumes that its selectors match and those that a node can use by its labels. Only
+// volumes with a node affinity that asks for no label to have one of some values are tried one by one for every node, until
+// enough fit. Errors are those of PlanPod.
 //
 // Its reasons do not tell what became of each volume, as those of PlanPod do. The Index can be read but not
 // changed meanwhile.
@@ -39,6 +39,7 @@ func PlanPodOnNodes(request PodRequest, nodes []*corev1.Node) (PodPlans, error) 
 	x.mutex.RLock()
 	defer x.mutex.RUnlock()
 	p := x.planner(d)
+	p.preselect()
 	plans.Plans = make([]PodPlan, len(nodes))
 	for i, node := range nodes {
 		plans.Plans[i] = p.on(node)

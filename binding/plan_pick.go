@@ -24,9 +24,9 @@ func comparePicks(a, b pick) int {
 	return cmp.Or(bySize, accessmode.Compare(a.modes, b.modes), cmp.Compare(a.Name, b.Name))
 }
 
-// picker looks for the best of the free volumes of one group.
+// picker looks for the best of the free volumes for a claim.
 type picker struct {
-	c       *criteria
+	*openClaim
 	most    int // how many
 	ask     rank
 	serving slots
@@ -35,30 +35,29 @@ type picker struct {
 }
 
 // pick appends the best of the free volumes that fit, at most so many, the best first.
-func (x *Index) pick(c *criteria, most int, to []pick) []pick {
-	shelf := x.free[c.group()]
-	if shelf == nil {
+func (o *openClaim) pick(most int, to []pick) []pick {
+	if o.stocks == nil {
 		return to
 	}
-	p := picker{c: c, most: most, ask: askOf(c), serving: serving(c.modes), found: to}
-	p.onShelf(shelf)
+	p := picker{openClaim: o, most: most, ask: askOf(&o.criteria), serving: serving(o.modes), found: to}
+	p.onShelf(o.stocks)
 	slices.SortFunc(p.found[len(to):], comparePicks)
 	return p.found[:min(len(to)+most, len(p.found))]
 }
 
 // onShelf looks where search.onShelf looks.
 func (p *picker) onShelf(f *shelf) {
-	if p.c.selector != nil {
+	if p.selector != nil && !p.preselected {
 		p.recheck = true
-		if sought, count := f.narrowest(p.c.claim.Spec.Selector); sought.key != "" && count <= f.countOn(p.c.node) {
+		if sought, count := f.narrowest(p.claim.Spec.Selector); sought.key != "" && count <= f.countOn(p.node) {
 			f.having(sought, p.in)
 			return
 		}
 	}
 	p.in(&f.anywhere)
-	f.placedOn(p.c.node, p.in)
+	f.surelyOn(p.node, p.in)
 	p.recheck = true
-	p.in(&f.odd)
+	f.perhapsOn(p.node, p.in)
 }
 
 func (p *picker) in(k *rack[stock]) {
@@ -74,7 +73,7 @@ func (p *picker) in(k *rack[stock]) {
 func (p *picker) inOrder(order *ordered[stock], modes accessmode.Set) {
 	left := p.most
 	for at := order.seek(&p.ask); at.ok() && left > 0; at = at.forward() {
-		if volume := at.item(); !p.recheck || p.c.fits(p.c.candidate(volume.PersistentVolume)) {
+		if volume := at.item(); !p.recheck || p.fits(p.candidate(volume.PersistentVolume)) {
 			p.found = append(p.found, pick{volume, at.size(), modes})
 			left--
 		}

@@ -29,7 +29,7 @@ func (p *planner) wishOf(open *openClaim, node *corev1.Node) wish {
 	case w.setAside != nil:
 	case w.reserved == "":
 		before := len(p.picks)
-		p.picks = p.x.pick(&open.criteria, len(p.open), p.picks)
+		p.picks = open.pick(len(p.open), p.picks)
 		w.picks = p.picks[before:]
 	case w.reserved == open.promised:
 		w.must = CauseReservedElsewhere // two pods of one claim cannot have two volumes

@@ -84,7 +84,9 @@ func (w *planWorld) planClaim(name string) *corev1.PersistentVolumeClaim {
 	claim.Spec.AccessModes = modes(pick(w.world, "O", "O", "O", "O", "O", "O", "O", "M", "M", "OM", "R"))
 	claim.Spec.StorageClassName = pick(w.world, new("fast"), new("fast"), new("fast"), new("fast"), new("fast"), new("fast"), new("fast"), new("slow"))
 	if w.rarely(8) {
-		claim.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
+		noSilver := []metav1.LabelSelectorRequirement{{Key: "tier", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"silver"}}}
+		claim.Spec.Selector = pick(w.world, &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}, &metav1.LabelSelector{MatchExpressions: noSilver},
+			&metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}, MatchExpressions: noSilver})
 	}
 	if w.rarely(20) {
 		claim.Spec.VolumeMode = new(corev1.PersistentVolumeBlock)
@@ -97,7 +99,7 @@ func (w *planWorld) planVolume(name string) *corev1.PersistentVolume {
 	volume.ResourceVersion = "1"
 	volume.Spec.AccessModes = modes(pick(w.world, "O", "O", "OM", "OM", "M", "ORM"))
 	volume.Spec.StorageClassName = pick(w.world, "fast", "fast", "fast", "fast", "fast", "fast", "slow")
-	volume.Labels = pick(w.world, nil, map[string]string{"tier": "gold"})
+	volume.Labels = pick(w.world, nil, map[string]string{"tier": "gold"}, map[string]string{"tier": "gold"}, map[string]string{"tier": "silver"})
 	volume.Status.Phase = pick(w.world, corev1.VolumeAvailable, corev1.VolumeAvailable, corev1.VolumeAvailable, corev1.VolumeAvailable,
 		corev1.VolumeAvailable, corev1.VolumeAvailable, corev1.VolumeAvailable, corev1.VolumePending, corev1.VolumeReleased)
 	if w.rarely(20) {
@@ -107,6 +109,11 @@ func (w *planWorld) planVolume(name string) *corev1.PersistentVolume {
 		affine(term(pick(w.world, require1("zone", corev1.NodeSelectorOpIn, "a"), require1("zone", corev1.NodeSelectorOpIn, "a"),
 			require1("zone", corev1.NodeSelectorOpIn, "a", "b"), require1("zone", corev1.NodeSelectorOpNotIn, "b"),
 			require1("rank", corev1.NodeSelectorOpGt, "5"))))(volume)
+	}
+	if w.rarely(8) {
+		zone := require1("zone", corev1.NodeSelectorOpIn, pick(w.world, "a", "b"))
+		rank := require1("rank", corev1.NodeSelectorOpIn, pick(w.world, "7", "8"), "9")
+		affine(pick(w.world, []corev1.NodeSelectorTerm{term(rank, zone)}, []corev1.NodeSelectorTerm{term(zone), term(rank)}, []corev1.NodeSelectorTerm{term(zone), term(zone, rank)})...)(volume)
 	}
 	w.relate(volume)
 	return volume
