@@ -32,8 +32,9 @@ func (p *plainParser) split(text []byte) bool {
 	if !bytes.HasSuffix(text, []byte("\n")) {
 		return false
 	}
-	p.lines = make([]plainLine, 0, bytes.Count(text, []byte("\n"))+1)
-	for _, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
+	p.lines = make([]plainLine, 0, bytes.Count(text, []byte("\n")))
+	for line := range strings.Lines(string(text)) {
+		line = line[:len(line)-1]
 		rest := strings.TrimLeft(line, " ")
 		if rest == "" || rest[0] == '#' || !printable(rest) {
 			return false
