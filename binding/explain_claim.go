@@ -69,12 +69,15 @@ func ExplainClaim(claim *corev1.PersistentVolumeClaim, view View, rules Rules) (
 	return explanation, err
 }
 
-// String is the message, and the search in one line if there was one.
+// String is the message in one line, with the search if there was one, and with what keeps a claim that is being deleted.
 func (e Explanation) String() string {
-	if e.Search == nil {
-		return e.Message
+	switch {
+	case e.State == ClaimTerminating:
+		return oneLine(e.Message+": "+keptBy(e.Finalizers, e.Pods), eventLimit)
+	case e.Search != nil:
+		return oneLine(e.Message+": "+e.Search.String(), eventLimit)
 	}
-	return oneLine(e.Message+": "+e.Search.String(), eventLimit)
+	return e.Message
 }
 
 // explained is the action with what it means for its claim.

@@ -101,7 +101,7 @@ func keptBy(finalizers, pods []string) string {
 		text = "finalizers " + strings.Join(finalizers, ", ")
 	}
 	if len(pods) > 0 {
-		text += ", and is used by the pods " + strings.Join(pods, ", ")
+		text += ", and the pods that use it: " + strings.Join(pods, ", ")
 	}
 	return text
 }

@@ -179,7 +179,7 @@ func TestPairsThatNoWriteMendsSafely(t *testing.T) {
 		{name: "C7 it does not fit", claim: knownClaim(naming("a")), volume: knownVolume("a", sized("1Gi")), want: "Misfit", by: "Nobody", says: "TooSmall"},
 		{name: "M12 reserved, and does not fit", claim: knownClaim(), volume: knownVolume("a", reserved, sized("1Gi")), want: "Misfit", by: "Nobody", says: "no volume fits"},
 		{name: "F2 pods use the claim", claim: knownClaim(boundTo("a"), claimBeingDeleted, claimFinalizers(claimProtection)), volume: withBound(), others: []binding.Object{podUsing("web", scheduled)},
-			want: "ClaimTerminating", by: "Nobody", says: "kubernetes.io/pvc-protection, and is used by the pods web"},
+			want: "ClaimTerminating", by: "Nobody", says: "kubernetes.io/pvc-protection, and the pods that use it: web"},
 		{name: "F3 a finalizer of others", volume: withBound(beingDeleted, inPhase(corev1.VolumeReleased), volumeFinalizers("theirs")), want: "VolumeTerminating", by: "Nobody", says: "theirs"},
 		{name: "L5 unrelated", claim: knownClaim(), volume: knownVolume("a"), want: "Unrelated", by: "Nobody"},
 	} {
