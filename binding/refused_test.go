@@ -3,6 +3,7 @@ package binding_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -68,6 +69,46 @@ func TestW6DelaysGrow(t *testing.T) {
 	assert.Zero(t, state.Start(dataKey).After(), "C5 is no failure")
 	state.Observe(at("20", knownVolume("b", func(v *corev1.PersistentVolume) { v.UID = "uid-of-b" })))
 	assert.Equal(t, 500*time.Millisecond, fail(forbidden), "W6: from the start again")
+}
+
+// TestW6AWriteThatIsUndoneWithoutEnd has an admission webhook change every volume but not let any claimRef, or the UID in
+// one, into it: each write succeeds, with a new version, and is to be made again.
+func TestW6AWriteThatIsUndoneWithoutEnd(t *testing.T) {
+	undo := map[string]func(*corev1.PersistentVolume){
+		"claimRef":     func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil },
+		"claimRef.uid": func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.UID = "" },
+	}
+	for name, undo := range undo {
+		t.Run(name, func(t *testing.T) {
+			cluster := bindingtest.NewCluster(bindingtest.Volume("pv", "5Gi"), bindingtest.Claim("default", "data", "2Gi"), bindingtest.Claim("default", "small", "1Gi"))
+			writes := 0
+			cluster.Client.Use(func(call *bindingtest.Call, do func() error) error {
+				if volume, ok := call.Sent.(*corev1.PersistentVolume); ok && call.Writes() {
+					writes++
+					volume.Labels = map[string]string{"written": strconv.Itoa(writes)}
+					if volume.Spec.ClaimRef != nil {
+						undo(volume)
+					}
+				}
+				return do()
+			})
+			controller := cluster.Controller
+			queue := append(controller.Observe(cluster.Volume("pv")), controller.Observe(cluster.Claim("default", "data"))...)
+			queue = append(queue, controller.Observe(cluster.Claim("default", "small"))...)
+			var failed []time.Duration
+			for syncs := 0; len(queue) > 0; syncs++ {
+				require.Less(t, syncs, 20, "W6: the claims are synced again and again, and not after a delay")
+				result, err := controller.Sync(t.Context(), queue[0])
+				if err != nil {
+					require.ErrorContains(t, err, "no end after 64 steps")
+					failed = append(failed, result.After)
+				}
+				queue = append(queue[1:], result.Next...)
+			}
+			assert.NotEmpty(t, failed)
+			assert.NotContains(t, failed, time.Duration(0), "W6")
+		})
+	}
 }
 
 func TestX7AnInvalidObjectIsNotTriedAgain(t *testing.T) {

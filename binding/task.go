@@ -35,7 +35,7 @@ const stepLimit = 64
 // advance decides until there is something to do, or nothing more.
 func (s *state) advance(t *task) call {
 	if t.steps++; t.steps > stepLimit {
-		return s.finish(t, Action{}, fmt.Errorf("%s: no end after %d steps, the last: %s", t.key, stepLimit, t.pending))
+		return s.giveUp(t)
 	}
 	s.renew(t)
 	if key, ok := s.unread(t); ok {
@@ -60,6 +60,15 @@ func (s *state) advance(t *task) call {
 		return s.standBack(t)
 	}
 	return s.ask(t, action)
+}
+
+// giveUp ends a sync that comes to no end. What it writes is undone each time, perhaps with a new version of the volume,
+// which would be handed over to the claim again at once: so none is before the delay is over, whatever its version.
+func (s *state) giveUp(t *task) call {
+	if claim := s.claims[t.key]; claim != nil {
+		put(&s.refused, t.key, refusal{claimVersion: claim.ResourceVersion})
+	}
+	return s.finish(t, Action{}, fmt.Errorf("%s: no end after %d steps, the last: %s", t.key, stepLimit, t.pending))
 }
 
 // renew drops what was read for another version of the task's object, and reports whether there is a new one: it may be
