@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
@@ -152,6 +153,19 @@ func TestW1OneAtATime(t *testing.T) {
 		state.Observe(at("50", knownVolume("a", sized("20Gi"))))
 		assert.Equal(t, []binding.Key{dataKey}, state.Start(a).Next())
 	})
+}
+
+// TestTurnsAreBounded has claims come and go that are all refused the one volume, which stays as it is.
+func TestTurnsAreBounded(t *testing.T) {
+	state := stateOf(knownVolume("a"), knownClaim())
+	for i := range 1000 {
+		claim := knownClaim(named(fmt.Sprint("c-", i)), ofUID(types.UID(fmt.Sprint("uid-of-c-", i))))
+		state.Observe(claim)
+		require.Equal(t, "B1", state.Start(binding.KeyOf(claim)).Action().Rule)
+		state.Proceed(binding.KeyOf(claim), binding.Reply(nil, forbidden))
+		state.Forget(claim)
+	}
+	assert.Less(t, state.Turns("a"), 5)
 }
 
 func TestTwoSyncsOfOnePairNeverOverlap(t *testing.T) {

@@ -34,10 +34,19 @@ func (s *state) handOver(t *task, to Key) {
 		s.offers.await(t.key, s.lastCalled())
 		return
 	}
-	s.offers.note(volume, claim)
+	s.hadTurn(volume, claim)
 	s.offers.await(t.key, to)
 	s.call(claim)
 	t.next = append(t.next, to)
+}
+
+// hadTurn remembers that the claim had its turn with the volume, and forgets those that are gone before they are more than
+// the others: where the server refuses every claim, the volume stays as it is for ever.
+func (s *state) hadTurn(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) {
+	s.offers.note(volume, claim)
+	if claims := s.offers.made[volume.Name].claims; len(claims) > 2*len(s.claims) {
+		maps.DeleteFunc(claims, func(key Key, _ string) bool { return s.claims[key] == nil })
+	}
 }
 
 // call takes a claim out of those that wait, until its sync: the next volume goes to another one, or all of a
@@ -106,11 +115,8 @@ func (o *offers) answered(claim Key) []Key {
 	return volumes
 }
 
-// note remembers that the claim had its turn.
+// note remembers a turn.
 func (o *offers) note(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) {
-	if volume == nil || claim == nil {
-		return
-	}
 	if made := o.made[volume.Name]; made.claims == nil || made.version != volume.ResourceVersion {
 		put(&o.made, volume.Name, offer{volume.ResourceVersion, map[Key]string{}})
 	}

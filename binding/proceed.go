@@ -163,7 +163,7 @@ func (s *state) refuse(t *task) {
 	if volume == nil || claim == nil {
 		return
 	}
-	s.offers.note(volume, claim)
+	s.hadTurn(volume, claim)
 	put(&s.refused, t.key, refusal{claim.ResourceVersion, volume.Name, volume.ResourceVersion})
 }
 
