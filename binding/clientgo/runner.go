@@ -37,7 +37,9 @@ type Runner struct {
 	// Recorder publishes events; nil: StartRecorder on the Clientset.
 	Recorder binding.Recorder
 	// Informers are those of a program that watches the same kinds itself. If a transform is set on them it must leave
-	// claims and volumes whole, but for managedFields. Nil: informers that keep no more than is needed.
+	// claims and volumes whole, but for managedFields. Run starts those that nobody has started, and they stop with its
+	// context: a program that needs them for longer, as for another Runner, asks for the same kinds and starts them
+	// first. Nil: informers that keep no more than is needed.
 	Informers informers.SharedInformerFactory
 	// Registerer is where the metrics are registered while Run runs; nil: there are none.
 	Registerer prometheus.Registerer
@@ -57,12 +59,13 @@ const (
 // it list a kind, it waits and client-go logs why; that a connection is refused, from klog's level 2 on only. At the end
 // it begins no sync any more, lets those under way come to their end within StopWithin, and stops all that it has
 // started. An informer that sleeps, because it was refused a connection, ends when it wakes. Errors are those of the
-// Runner's fields.
+// Runner's fields; one of Informers may come late, if somebody stops them while Run needs them.
 func (r *Runner) Run(ctx context.Context) error {
 	if err := r.check(); err != nil {
 		return fmt.Errorf("clientgo.Runner: %w", err)
 	}
 	crew := newCrew(r)
+	defer crew.queue.ShutDown()
 	if r.Registerer != nil {
 		if err := crew.metrics.register(r.Registerer); err != nil {
 			return fmt.Errorf("clientgo.Runner.Registerer: %w", err)
@@ -80,13 +83,17 @@ func (r *Runner) Run(ctx context.Context) error {
 		return fmt.Errorf("clientgo.Runner.Informers: %w", err)
 	}
 	defer watch.stop()
-	if !watch.synced(ctx) {
-		return nil
+	informed, end := watch.informed(ctx)
+	defer end()
+	if watch.synced(informed) {
+		if r.Synced != nil {
+			r.Synced()
+		}
+		crew.work(informed, running, watch.keys)
 	}
-	if r.Synced != nil {
-		r.Synced()
+	if errors.Is(context.Cause(informed), errStopped) {
+		return fmt.Errorf("clientgo.Runner.Informers: %w", errStopped)
 	}
-	crew.work(ctx, running, watch.keys)
 	return nil
 }
 
