@@ -25,9 +25,7 @@ func (s *state) observe(object Object) []Key {
 			return s.wokenByClaim(old, object)
 		}
 	case *storagev1.StorageClass:
-		if old := s.classes[object.Name]; old == nil || newer(object, old) {
-			put(&s.classes, object.Name, object)
-			s.requeue(object.Name)
+		if s.putClass(object) {
 			return s.wokenByClass(object)
 		}
 	case *corev1.Pod:
@@ -53,9 +51,7 @@ func (s *state) observeDeleted(object Object) []Key {
 			return append(s.wokenByClaim(old), s.doubts.of(KeyOf(old))...)
 		}
 	case *storagev1.StorageClass:
-		if old := s.classes[object.Name]; old != nil {
-			delete(s.classes, object.Name)
-			s.requeue(object.Name)
+		if old := s.dropClass(object); old != nil {
 			return s.wokenByClass(old)
 		}
 	case *corev1.Pod:

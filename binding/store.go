@@ -10,7 +10,6 @@ import (
 
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
-	"github.com/pvbind/pvbind/storageclass"
 )
 
 // store is the newest known version of every object, and where they name each other. What is stored is
@@ -189,19 +188,6 @@ func (s *store) clone() store {
 	}
 	copied.own(slices.Collect(maps.Keys(s.naming))...)
 	return copied
-}
-
-func (s *store) classOf(claim *corev1.PersistentVolumeClaim) *storagev1.StorageClass {
-	return s.classes[storageclass.OfClaim(claim)]
-}
-
-// requeue lets the claims of a class wait, or no longer, as the class now says (M11).
-func (s *store) requeue(class string) {
-	for _, claim := range s.claims {
-		if storageclass.OfClaim(claim) == class {
-			s.enlist(claim)
-		}
-	}
 }
 
 // enlist puts a claim where it waits, if it does. One that was called stays so until its sync ends.

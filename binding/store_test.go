@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding"
@@ -28,6 +29,13 @@ func decides(t *testing.T, state *binding.State, key binding.Key) string {
 }
 
 func TestX5WhatIsGoneStaysGone(t *testing.T) {
+	delayed := func(uid types.UID) *storagev1.StorageClass {
+		class := at("5", classOf("local", "csi.example.com", delayedClass))
+		class.UID = uid
+		return class
+	}
+	asks := knownClaim(askingClass(new("local")))
+	ofClass := knownVolume("a", func(v *corev1.PersistentVolume) { v.Spec.StorageClassName = "local" })
 	t.Run("X5 a late version of a claim that was deleted", func(t *testing.T) {
 		state := stateOf(knownVolume("a"), knownClaim())
 		state.Forget(knownClaim())
@@ -44,6 +52,17 @@ func TestX5WhatIsGoneStaysGone(t *testing.T) {
 		state := stateOf(podUsing("web-0"))
 		state.Forget(podUsing("web-0"))
 		assert.Empty(t, state.Observe(at("99", podUsing("web-0"))))
+	})
+	t.Run("X5 a late version of a class that was deleted", func(t *testing.T) {
+		state := stateOf(ofClass, asks, delayed("uid-c"))
+		state.Forget(delayed("uid-c"))
+		assert.Empty(t, state.Observe(at("99", delayed("uid-c"))))
+		assert.Equal(t, "B1 UpdateVolume", decides(t, state, dataKey), "M11: it has no class any more")
+	})
+	t.Run("X5 the deletion of an earlier class of its name", func(t *testing.T) {
+		state := stateOf(ofClass, asks, delayed("uid-c"), at("20", delayed("uid-9")))
+		assert.Empty(t, state.Forget(delayed("uid-c")))
+		assert.Equal(t, "nothing", decides(t, state, dataKey), "M11: it waits for its consumer")
 	})
 	t.Run("X5 deleted before it was ever seen", func(t *testing.T) {
 		state := stateOf(knownVolume("a"))
