@@ -88,6 +88,37 @@ func TestB6AClientThatPanicsLeavesNothingHeld(t *testing.T) {
 	assert.Equal(t, 1, countBound(t, cluster.Server, 1), "the next sync goes on")
 }
 
+// panicsOnce is a recorder with a defect.
+type panicsOnce struct{ panicked bool }
+
+func (p *panicsOnce) Record(binding.Event) {
+	if !p.panicked {
+		p.panicked = true
+		panic("a defect")
+	}
+}
+
+func TestB6ARecorderThatPanicsLeavesNothingHeld(t *testing.T) {
+	class := classOf("paths", "example.com/paths")
+	class.ReclaimPolicy = new(corev1.PersistentVolumeReclaimRetain)
+	cluster := bindingtest.NewCluster(class, bindingtest.Claim("default", "data", "1Gi", askingClass(new("paths"))))
+	recorder := &panicsOnce{}
+	controller := &binding.Controller{
+		Client:   cluster.Server,
+		Recorder: recorder,
+		Hooks:    binding.Hooks{Provisioners: map[string]binding.Provisioner{"example.com/paths": provisions(makesPaths)}},
+	}
+	controller.Observe(class)
+	controller.Observe(cluster.Claim("default", "data"))
+
+	require.Panics(t, func() { _, _ = controller.Sync(t.Context(), dataKey) })
+	require.NotNil(t, cluster.Volume("pvc-"+string(cluster.Claim("default", "data").UID)), "in the middle of a sync")
+
+	_, err := controller.Sync(t.Context(), dataKey)
+	require.NoError(t, err)
+	assert.Equal(t, corev1.ClaimBound, cluster.Claim("default", "data").Status.Phase, "the next sync goes on")
+}
+
 func TestX5ObjectsWithoutAUIDLeaveNoTombstone(t *testing.T) {
 	state := binding.NewState(binding.Rules{})
 	gone, other := at("1", knownVolume("a")), at("2", knownVolume("b"))

@@ -53,7 +53,7 @@ func (c *Controller) ObserveDeleted(object Object) []Key {
 func (c *Controller) Sync(ctx context.Context, key Key) (Result, error) {
 	call := c.start(key)
 	for {
-		c.publish(call.publish)
+		c.publish(key, call)
 		if call.done {
 			return call.result, call.err
 		}
@@ -78,7 +78,7 @@ func (c *Controller) perform(ctx context.Context, key Key, action Action) call {
 	return c.proceed(key, got)
 }
 
-var errPanicked = errors.New("the client panicked")
+var errPanicked = errors.New("the client or the recorder panicked")
 
 func (c *Controller) start(key Key) call {
 	defer c.lock().Unlock()
@@ -102,11 +102,19 @@ func (c *Controller) lock() *sync.Mutex {
 	return &c.mu
 }
 
-func (c *Controller) publish(events []Event) {
+// publish publishes the events of a step. If the recorder panics, the sync ends as it does if the client panics.
+func (c *Controller) publish(key Key, step call) {
 	if c.Recorder == nil {
 		return
 	}
-	for _, event := range events {
+	published := false
+	defer func() {
+		for !published && !step.done {
+			step = c.proceed(key, reply{err: errPanicked})
+		}
+	}()
+	for _, event := range step.publish {
 		c.Recorder.Record(event)
 	}
+	published = true
 }
