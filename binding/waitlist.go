@@ -51,7 +51,7 @@ func (w *waitlist) delete(key Key) {
 
 // first is the claim to offer a free volume to: of those that take it the one that asks for most, then
 // the first by name; nil if there is none. Asked about are only claims that the volume serves by class,
-// modes and size, the neediest first. The rest, such as the selector, is for takes to look at.
+// modes, size and selector, the neediest first. The rest is for takes to look at.
 func (w *waitlist) first(volume *corev1.PersistentVolume, takes func(*corev1.PersistentVolumeClaim) bool) *corev1.PersistentVolumeClaim {
 	queue := w.queues[groupOf(volume)]
 	if queue == nil || failsMalformed(criteria{}, candidate{PersistentVolume: volume}) {
@@ -60,8 +60,9 @@ func (w *waitlist) first(volume *corev1.PersistentVolume, takes func(*corev1.Per
 	f := fileOf(volume)
 	o := offering{ask: rank{size: -f.rank.size, quantity: f.quantity}, served: servedBy(f.modes), takes: takes}
 	o.in(&queue.any)
+	o.among(queue.odd, volume.Labels)
 	for key, value := range volume.Labels {
-		o.in(queue.labelled[label{key, value}])
+		o.among(queue.asking[label{key, value}], volume.Labels)
 	}
 	return o.best.PersistentVolumeClaim
 }

@@ -20,6 +20,17 @@ func (w *Waitlist) First(volume *corev1.PersistentVolume, takes func(*corev1.Per
 	return w.first(volume, takes)
 }
 
+// Compared is how many selectors a volume of these labels is compared with.
+func (w *Waitlist) Compared(labels map[string]string) (count int) {
+	for _, queue := range w.queues {
+		count += len(queue.odd)
+		for key, value := range labels {
+			count += len(queue.asking[label{key, value}])
+		}
+	}
+	return count
+}
+
 // WaitsFor is about one claim.
 func WaitsFor(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, terms Terms) bool {
 	return waitsFor(claim, volume, func(*corev1.PersistentVolumeClaim) Terms { return terms })

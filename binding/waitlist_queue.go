@@ -2,11 +2,11 @@ package binding
 
 import (
 	"cmp"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // want is a waiting claim in an order: by request, the largest first, then by name. To that end its size
@@ -29,57 +29,44 @@ func (c *criteria) rank() rank {
 	return rank{size: -sizeOf(c.request), quantity: c.request, namespace: c.claim.Namespace, name: c.claim.Name}
 }
 
-// queue keeps the waiting claims of one group by the modes that they ask for. One whose selector asks for
-// a label is kept by that label.
+// queue keeps the waiting claims of one group by the modes that they ask for. Those of one selector are a line, so
+// that a volume is compared with a selector once, however many claims have it.
 type queue struct {
-	any      rack[want]
-	labelled racks[want]
+	any   rack[want] // without a selector
+	lines map[string]*line
+	// asking are the lines by a label that a volume must have, or one of several; odd are those that ask for none.
+	asking map[label]lines
+	odd    lines
 }
 
-func (q *queue) empty() bool { return q.any.used == 0 && len(q.labelled) == 0 }
+func (q *queue) empty() bool { return q.any.used == 0 && len(q.lines) == 0 }
 
 func (q *queue) insert(c *criteria) {
-	labels := askedLabels(c.claim.Spec.Selector)
-	for _, label := range labels {
-		q.labelled.insert(label, c.modes, c.rank(), want{c.claim})
-	}
-	if len(labels) == 0 {
+	if c.selector == nil {
 		q.any.insert(c.modes, c.rank(), want{c.claim})
+		return
 	}
+	name := metav1.FormatLabelSelector(c.claim.Spec.Selector)
+	if q.lines[name] == nil {
+		put(&q.lines, name, q.open(c))
+	}
+	q.lines[name].insert(c.modes, c.rank(), want{c.claim})
 }
 
 func (q *queue) remove(c *criteria) {
-	labels := askedLabels(c.claim.Spec.Selector)
-	for _, label := range labels {
-		q.labelled.remove(label, c.modes, c.rank())
-	}
-	if len(labels) == 0 {
+	if c.selector == nil {
 		q.any.remove(c.modes, c.rank())
+		return
 	}
-}
-
-// askedLabels are labels of one key, of which a volume must have one: a part of the selector. None, if
-// it has no such part.
-func askedLabels(selector *metav1.LabelSelector) (asked []label) {
-	if selector == nil {
-		return nil
+	name := metav1.FormatLabelSelector(c.claim.Spec.Selector)
+	l := q.lines[name]
+	if l == nil {
+		return
 	}
-	for key, value := range selector.MatchLabels {
-		if len(asked) == 0 || key < asked[0].key {
-			asked = []label{{key, value}}
-		}
+	if l.remove(c.modes, c.rank()); l.used == 0 {
+		delete(q.lines, name)
+		q.close(l)
 	}
-	for _, part := range selector.MatchExpressions {
-		if len(asked) > 0 || part.Operator != metav1.LabelSelectorOpIn {
-			continue
-		}
-		for i, value := range part.Values {
-			if !slices.Contains(part.Values[:i], value) {
-				asked = append(asked, label{part.Key, value})
-			}
-		}
-	}
-	return asked
 }
 
 // offering is the search for the neediest claim that takes a volume.
@@ -92,10 +79,16 @@ type offering struct {
 	size int64
 }
 
-func (o *offering) in(k *rack[want]) {
-	if k == nil {
-		return
+// among looks in the lines whose selector matches the labels.
+func (o *offering) among(found lines, has labels.Set) {
+	for l := range found {
+		if l.selector.Matches(has) {
+			o.in(&l.rack)
+		}
 	}
+}
+
+func (o *offering) in(k *rack[want]) {
 	for slot, rest := (k.used & o.served).next(); slot < len(narrowest); slot, rest = rest.next() {
 		for at := k.in(slot).seek(&o.ask); at.ok() && o.needier(at); at = at.forward() {
 			if o.takes(at.item().PersistentVolumeClaim) {

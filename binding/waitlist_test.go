@@ -116,6 +116,58 @@ func TestWaitlistAsksFew(t *testing.T) {
 	assert.Equal(t, []string{"pvc/default/data-2", "pvc/default/data-1", "pvc/default/data-0", "pvc/labelled/data-7"}, asked)
 }
 
+// A volume is compared with few selectors: with one that many claims have once, and of those that ask for a label which
+// all volumes have only with the ones that ask for the rest too.
+func TestWaitlistComparesFewSelectors(t *testing.T) {
+	var list binding.Waitlist
+	claims := map[string]func(int) func(*corev1.PersistentVolumeClaim){
+		"exists": func(int) func(*corev1.PersistentVolumeClaim) { return selecting("ssd", metav1.LabelSelectorOpExists) },
+		"not": func(int) func(*corev1.PersistentVolumeClaim) {
+			return selecting("disk", metav1.LabelSelectorOpNotIn, "9", "8", "7")
+		},
+		"gold": func(int) func(*corev1.PersistentVolumeClaim) {
+			return func(c *corev1.PersistentVolumeClaim) {
+				askingLabel("app", "db")(c)
+				c.Spec.Selector.MatchLabels["tier"] = "gold"
+			}
+		},
+		"shard": func(i int) func(*corev1.PersistentVolumeClaim) {
+			return func(c *corev1.PersistentVolumeClaim) {
+				askingLabel("app", "db")(c)
+				c.Spec.Selector.MatchLabels["shard"] = fmt.Sprint(i)
+			}
+		},
+	}
+	each := func(do func(*corev1.PersistentVolumeClaim)) {
+		for namespace, change := range claims {
+			for i := range 100 {
+				do(fitClaim(change(i), func(c *corev1.PersistentVolumeClaim) { c.Namespace, c.Name = namespace, fmt.Sprint("data-", i) }))
+			}
+		}
+	}
+	each(func(claim *corev1.PersistentVolumeClaim) { list.Set(claim, nil) })
+	labels := map[string]string{"app": "db", "shard": "7", "disk": "7"}
+	var asked []string
+	list.First(fitVolume("pv", func(v *corev1.PersistentVolume) { v.Labels = labels }), func(claim *corev1.PersistentVolumeClaim) bool {
+		asked = append(asked, binding.KeyOf(claim).String())
+		return false
+	})
+	assert.Equal(t, []string{"pvc/shard/data-7"}, asked)
+	assert.LessOrEqual(t, list.Compared(labels), 6)
+
+	other := fitClaim(askingLabel("other", "label"))
+	list.Set(other, nil)
+	each(func(claim *corev1.PersistentVolumeClaim) { list.Delete(binding.KeyOf(claim)) })
+	assert.Zero(t, list.Compared(labels), "nothing is left of them")
+	assert.Equal(t, 1, list.Queues())
+}
+
+func selecting(key string, operator metav1.LabelSelectorOperator, values ...string) func(*corev1.PersistentVolumeClaim) {
+	return func(c *corev1.PersistentVolumeClaim) {
+		c.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: operator, Values: values}}}
+	}
+}
+
 func TestWaitlistForgets(t *testing.T) {
 	anyone := func(*corev1.PersistentVolumeClaim) bool { return true }
 	var list binding.Waitlist
