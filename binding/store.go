@@ -67,7 +67,7 @@ func (s *store) putClaim(claim *corev1.PersistentVolumeClaim) (old *corev1.Persi
 	}
 	s.naming.move(named(old), named(claim), key)
 	put(&s.claims, key, claim)
-	s.own(named(old), named(claim))
+	s.own(completed(old), completed(claim))
 	s.enlist(claim)
 	return old, true
 }
@@ -81,7 +81,7 @@ func (s *store) dropClaim(claim *corev1.PersistentVolumeClaim) *corev1.Persisten
 	}
 	s.naming.move(named(old), Key{}, key)
 	delete(s.claims, key)
-	s.own(named(old))
+	s.own(completed(old))
 	s.waiting.delete(key)
 	s.called.delete(key)
 	return old
@@ -101,6 +101,15 @@ func (s *store) own(volumes ...Key) {
 			s.index.SetOwner(volume.Name, owner)
 		}
 	}
+}
+
+// completed is the volume that a claim with bind-completed names. Any number of other claims may name it too, and say
+// nothing of whose it is.
+func completed(claim *corev1.PersistentVolumeClaim) Key {
+	if claim == nil || !phase.BindCompleted(claim) {
+		return Key{}
+	}
+	return named(claim)
 }
 
 func (s *store) putPod(pod *corev1.Pod) (old *corev1.Pod, stored bool) {
