@@ -54,7 +54,7 @@ func (w *waitlist) delete(key Key) {
 // modes, size and selector, the neediest first. The rest is for takes to look at.
 func (w *waitlist) first(volume *corev1.PersistentVolume, takes func(*corev1.PersistentVolumeClaim) bool) *corev1.PersistentVolumeClaim {
 	queue := w.queues[groupOf(volume)]
-	if queue == nil || failsMalformed(criteria{}, candidate{PersistentVolume: volume}) {
+	if queue == nil || !offered(volume) {
 		return nil
 	}
 	f := fileOf(volume)
@@ -65,6 +65,13 @@ func (w *waitlist) first(volume *corev1.PersistentVolume, takes func(*corev1.Per
 		o.among(queue.asking[label{key, value}], volume.Labels)
 	}
 	return o.best.PersistentVolumeClaim
+}
+
+// offered reports whether there can be a claim at all that takes the free volume: one that was Released, say, and is
+// not Available again, would be shown to every claim in vain.
+func offered(volume *corev1.PersistentVolume) bool {
+	v := candidate{PersistentVolume: volume}
+	return !failsDeleting(criteria{}, v) && !failsMalformed(criteria{}, v) && !failsNotAvailable(criteria{}, v)
 }
 
 // clone copies the list. Claims are shared.

@@ -168,6 +168,23 @@ func selecting(key string, operator metav1.LabelSelectorOperator, values ...stri
 	}
 }
 
+// A volume that no claim can have, for what it is itself, is shown to none.
+func TestWaitlistShowsNobodyWhatNobodyCanHave(t *testing.T) {
+	var list binding.Waitlist
+	list.Set(fitClaim(), nil)
+	for name, edit := range map[string]func(*corev1.PersistentVolume){
+		"M9 Released":  func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeReleased },
+		"M9 Failed":    func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeFailed },
+		"M1 deleting":  func(v *corev1.PersistentVolume) { v.DeletionTimestamp = new(metav1.Unix(1_700_000_000, 0)) },
+		"M3 malformed": func(v *corev1.PersistentVolume) { v.Spec.Capacity = nil },
+	} {
+		list.First(fitVolume("pv", edit), func(*corev1.PersistentVolumeClaim) bool {
+			t.Errorf("%s: a claim is asked", name)
+			return false
+		})
+	}
+}
+
 func TestWaitlistForgets(t *testing.T) {
 	anyone := func(*corev1.PersistentVolumeClaim) bool { return true }
 	var list binding.Waitlist
