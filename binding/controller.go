@@ -26,6 +26,7 @@ type Controller struct {
 	mu     sync.Mutex
 	state  state
 	runner hookRunner
+	pods   podReads
 }
 
 // Observe tells of an object as it was created or changed, and returns the keys to sync for it, none
@@ -70,9 +71,12 @@ func (c *Controller) perform(ctx context.Context, key Key, action Action) call {
 			c.proceed(key, got)
 		}
 	}()
-	if action.RunsHook() {
+	switch {
+	case action.RunsHook():
 		got = c.runner.run(ctx, c.Hooks, action)
-	} else {
+	case action.Kind == Read && action.Key.Kind == KindPods:
+		got = c.pods.read(ctx, action.Key.Namespace, func() reply { return perform(ctx, c.Client, action) })
+	default:
 		got = perform(ctx, c.Client, action)
 	}
 	return c.proceed(key, got)
