@@ -56,14 +56,19 @@ func labelsOf(required *corev1.NodeSelector, key string) (all []label) {
 	return all
 }
 
-// compareNarrowness puts labels first that fewer nodes have: a host before anything, anything before a region.
+// compareNarrowness puts labels first that fewer nodes have: a host before anything, for that may be a driver's own name of
+// a node; then a zone, a region, and what nodes are made of.
 func compareNarrowness(a, b []label) int {
 	width := func(key string) int {
 		switch key {
 		case corev1.LabelHostname:
 			return 0
-		case corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaRegion:
+		case corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone:
 			return 2
+		case corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaRegion:
+			return 3
+		case corev1.LabelOSStable, corev1.LabelArchStable, corev1.LabelInstanceTypeStable:
+			return 4
 		}
 		return 1
 	}

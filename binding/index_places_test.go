@@ -33,6 +33,8 @@ func TestPlaces(t *testing.T) {
 	}{
 		"one value":                   {[]corev1.NodeSelectorTerm{term(in("zone", "a"))}, sure(zone)},
 		"several values":              {[]corev1.NodeSelectorTerm{term(in("zone", "a", "b", "a"))}, sure(zone, label{"zone", "b"})},
+		"a driver's own host":         {[]corev1.NodeSelectorTerm{term(in(corev1.LabelTopologyZone, "z"), in("topology.topolvm.io/node", "n"))}, perhaps(label{"topology.topolvm.io/node", "n"})},
+		"an architecture beside it":   {[]corev1.NodeSelectorTerm{term(in(corev1.LabelArchStable, "amd64"), in(corev1.LabelTopologyRegion, "r"))}, perhaps(label{corev1.LabelTopologyRegion, "r"})},
 		"several terms":               {[]corev1.NodeSelectorTerm{term(in("zone", "a")), term(in("zone", "b", "a"))}, sure(zone, label{"zone", "b"})},
 		"too many values":             {[]corev1.NodeSelectorTerm{term(in("zone", many...))}, places{}},
 		"too many values in all":      {[]corev1.NodeSelectorTerm{term(in("zone", many[1:]...)), term(in("zone", "a"))}, places{}},
