@@ -21,8 +21,8 @@ type PodPlans struct {
 
 // PlanPodOnNodes is PlanPod for every node, at about the cost of looking at each node once: the pod's claims are
 // looked up once, and so are the volumes that its selectors match and those that a node can use by its labels. Only
-// volumes with a node affinity that asks for no label to have one of some values are tried one by one for every node, until
-// enough fit. Errors are those of PlanPod.
+// volumes with a node affinity that asks for no label to have one of at most 16 values are tried one by one for every node,
+// until enough fit. Errors are those of PlanPod.
 //
 // Its reasons do not tell what became of each volume, as those of PlanPod do. The Index can be read but not
 // changed meanwhile.
