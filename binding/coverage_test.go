@@ -19,17 +19,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// allRules are the rules that tests must cite, as ranges. N and Rh have no number. Verbs for people (R7) and pods
-// (S) have no code yet.
-const allRules = "L1-L5, M1-M14, C1-C12, B1-B6, V1-V5, G1-G2, R1-R6, Rh, F1-F3, P1-P3, E1-E3, X1-X8, W1-W6, N, A1-A6"
+// allRules are the rules that tests must cite, as ranges. N and Rh have no number. S7 is not built yet.
+const allRules = "L1-L5, M1-M14, C1-C12, B1-B6, V1-V5, G1-G2, R1-R7, Rh, F1-F3, P1-P3, S1-S6, S8-S9, E1-E3, X1-X8, W1-W6, N, A1-A6"
 
 var (
 	// citation is a rule, or a range of rules, at the beginning of what is left of a text.
-	citation = regexp.MustCompile(`^([LMCBVGRFPEXWNA])(\d*)(?:(?:-| to )([LMCBVGRFPEXWNA]?)(\d+))?\b[,: ]*`)
+	citation = regexp.MustCompile(`^([LMCBVGRFPSEXWNA])(\d*)(?:(?:-| to )([LMCBVGRFPSEXWNA]?)(\d+))?\b[,: ]*`)
 	// hooks is Rh, which has a letter in place of a number.
 	hooks = regexp.MustCompile(`^Rh\b[,: ]*`)
 	// testName is the part of a test's name that cites: TestB6ABindIsFourWrites.
-	testName = regexp.MustCompile(`^(?:Test|Example|Fuzz)_?(Rh|[LMCBVGRFPEXWNA]\d+)`)
+	testName = regexp.MustCompile(`^(?:Test|Example|Fuzz)_?(Rh|[LMCBVGRFPSEXWNA]\d+)`)
 )
 
 // citedIn are the rules that a text begins with: "C1, B1-B4: …", "M8 X7 malformed selector", "N one line".
