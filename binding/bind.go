@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/accessmode"
@@ -24,7 +23,7 @@ func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) 
 		// A claimRef without a UID is a reservation: written for such a claim it would never be done.
 		return Action{}, &InvalidError{KeyOf(claim).String(), "metadata.uid", "is missing"}
 	}
-	if _, err := storageOf(volume); err != nil && claim.Status.Phase != corev1.ClaimBound {
+	if err := checkStorage(volume); err != nil && claim.Status.Phase != corev1.ClaimBound {
 		return Action{}, err
 	}
 	action := nextOfFour(volume, claim)
@@ -112,7 +111,7 @@ func complete(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolu
 
 // checkVolume reports what keeps the volume from ever being chosen (X7).
 func checkVolume(volume *corev1.PersistentVolume) error {
-	if _, err := storageOf(volume); err != nil {
+	if err := checkStorage(volume); err != nil {
 		return err
 	}
 	object := VolumeKey(volume.Name).String()
@@ -125,14 +124,14 @@ func checkVolume(volume *corev1.PersistentVolume) error {
 	return nil
 }
 
-// storageOf is the volume's storage capacity; a volume without one cannot be bound (B4, X7).
-func storageOf(volume *corev1.PersistentVolume) (resource.Quantity, error) {
+// checkStorage is an error for a volume without a storage capacity, which cannot be bound (B4, X7).
+func checkStorage(volume *corev1.PersistentVolume) error {
 	capacity, ok := volume.Spec.Capacity[corev1.ResourceStorage]
 	if !ok {
-		return capacity, &InvalidError{VolumeKey(volume.Name).String(), "spec.capacity[storage]", "is missing"}
+		return &InvalidError{VolumeKey(volume.Name).String(), "spec.capacity[storage]", "is missing"}
 	}
 	if capacity.Sign() < 0 {
-		return capacity, &InvalidError{VolumeKey(volume.Name).String(), "spec.capacity[storage]", fmt.Sprintf("is negative: %s", capacity.String())}
+		return &InvalidError{VolumeKey(volume.Name).String(), "spec.capacity[storage]", fmt.Sprintf("is negative: %s", capacity.String())}
 	}
-	return capacity, nil
+	return nil
 }

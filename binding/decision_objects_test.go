@@ -93,7 +93,7 @@ func onHostPath(v *corev1.PersistentVolume) {
 	v.Spec.HostPath = &corev1.HostPathVolumeSource{Path: "/mnt"}
 }
 
-// boundStatus is the status of a claim that is bound to knownVolume.
+// boundTo makes a claim one that is bound to the volume.
 func boundTo(volume string) claimEdit {
 	return func(c *corev1.PersistentVolumeClaim) {
 		c.Spec.VolumeName = volume

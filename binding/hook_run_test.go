@@ -46,7 +46,7 @@ func provisionable() []binding.Object {
 	return []binding.Object{bindingtest.Class("fast", func(c *storagev1.StorageClass) { c.Provisioner = own }), claim}
 }
 
-// fromHooks are the messages of the Warning events on the claim.
+// warnings are the messages of the Warning events on the claim.
 func warnings(server *bindingtest.Server) (messages []string) {
 	for _, call := range server.Calls() {
 		if call.Verb == bindingtest.VerbRecord && call.Event.Type == corev1.EventTypeWarning {

@@ -54,7 +54,7 @@ func (x *Index) SetOwner(volume string, claim Key) {
 
 // Owner is the claim that an unclaimed volume belongs to, by SetOwner or else by Reserve; the zero Key if
 // it belongs to none. It can be the Owner of Terms for a list of the same volumes. In Terms for the Index
-// itself it must not be: they are called with the Index locked, and it knows already.
+// itself it must not be: it is called with the Index locked, and it knows already.
 func (x *Index) Owner(volume string) Key {
 	x.mutex.RLock()
 	defer x.mutex.RUnlock()

@@ -165,7 +165,7 @@ func (m *model) step(next *moment, mv move) {
 		m.observe(next, l, at)
 	case starts:
 		l.queue &^= place(at)
-		m.decided(next, l, at, l.state.Start(m.keys[at]), 0, false)
+		m.decided(l, at, l.state.Start(m.keys[at]), 0, false)
 	case hears:
 		m.hear(next, l, at)
 	default:

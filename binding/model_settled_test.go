@@ -97,7 +97,7 @@ func (m *model) drain(now *moment, l *leader) (broken []string) {
 		switch sync.verb {
 		case starts:
 			l.queue &^= place(at)
-			m.decided(now, l, at, l.state.Start(m.keys[at]), 0, false)
+			m.decided(l, at, l.state.Start(m.keys[at]), 0, false)
 		case sends:
 			m.send(now, l, at, sends)
 		case hears:

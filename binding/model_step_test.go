@@ -29,7 +29,7 @@ func (m *model) broke(format string, args ...any) {
 }
 
 // decided takes what a step of a sync came to.
-func (m *model) decided(now *moment, l *leader, at int, step binding.Step, reads places, failed bool) {
+func (m *model) decided(l *leader, at int, step binding.Step, reads places, failed bool) {
 	m.effect.events += len(step.Published())
 	l.running[at] = nil
 	if !step.Done() {
@@ -124,7 +124,7 @@ func (m *model) hear(now *moment, l *leader, at int) {
 		m.judgeHeard(l, was.answer.got)
 	}
 	m.judgeKnown(l, was.target, before)
-	m.decided(now, l, at, step, reads, was.failed || was.answer.fail != "" && (was.action.RunsHook() || was.action.Kind == binding.CreateVolume))
+	m.decided(l, at, step, reads, was.failed || was.answer.fail != "" && (was.action.RunsHook() || was.action.Kind == binding.CreateVolume))
 }
 
 var (

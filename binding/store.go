@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/pvbind/pvbind/phase"
-	"github.com/pvbind/pvbind/reclaim"
 )
 
 // store is the newest known version of every object, and where they name each other. What is stored is
@@ -112,36 +111,6 @@ func completed(claim *corev1.PersistentVolumeClaim) Key {
 	return named(claim)
 }
 
-func (s *store) putPod(pod *corev1.Pod) (old *corev1.Pod, stored bool) {
-	name := podKey(pod)
-	old = s.pods[name]
-	if s.gonePods.has(pod.UID) || old != nil && !newer(pod, old) {
-		return old, false
-	}
-	for _, claim := range claimsOf(old) {
-		s.using.move(claim, Key{}, name)
-	}
-	for _, claim := range claimsOf(pod) {
-		s.using.move(Key{}, claim, name)
-	}
-	put(&s.pods, name, pod)
-	return old, true
-}
-
-func (s *store) dropPod(pod *corev1.Pod) *corev1.Pod {
-	s.gonePods.bury(pod.UID)
-	name := podKey(pod)
-	old := s.pods[name]
-	if old == nil || old.UID != pod.UID {
-		return nil
-	}
-	for _, claim := range claimsOf(old) {
-		s.using.move(claim, Key{}, name)
-	}
-	delete(s.pods, name)
-	return old
-}
-
 // newer reports whether a is a later version than b. Versions that cannot be compared are taken as they come.
 func newer(a, b Object) bool {
 	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
@@ -160,19 +129,6 @@ func named(claim *corev1.PersistentVolumeClaim) Key {
 		return Key{}
 	}
 	return VolumeKey(claim.Spec.VolumeName)
-}
-
-func podKey(pod *corev1.Pod) Key { return Key{Kind: kindPod, Namespace: pod.Namespace, Name: pod.Name} }
-
-func claimsOf(pod *corev1.Pod) []Key {
-	if pod == nil {
-		return nil
-	}
-	var keys []Key
-	for _, name := range reclaim.ClaimNames(pod) {
-		keys = append(keys, ClaimKey(pod.Namespace, name))
-	}
-	return keys
 }
 
 func (s *store) clone() store {

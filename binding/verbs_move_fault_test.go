@@ -14,12 +14,10 @@ import (
 	"github.com/pvbind/pvbind/reclaim"
 )
 
-func toClaim(namespace, name string, edits ...claimEdit) *corev1.PersistentVolumeClaim {
+// toClaim names the claim that is to have a volume, and says no more of it.
+func toClaim(namespace, name string) *corev1.PersistentVolumeClaim {
 	claim := &corev1.PersistentVolumeClaim{}
 	claim.Namespace, claim.Name = namespace, name
-	for _, edit := range edits {
-		edit(claim)
-	}
 	return claim
 }
 

@@ -3,7 +3,6 @@ package dump
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 )
 
@@ -123,17 +122,4 @@ func (c chunk) yamlItems() []chunk {
 		items[i].text[0] = ' ' // in place of the dash
 	}
 	return items
-}
-
-// decode returns the objects in a stream of YAML or JSON documents, those of lists one by one. It goes on after a bad
-// document: the error joins a *Problem for each.
-func decode(name string, data []byte) ([]document, error) {
-	var documents []document
-	var problems []error
-	for _, p := range piecesOf(name, data) {
-		found, err := p.open()
-		documents = append(documents, found...)
-		problems = append(problems, err)
-	}
-	return documents, errors.Join(problems...)
 }

@@ -144,9 +144,9 @@ func TestItemsOfAList(t *testing.T) {
 func TestItemsAreThoseOfTheWhole(t *testing.T) {
 	data, err := os.ReadFile("../../simulate/testdata/dump.yaml")
 	require.NoError(t, err)
-	cut, err := decode("f", data)
+	cut, err := decode(data)
 	require.NoError(t, err)
-	whole, err := decode("f", append([]byte("# so that it is not cut\n"), data...))
+	whole, err := decode(append([]byte("# so that it is not cut\n"), data...))
 	require.NoError(t, err)
 	require.Equal(t, len(whole), len(cut))
 	for i := range whole {
@@ -158,7 +158,7 @@ func TestItemsAreThoseOfTheWhole(t *testing.T) {
 }
 
 func TestLinesOfItemsCountFromTheBeginningOfTheFile(t *testing.T) {
-	_, err := decode("f", []byte("apiVersion: v1\nitems:\n- a: b\n- c: [\nkind: List\n"))
+	_, err := decode([]byte("apiVersion: v1\nitems:\n- a: b\n- c: [\nkind: List\n"))
 	assert.ErrorContains(t, err, "f: document 1 items[1]: yaml: line 4: did not find expected node content")
 }
 

@@ -2,6 +2,7 @@ package dump
 
 import (
 	"encoding/binary"
+	"errors"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -10,10 +11,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// decode reads a file whole: the objects in it, those of lists one by one, and a *Problem for each bad document.
+func decode(data []byte) ([]document, error) {
+	var documents []document
+	var problems []error
+	for _, p := range piecesOf("f", data) {
+		found, err := p.open()
+		documents = append(documents, found...)
+		problems = append(problems, err)
+	}
+	return documents, errors.Join(problems...)
+}
+
 // kinds decodes text and names what is in it.
 func kinds(t *testing.T, text string) []string {
 	t.Helper()
-	documents, err := decode("f", []byte(text))
+	documents, err := decode([]byte(text))
 	require.NoError(t, err)
 	names := []string{}
 	for _, d := range documents {
@@ -127,7 +140,7 @@ func TestDecodeNamesWhatIsWrong(t *testing.T) {
 		"binary":               {good + "x: \x00\n", "f: document 1: yaml: control characters are not allowed", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			documents, err := decode("f", []byte(c.text))
+			documents, err := decode([]byte(c.text))
 			require.Error(t, err)
 			assert.Contains(t, strings.Split(err.Error(), "\n"), c.want)
 			assert.Len(t, documents, c.left)
