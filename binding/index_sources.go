@@ -38,27 +38,27 @@ func (s *search) onNode(f *shelf) {
 
 // surelyOn visits the racks of the placed volumes that are usable on the node by one of its labels alone; nil where
 // there are none.
-func (f *shelf) surelyOn(node *corev1.Node, visit func(*rack[stock])) {
-	f.eachPlace(node, func(place label) { visit(f.sure[place]) })
+func (s *shelf) surelyOn(node *corev1.Node, visit func(*rack[stock])) {
+	s.eachPlace(node, func(place label) { visit(s.sure[place]) })
 }
 
 // perhapsOn visits the racks of the other placed volumes that may be usable on the node.
-func (f *shelf) perhapsOn(node *corev1.Node, visit func(*rack[stock])) {
-	if len(f.perhaps) > 0 {
-		f.eachPlace(node, func(place label) { visit(f.perhaps[place]) })
+func (s *shelf) perhapsOn(node *corev1.Node, visit func(*rack[stock])) {
+	if len(s.perhaps) > 0 {
+		s.eachPlace(node, func(place label) { visit(s.perhaps[place]) })
 	}
-	visit(&f.odd)
+	visit(&s.odd)
 }
 
 // eachPlace visits the node's labels of which there may be volumes.
-func (f *shelf) eachPlace(node *corev1.Node, visit func(label)) {
-	if len(f.placeKeys) > len(node.Labels) {
+func (s *shelf) eachPlace(node *corev1.Node, visit func(label)) {
+	if len(s.placeKeys) > len(node.Labels) {
 		for key, value := range node.Labels {
 			visit(label{key, value})
 		}
 		return
 	}
-	for key := range f.placeKeys {
+	for key := range s.placeKeys {
 		if value, ok := node.Labels[key]; ok {
 			visit(label{key, value})
 		}
@@ -66,11 +66,11 @@ func (f *shelf) eachPlace(node *corev1.Node, visit func(label)) {
 }
 
 // countOn is how many volumes there are to look at for a node.
-func (f *shelf) countOn(node *corev1.Node) int {
-	count := f.anywhere.len()
+func (s *shelf) countOn(node *corev1.Node) int {
+	count := s.anywhere.len()
 	add := func(k *rack[stock]) { count += k.len() }
-	f.surelyOn(node, add)
-	f.perhapsOn(node, add)
+	s.surelyOn(node, add)
+	s.perhapsOn(node, add)
 	return count
 }
 
@@ -84,11 +84,11 @@ type sought struct {
 }
 
 // narrowest is the part of the selector that the fewest volumes have, and how many those are.
-func (f *shelf) narrowest(selector *metav1.LabelSelector) (best sought, fewest int) {
+func (s *shelf) narrowest(selector *metav1.LabelSelector) (best sought, fewest int) {
 	fewest = math.MaxInt
 	consider := func(part sought) {
 		count := 0
-		f.having(part, func(k *rack[stock]) { count += k.len() })
+		s.having(part, func(k *rack[stock]) { count += k.len() })
 		if count < fewest {
 			best, fewest = part, count
 		}
@@ -107,14 +107,14 @@ func (f *shelf) narrowest(selector *metav1.LabelSelector) (best sought, fewest i
 
 // having visits the racks of volumes that have what is sought, each once; nil for a label that no volume
 // has.
-func (f *shelf) having(sought sought, visit func(*rack[stock])) {
+func (s *shelf) having(sought sought, visit func(*rack[stock])) {
 	if sought.values == nil {
-		visit(f.labelled[label{sought.key, sought.value}])
+		visit(s.labelled[label{sought.key, sought.value}])
 		return
 	}
 	for i, value := range sought.values {
 		if !slices.Contains(sought.values[:i], value) {
-			visit(f.labelled[label{sought.key, value}])
+			visit(s.labelled[label{sought.key, value}])
 		}
 	}
 }
