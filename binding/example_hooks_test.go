@@ -1,0 +1,56 @@
+package binding_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+)
+
+// diskMaker is storage of one's own: a provisioner and a deleter.
+type diskMaker struct{}
+
+func (diskMaker) Provision(_ context.Context, request binding.ProvisionRequest) (*corev1.PersistentVolume, error) {
+	if mode := request.Claim.Spec.VolumeMode; mode != nil && *mode == corev1.PersistentVolumeBlock {
+		return nil, &binding.HookError{Meaning: binding.HookRefused, Err: errors.New("these disks are no block devices")}
+	}
+	volume := request.Volume
+	fmt.Println("make", volume.Name)
+	volume.Spec.NFS = &corev1.NFSVolumeSource{Server: "nfs.example.com", Path: "/" + volume.Name}
+	return volume, nil
+}
+
+func (diskMaker) Delete(_ context.Context, volume *corev1.PersistentVolume) error {
+	fmt.Println("delete", volume.Name)
+	return nil
+}
+
+// A claim whose class names the provisioner gets a volume that is made for it, and one that it refuses is told why.
+func ExampleHooks() {
+	hooks := binding.Hooks{
+		Provisioners: map[string]binding.Provisioner{"example.com/disks": diskMaker{}},
+		Deleters:     map[string]binding.Deleter{"example.com/disks": diskMaker{}},
+	}
+	disks := bindingtest.Class("disks", func(class *storagev1.StorageClass) { class.Provisioner = "example.com/disks" })
+	ofDisks := func(claim *corev1.PersistentVolumeClaim) { claim.Spec.StorageClassName = new("disks") }
+	raw := func(claim *corev1.PersistentVolumeClaim) { claim.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) }
+	cluster := bindingtest.NewClusterWith(bindingtest.Options{Hooks: hooks}, disks,
+		bindingtest.Claim("default", "data", "5Gi", ofDisks), bindingtest.Claim("default", "raw", "5Gi", ofDisks, raw))
+	if err := cluster.Settle(context.Background()); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(cluster.Claim("default", "data").Spec.VolumeName)
+	for _, event := range cluster.Events() {
+		fmt.Println(event)
+	}
+	// Output:
+	// make pvc-uid-2
+	// pvc-uid-2
+	// Normal ProvisioningSucceeded pvc/default/data: the provisioner "example.com/disks" made volume "pvc-uid-2"
+	// Warning ProvisioningFailed pvc/default/raw: the provisioner failed: these disks are no block devices
+}
