@@ -89,12 +89,12 @@ func (s Snapshot) PodsOf(namespace, claim string) ([]*corev1.Pod, Evidence) {
 	return users, s.evidence(PodsKey(namespace), Live, otherwise)
 }
 
-// Find chooses a volume for the claim by looking at each.
+// Find chooses a volume for the claim by looking at each. Errors are those of [Check].
 func (s Snapshot) Find(claim *corev1.PersistentVolumeClaim) (Match, error) {
 	return Find(Request{Claim: claim, Volumes: s.Volumes, Terms: s.terms(claim)})
 }
 
-// Summary tells in numbers why no volume fits the claim.
+// Summary tells in numbers why no volume fits the claim. Errors are those of [Check].
 func (s Snapshot) Summary(claim *corev1.PersistentVolumeClaim) (Summary, error) {
 	report, err := Explain(Request{Claim: claim, Volumes: s.Volumes, Terms: s.terms(claim)})
 	return report.Summary(), err

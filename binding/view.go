@@ -40,7 +40,7 @@ type View interface {
 	// means that no pods are known at all.
 	PodsOf(namespace, claim string) ([]*corev1.Pod, Evidence)
 
-	// Find chooses a volume for the claim among all volumes (M).
+	// Find chooses a volume for the claim among all volumes (M). Errors, here and of Summary, are those of Check.
 	Find(claim *corev1.PersistentVolumeClaim) (Match, error)
 	// Summary tells in numbers why no volume fits the claim (E2).
 	Summary(claim *corev1.PersistentVolumeClaim) (Summary, error)
