@@ -48,7 +48,7 @@ func Delayed(class *storagev1.StorageClass) (bool, error) {
 	}
 	mode := class.VolumeBindingMode
 	if mode == nil {
-		return false, fmt.Errorf("StorageClass %q: volumeBindingMode is not set", class.Name)
+		return false, fmt.Errorf("storageclass/%s: volumeBindingMode: is missing", class.Name)
 	}
 	switch *mode {
 	case storagev1.VolumeBindingImmediate:
@@ -56,7 +56,7 @@ func Delayed(class *storagev1.StorageClass) (bool, error) {
 	case storagev1.VolumeBindingWaitForFirstConsumer:
 		return true, nil
 	}
-	return false, fmt.Errorf("StorageClass %q: unknown volumeBindingMode %q", class.Name, string(*mode))
+	return false, fmt.Errorf("storageclass/%s: volumeBindingMode: unknown: %q", class.Name, string(*mode))
 }
 
 // Provisions reports whether volumes can be made for claims of the class: it

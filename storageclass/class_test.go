@@ -108,9 +108,9 @@ func TestDelayed(t *testing.T) {
 		{"M11 a missing class is Immediate", nil, false, ""},
 		{"M11 Immediate", withMode(storagev1.VolumeBindingImmediate), false, ""},
 		{"M11 WaitForFirstConsumer", withMode(storagev1.VolumeBindingWaitForFirstConsumer), true, ""},
-		{"M11 X7 no mode", class("gold", 0, ""), false, `StorageClass "gold": volumeBindingMode is not set`},
-		{"M11 X7 empty mode", withMode(""), false, `StorageClass "gold": unknown volumeBindingMode ""`},
-		{"M11 X7 unknown mode", withMode("Later"), false, `StorageClass "gold": unknown volumeBindingMode "Later"`},
+		{"M11 X7 no mode", class("gold", 0, ""), false, `storageclass/gold: volumeBindingMode: is missing`},
+		{"M11 X7 empty mode", withMode(""), false, `storageclass/gold: volumeBindingMode: unknown: ""`},
+		{"M11 X7 unknown mode", withMode("Later"), false, `storageclass/gold: volumeBindingMode: unknown: "Later"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			delayed, err := Delayed(test.class)
