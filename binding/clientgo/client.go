@@ -23,7 +23,8 @@ type Client struct {
 	// Timeout bounds each call; 30 s if zero. What became of a write that takes longer is found out by a read (B6).
 	Timeout time.Duration
 
-	called func(verb, resource string, err error) // told of each call; may be nil
+	called  func(verb, resource string, err error) // told of each call; may be nil
+	replied func(binding.Object)                   // told of each volume and claim in an answer; may be nil
 }
 
 const defaultTimeout = 30 * time.Second
@@ -51,7 +52,7 @@ func (c *Client) volume(ctx context.Context, verb string, do func(context.Contex
 		volume, err = do(ctx)
 		return err
 	})
-	return trimmed(volume, err)
+	return answered(c, volume, err)
 }
 
 // claim makes a call that answers with a claim.
@@ -60,15 +61,18 @@ func (c *Client) claim(ctx context.Context, verb string, do func(context.Context
 		claim, err = do(ctx)
 		return err
 	})
-	return trimmed(claim, err)
+	return answered(c, claim, err)
 }
 
-func trimmed[T metav1.Object](object T, err error) (T, error) {
+func answered[T binding.Object](c *Client, object T, err error) (T, error) {
 	if err != nil {
 		var none T
 		return none, err
 	}
 	object.SetManagedFields(nil)
+	if c.replied != nil {
+		c.replied(object)
+	}
 	return object, nil
 }
 

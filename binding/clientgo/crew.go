@@ -21,6 +21,7 @@ type crew struct {
 	queue      workqueue.TypedDelayingInterface[binding.Key]
 	metrics    *metrics
 	log        *slog.Logger
+	unseen     unseen
 
 	workers    int
 	resync     time.Duration
@@ -37,6 +38,9 @@ func newCrew(r *Runner) *crew {
 	}
 	c.metrics = newMetrics(c.queue.Len)
 	client := &Client{Clientset: r.Clientset, called: c.metrics.called}
+	if c.resync > 0 {
+		client.replied = c.unseen.note
+	}
 	c.controller = &binding.Controller{Client: client, Rules: r.Rules, Hooks: r.Hooks}
 	return c
 }
@@ -48,7 +52,7 @@ func (c *crew) add(keys ...binding.Key) {
 }
 
 // work syncs until the context ends. Syncs get the other one, which is cancelled only if they take too long to end.
-func (c *crew) work(ctx, running context.Context, all func() []binding.Key) {
+func (c *crew) work(ctx, running context.Context, known caches) {
 	syncing, cut := context.WithCancel(running)
 	defer cut()
 	var workers sync.WaitGroup
@@ -58,15 +62,21 @@ func (c *crew) work(ctx, running context.Context, all func() []binding.Key) {
 			}
 		})
 	}
-	c.resyncUntil(ctx, all)
+	c.resyncUntil(ctx, known)
 	c.queue.ShutDown()
 	timer := time.AfterFunc(c.stopWithin, cut)
 	defer timer.Stop()
 	workers.Wait()
 }
 
-// resyncUntil adds every key from time to time until the context ends.
-func (c *crew) resyncUntil(ctx context.Context, all func() []binding.Key) {
+// caches are what the informers have shown.
+type caches interface {
+	keys() []binding.Key
+	has(binding.Object) bool
+}
+
+// resyncUntil adds every key from time to time until the context ends, and looks for what went unseen.
+func (c *crew) resyncUntil(ctx context.Context, known caches) {
 	if c.resync < 0 {
 		<-ctx.Done()
 		return
@@ -78,7 +88,8 @@ func (c *crew) resyncUntil(ctx context.Context, all func() []binding.Key) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			c.add(all()...)
+			c.checkUnseen(ctx, known.has)
+			c.add(known.keys()...)
 		}
 	}
 }

@@ -2,12 +2,14 @@ package clientgo_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/clientgo"
 	"github.com/pvbind/pvbind/binding/clientgo/apitest"
 )
 
@@ -52,4 +54,27 @@ func TestReconnectTellsOfWhatWasMissed(t *testing.T) {
 		require.NoError(t, err)
 		r.eventually(func() bool { return r.bound(name) }, name+" is bound")
 	}
+}
+
+// A claim that is created and deleted while claims cannot be watched is known from a live read alone: the new list does
+// not tell of its end.
+func TestResyncFindsWhatNoInformerHasShown(t *testing.T) {
+	r := start(t, newPair(t), func(r *clientgo.Runner) { r.Resync = 50 * time.Millisecond })
+	r.eventually(func() bool { return r.bound("data") }, "the claim is bound")
+	r.Deny(func(request apitest.Request) bool {
+		return request.Resource == "persistentvolumeclaims" && (request.Verb == "watch" || request.Verb == "list")
+	})
+	r.Disconnect()
+	brief, err := r.Create(t.Context(), bindingtest.Claim("default", "brief", "5Gi"))
+	require.NoError(t, err)
+	_, err = r.Create(t.Context(), bindingtest.Volume("disk-of-brief", "10Gi", func(v *corev1.PersistentVolume) {
+		v.Spec.ClaimRef = &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: "default", Name: "brief", UID: brief.GetUID()}
+	}))
+	require.NoError(t, err)
+	r.eventually(func() bool { return r.bound("brief") }, "V3 it is found by a live read, and bound")
+	remove(t, r.Server, "brief")
+	r.Compact()
+	r.Deny(nil)
+	r.eventually(func() bool { return r.phase("disk-of-brief") == corev1.VolumeReleased }, "V3 the volume is released")
+	assert.Equal(t, corev1.VolumeBound, r.phase("disk"), "the other claim is there")
 }

@@ -29,7 +29,8 @@ type Runner struct {
 	// Workers is how many syncs run at once; 64 if zero. Nearly all their time is spent waiting for the server.
 	Workers int
 	// Resync is how often all claims and volumes are synced though nothing has changed, as a safety net: 10 minutes
-	// if zero, never if negative. Where all is settled that costs no request.
+	// if zero, never if negative. Where all is settled that costs no request. It also finds objects that went while
+	// nothing could be watched, and that only a reply of the server had shown.
 	Resync time.Duration
 	// StopWithin is how long syncs that are under way may go on once the context of Run has ended; 10 s if zero.
 	StopWithin time.Duration
@@ -89,7 +90,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		if r.Synced != nil {
 			r.Synced()
 		}
-		crew.work(informed, running, watch.keys)
+		crew.work(informed, running, watch)
 	}
 	if errors.Is(context.Cause(informed), errStopped) {
 		return fmt.Errorf("clientgo.Runner.Informers: %w", errStopped)

@@ -108,3 +108,16 @@ func (w *watch) keys() []binding.Key {
 	}
 	return keys
 }
+
+// has reports whether an informer has shown the object.
+func (w *watch) has(object binding.Object) bool {
+	store := w.volumes
+	if _, ok := object.(*corev1.PersistentVolumeClaim); ok {
+		store = w.claims
+	}
+	shown, ok, err := store.Get(object)
+	if err != nil || !ok {
+		return false
+	}
+	return shown.(binding.Object).GetUID() == object.GetUID()
+}

@@ -25,4 +25,7 @@
 //
 // It must not run beside kube-controller-manager's persistentvolume-binder-controller. Its rights are those listed in
 // package clientgo.
+//
+// Unlike clientgo's Runner, a Reconciler does not look for objects that came and went while a watch was broken and that
+// only a reply of the server had shown: of such a claim the volume stays Bound until the program starts again.
 package controllerruntime
