@@ -50,24 +50,29 @@ func startWatch(ctx context.Context, r *Runner, crew *crew) (*watch, error) {
 	return w, nil
 }
 
-// informersStopWithin is how long informers may take to end. One that is refused a connection before its list has come
-// sleeps for up to a minute, and sees only then that it is to end. It does nothing any more, so nobody need wait for it.
-const informersStopWithin = time.Second
-
 // stop ends what was started, once the context has ended. Informers of others may still be in use.
 func (w *watch) stop() {
 	w.unhandle()
-	if !w.own {
-		return
+	if w.own {
+		Shutdown(w.factory)
 	}
+}
+
+// shutdownWithin is how long informers may take to end.
+const shutdownWithin = time.Second
+
+// Shutdown waits until informers whose context has ended have come to their end, as the factory's own Shutdown does, but
+// no longer than a second: one that is refused a connection before its list has come sleeps for up to a minute, and sees
+// only then that it is to end. It does nothing any more.
+func Shutdown(factory informers.SharedInformerFactory) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		w.factory.Shutdown()
+		factory.Shutdown()
 	}()
 	select {
 	case <-ended:
-	case <-time.After(informersStopWithin):
+	case <-time.After(shutdownWithin):
 	}
 }
 

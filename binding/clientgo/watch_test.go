@@ -16,13 +16,13 @@ type asleep struct {
 
 func (a asleep) Shutdown() { <-a.wake }
 
-func TestStopDoesNotWaitForInformersThatSleep(t *testing.T) {
+func TestShutdownDoesNotWaitForInformersThatSleep(t *testing.T) {
 	informers := asleep{wake: make(chan struct{})}
 	defer close(informers.wake)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		(&watch{factory: informers, own: true}).stop()
+		Shutdown(informers)
 	}()
 	select {
 	case <-stopped:

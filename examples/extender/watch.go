@@ -3,13 +3,14 @@ package extender
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/pvbind/pvbind/binding/clientgo"
 )
 
 // Watch begins to watch all that planning needs to know of, and returns once all of it is known. It watches until Stop
@@ -35,7 +36,7 @@ func Watch(ctx context.Context, clientset kubernetes.Interface) (*Cluster, error
 	watching, end := context.WithCancel(context.WithoutCancel(ctx))
 	c.stop = func() {
 		end()
-		shutDown(factory)
+		clientgo.Shutdown(factory)
 	}
 	factory.StartWithContext(watching)
 	if err := filled(ctx, factory, told); err != nil {
@@ -43,22 +44,6 @@ func Watch(ctx context.Context, clientset kubernetes.Interface) (*Cluster, error
 		return nil, err
 	}
 	return c, nil
-}
-
-// stopWithin is how long informers may take to end. One that is refused a connection before its list has come sleeps for
-// up to a minute, and sees only then that it is to end. It does nothing any more, so nobody need wait for it.
-const stopWithin = time.Second
-
-func shutDown(factory informers.SharedInformerFactory) {
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		factory.Shutdown()
-	}()
-	select {
-	case <-ended:
-	case <-time.After(stopWithin):
-	}
 }
 
 // filled waits until all caches are, and the cluster has been told.
