@@ -18,9 +18,9 @@ type places struct {
 	suffice bool    // one of them is enough; else the volume must be checked on a node that has one
 }
 
-// placesOf are the places of a volume. They suffice if the node affinity has the shape of nearly every local or zonal
-// volume: one term, that asks for one label to have one of some values. If there is more in it, such as a region beside
-// the zone, or several terms, they are of a key that each term asks for, of several the one that leaves the fewest nodes.
+// placesOf are the places of a volume: what its terms ask for of one key by In, of several keys the one that leaves the
+// fewest nodes. They suffice if no term asks for more, as with nearly every local or zonal volume; a region beside the
+// zone is more.
 func placesOf(required *corev1.NodeSelector) places {
 	if required == nil || len(required.NodeSelectorTerms) == 0 {
 		return places{}
@@ -56,8 +56,8 @@ func labelsOf(required *corev1.NodeSelector, key string) (all []label) {
 	return all
 }
 
-// compareNarrowness puts labels first that fewer nodes have: a host before anything, for that may be a driver's own name of
-// a node; then a zone, a region, and what nodes are made of.
+// compareNarrowness puts labels first that fewer nodes have: a host; then a label that is not known here, which may be a
+// driver's own name of a node; then a zone, a region, and what nodes are made of.
 func compareNarrowness(a, b []label) int {
 	width := func(key string) int {
 		switch key {
