@@ -1,11 +1,7 @@
 package binding
 
 import (
-	"cmp"
-
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/pvbind/pvbind/accessmode"
 )
 
 // Find chooses a volume for a claim as the function Find does among the same volumes; errors are the
@@ -22,86 +18,119 @@ func (x *Index) Find(claim *corev1.PersistentVolumeClaim, terms Terms) (Match, e
 	}
 	x.mutex.RLock()
 	defer x.mutex.RUnlock()
-	return x.find(&c), nil
+	q := x.query(&c)
+	return q.find(), nil
 }
 
-func (x *Index) find(c *criteria) Match {
-	match := x.findRelated(c)
-	if c.delayed && c.node == nil || match.Volume != nil && c.candidate(match.Volume).setAside() || match.elsewhere() {
+// Read calls f with a Reader. Until f returns, the Index can be read but not changed. f must not use the Index itself.
+func (x *Index) Read(f func(Reader)) {
+	x.mutex.RLock()
+	defer x.mutex.RUnlock()
+	f(Reader{x})
+}
+
+// Reader is an Index that does not change. See Index.Read.
+type Reader struct{ x *Index }
+
+// Query begins the search for a volume for a claim.
+func (r Reader) Query(c *criteria) *Query {
+	q := r.x.query(c)
+	return &q
+}
+
+// Query is the search for a volume for one claim in an Index that does not change (M13). It is good for one node after
+// the other: see On. It must not be used once Index.Read has returned, nor from two goroutines at once.
+type Query struct {
+	criteria
+	x *Index
+	// related are the volumes that have to do with claims of its name.
+	related []*corev1.PersistentVolume
+	// free are the volumes to choose from; nil if there are none.
+	free *shelf
+	// selected says that free has only volumes that the selector matches.
+	selected bool
+}
+
+func (x *Index) query(c *criteria) Query {
+	q := Query{criteria: *c, x: x, free: x.free[c.group()]}
+	if len(x.related) > 0 {
+		q.related = x.related[KeyOf(c.claim).claimName()]
+	}
+	return q
+}
+
+// On narrows the search to volumes that are usable on the node, in place of the node before.
+func (q *Query) On(node *corev1.Node) { q.node = node }
+
+// Reserved returns the volume that belongs to the claim, or whose claimRef names it, and that fits; or else the name of
+// one that would fit on another node. What the Index has reserved for the claim belongs to it.
+func (q *Query) Reserved() (volume *corev1.PersistentVolume, elsewhere string) {
+	if found := q.findRelated().Volume; found != nil {
+		return found, ""
+	}
+	for _, volume := range q.related {
+		if q.mismatches(q.candidate(volume)).only(NodeAffinity) && (elsewhere == "" || volume.Name < elsewhere) {
+			elsewhere = volume.Name
+		}
+	}
+	return nil, elsewhere
+}
+
+// Best returns the k best of the free volumes that fit, or as many as there are, the best first. It overwrites the
+// choices that it is given, and returns them if they have room.
+func (q *Query) Best(k int, choices []Choice) []Choice {
+	s := q.search(k)
+	s.more = choices[:0]
+	s.run()
+	if k == 1 && s.count == 1 {
+		return append(s.more, s.last)
+	}
+	return s.more
+}
+
+// Summary tells in numbers why no volume fits the claim (E2).
+func (q *Query) Summary() Summary {
+	t := q.x.tally(&q.criteria)
+	return t.summary()
+}
+
+// Preselect looks up the volumes that the claim's selector matches, once for all nodes to come.
+func (q *Query) Preselect() {
+	if q.selector == nil || q.free == nil || q.selected {
+		return
+	}
+	found := &shelf{}
+	s := survey{c: &q.criteria, ask: askOf(&q.criteria), serving: serving(q.modes)}
+	s.selectable(q.free, func(k *rack[stock]) {
+		s.each(k, func(v candidate) {
+			if !failsSelector(q.criteria, v) {
+				found.place(fileOf(v.PersistentVolume))
+			}
+		})
+	})
+	q.free, q.selected = found, true
+}
+
+func (q *Query) find() Match {
+	match := q.findRelated()
+	if q.delayed && q.node == nil || match.Volume != nil && q.candidate(match.Volume).setAside() || match.elsewhere() {
 		return match
 	}
-	s := search{c: *c, ask: askOf(c), serving: serving(c.modes), recheck: c.owner != nil}
+	s := q.search(1)
 	if match.Volume != nil {
-		s.best = fileOf(match.Volume)
+		s.add(choiceOf(match.Volume))
 	}
-	if shelf := x.free[c.group()]; shelf != nil {
-		s.onShelf(shelf)
-	}
-	match.Volume = s.best.PersistentVolume
+	s.run()
+	match.Volume = s.last.Volume
 	return match
 }
 
-// askOf is before the first volume that is large enough.
-func askOf(c *criteria) rank { return rank{size: sizeOf(c.request), quantity: c.request} }
-
 // findRelated chooses among the volumes that are set aside for the claim or belong to it.
-func (x *Index) findRelated(c *criteria) Match {
-	if len(x.related) == 0 {
+func (q *Query) findRelated() Match {
+	if len(q.related) == 0 {
 		return Match{}
 	}
-	related := x.related[KeyOf(c.claim).claimName()]
-	if len(related) == 0 {
-		return Match{}
-	}
-	withOwners := *c
-	withOwners.owner = x.ownerBeside(c.owner)
-	return withOwners.find(related)
-}
-
-// search is for the best of the free volumes of one group.
-type search struct {
-	c       criteria // not a pointer, which would move it to the heap
-	ask     rank
-	serving slots
-	recheck bool // what is found must be compared with the claim once more
-
-	best filing
-}
-
-func (s *search) in(k *rack[stock]) {
-	if k == nil {
-		return
-	}
-	for slot, rest := (k.used & s.serving).next(); slot < len(narrowest); slot, rest = rest.next() {
-		s.inOrder(k.in(slot), narrowest[slot])
-	}
-}
-
-// inOrder looks for a better volume than the best one among those of one set of modes: it can only be
-// the first one that will do.
-func (s *search) inOrder(order *ordered[stock], modes accessmode.Set) {
-	if s.c.node == nil && s.best.PersistentVolume != nil && accessmode.Compare(modes, s.best.modes) > 0 {
-		return
-	}
-	for at := order.seek(&s.ask); at.ok() && s.better(at, modes); at = at.forward() {
-		if volume := at.item(); !s.recheck || s.c.fits(s.c.candidate(volume.PersistentVolume)) {
-			s.best = filing{stock: volume, rank: rank{size: at.size()}, modes: modes}
-			return
-		}
-	}
-}
-
-// better is compare for volumes whose size and modes are known without a look at them (M13).
-func (s *search) better(at cursor[stock], modes accessmode.Set) bool {
-	if s.best.PersistentVolume == nil {
-		return true
-	}
-	bySize := cmp.Compare(at.size(), s.best.size)
-	if bySize == 0 {
-		return s.c.compare(s.c.candidate(at.item().PersistentVolume), s.c.candidate(s.best.PersistentVolume)) < 0
-	}
-	if s.c.node == nil {
-		return cmp.Or(accessmode.Compare(modes, s.best.modes), bySize) < 0
-	}
-	return bySize < 0
+	withOwners := q.criteria
+	withOwners.owner = q.x.ownerBeside(q.owner)
+	return withOwners.find(q.related)
 }

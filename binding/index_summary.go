@@ -29,7 +29,8 @@ func (x *Index) Summary(claim *corev1.PersistentVolumeClaim, terms Terms) (Summa
 
 func (x *Index) tally(c *criteria) tally {
 	s := survey{c: c, ask: askOf(c), serving: serving(c.modes)}
-	if chosen := x.find(c).Volume; chosen != nil {
+	q := x.query(c)
+	if chosen := q.find().Volume; chosen != nil {
 		s.chosen = chosen.Name
 	}
 	x.addOneByOne(&s.tally, c)

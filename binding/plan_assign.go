@@ -18,8 +18,8 @@ import (
 //
 // What it has allocated it keeps for the next node.
 type assigner struct {
-	open    []*wish // the claims that could have some volume
-	volumes []pick  // what they could have, each once, the best first
+	open    []*wish  // the claims that could have some volume
+	volumes []Choice // what they could have, each once, the best first
 	pairing
 }
 
@@ -27,7 +27,7 @@ type assigner struct {
 func (a *assigner) assign(wishes []wish) {
 	a.gather(wishes)
 	if len(a.open) == 1 {
-		a.open[0].given = a.volumes[0].PersistentVolume
+		a.open[0].given = a.volumes[0].Volume
 		return
 	}
 	a.reset(len(a.volumes), len(a.open))
@@ -40,7 +40,7 @@ func (a *assigner) assign(wishes []wish) {
 		a.add(claim)
 	}
 	for volume, claim := range a.partner {
-		a.open[claim].given = a.volumes[volume].PersistentVolume
+		a.open[claim].given = a.volumes[volume].Volume
 	}
 }
 
@@ -51,20 +51,20 @@ func (a *assigner) gather(wishes []wish) {
 		switch w := &wishes[i]; {
 		case w.setAside != nil:
 			w.given = w.setAside
-		case len(w.picks) > 0:
+		case len(w.choices) > 0:
 			a.open = append(a.open, w)
-			a.volumes = append(a.volumes, w.picks...)
+			a.volumes = append(a.volumes, w.choices...)
 		}
 	}
-	slices.SortFunc(a.volumes, comparePicks)
-	a.volumes = slices.CompactFunc(a.volumes, func(a, b pick) bool { return a.PersistentVolume == b.PersistentVolume })
+	slices.SortFunc(a.volumes, Choice.Compare)
+	a.volumes = slices.CompactFunc(a.volumes, func(a, b Choice) bool { return a.Volume == b.Volume })
 }
 
 // eachChoice visits every claim with every volume that it could have, by their places in the lists.
 func (a *assigner) eachChoice(visit func(claim, volume int)) {
 	for claim, w := range a.open {
-		for _, pick := range w.picks {
-			if volume, listed := slices.BinarySearchFunc(a.volumes, pick, comparePicks); listed {
+		for _, choice := range w.choices {
+			if volume, listed := slices.BinarySearchFunc(a.volumes, choice, Choice.Compare); listed {
 				visit(claim, volume)
 			}
 		}

@@ -24,19 +24,16 @@ type boundClaim struct {
 
 // openClaim is a claim that a volume is to be found or made for (S4).
 type openClaim struct {
-	criteria
-	class *storagev1.StorageClass
+	*Query
+	criteria criteria
+	class    *storagev1.StorageClass
 	// selected is the node that its volume is being provisioned for, if selecting is set.
 	selected  string
 	selecting bool
 	// promised is the volume that it gets by the plan of another pod.
 	promised string
-	// related are the volumes that have to do with claims of its name.
-	related []*corev1.PersistentVolume
-	// stocks are the free volumes to choose from; nil if there are none.
-	stocks *shelf
-	// preselected says that they are those which the selector matches.
-	preselected bool
+	// choices are kept from node to node, to be filled again.
+	choices []Choice
 	// pools is where its class provisions from; nil if free storage is not counted.
 	pools *pools
 }

@@ -2,21 +2,18 @@ package binding
 
 import corev1 "k8s.io/api/core/v1"
 
-// planner plans a pod for one node after the other. The Index stays locked for as long as it is used.
+// planner plans a pod for one node after the other, while the Index does not change.
 type planner struct {
 	*demand
-	x        *Index
-	wishes   []wish // of the node at hand
-	picks    []pick // of all of these; both are kept to be filled again
+	wishes   []wish // of the node at hand, kept to be filled again
 	assigner assigner
 }
 
-func (x *Index) planner(d *demand) *planner {
+func newPlanner(d *demand, index Reader) *planner {
 	for _, open := range d.open {
-		open.related = x.related[KeyOf(open.claim).claimName()]
-		open.stocks = x.free[open.group()]
+		open.Query = index.Query(&open.criteria)
 	}
-	return &planner{demand: d, x: x}
+	return &planner{demand: d}
 }
 
 func (p *planner) on(node *corev1.Node) PodPlan {
@@ -47,9 +44,9 @@ func (p *planner) on(node *corev1.Node) PodPlan {
 // another node (S4): then the rest does not matter.
 func (p *planner) wish(node *corev1.Node) []PodReason {
 	var elsewhere []PodReason
-	p.wishes, p.picks = p.wishes[:0], p.picks[:0]
+	p.wishes = p.wishes[:0]
 	for _, open := range p.open {
-		open.node = node
+		open.On(node)
 		if open.selecting && open.selected != node.Name {
 			elsewhere = append(elsewhere, PodReason{CauseProvisionedElsewhere, KeyOf(open.claim), "", "its volume is being provisioned for node " + open.selected})
 			continue
@@ -63,8 +60,7 @@ func (p *planner) wish(node *corev1.Node) []PodReason {
 func (p *planner) explain(reason *PodReason) {
 	for _, open := range p.open {
 		if KeyOf(open.claim) == reason.Claim && !open.selecting && reason.Cause != CauseContended {
-			t := p.x.tally(&open.criteria)
-			reason.Detail += "; " + t.summary().String()
+			reason.Detail += "; " + open.Summary().String()
 		}
 	}
 }

@@ -35,15 +35,16 @@ func PlanPodOnNodes(request PodRequest, nodes []*corev1.Node) (PodPlans, error) 
 	if len(d.refused) > 0 {
 		return plans, nil
 	}
-	x := request.index()
-	x.mutex.RLock()
-	defer x.mutex.RUnlock()
-	p := x.planner(d)
-	p.preselect()
 	plans.Plans = make([]PodPlan, len(nodes))
-	for i, node := range nodes {
-		plans.Plans[i] = p.on(node)
-	}
+	request.index().Read(func(index Reader) {
+		p := newPlanner(d, index)
+		for _, open := range p.open {
+			open.Preselect()
+		}
+		for i, node := range nodes {
+			plans.Plans[i] = p.on(node)
+		}
+	})
 	return plans, nil
 }
 

@@ -79,14 +79,14 @@ func PlanPod(request PodRequest, node *corev1.Node) (PodPlan, error) {
 	if err != nil {
 		return PodPlan{}, err
 	}
-	x := request.index()
-	x.mutex.RLock()
-	defer x.mutex.RUnlock()
-	p := x.planner(d)
-	plan := p.on(node)
-	for i := range plan.Reasons {
-		p.explain(&plan.Reasons[i])
-	}
+	var plan PodPlan
+	request.index().Read(func(index Reader) {
+		p := newPlanner(d, index)
+		plan = p.on(node)
+		for i := range plan.Reasons {
+			p.explain(&plan.Reasons[i])
+		}
+	})
 	return plan, nil
 }
 

@@ -17,7 +17,7 @@ import (
 // one of some values, as nearly all do, are looked up by the node's labels: a driver with local storage has as
 // many as there are nodes.
 type pools struct {
-	byLabel map[label][]pool
+	byLabel map[nodeLabel][]pool
 	others  []pool
 }
 
@@ -38,7 +38,7 @@ func poolsOf(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass,
 	if driver == nil || driver.Spec.StorageCapacity == nil || !*driver.Spec.StorageCapacity {
 		return nil
 	}
-	p := &pools{byLabel: map[label][]pool{}}
+	p := &pools{byLabel: map[nodeLabel][]pool{}}
 	for _, capacity := range view.CSIStorageCapacities(class.Name) {
 		limit := limitOf(capacity)
 		if capacity.NodeTopology == nil || limit == nil || compareQuantities(*limit, request) < 0 {
@@ -82,10 +82,13 @@ func (p *pools) add(capacity *storagev1.CSIStorageCapacity) {
 	}
 	for i, value := range values {
 		if !slices.Contains(values[:i], value) {
-			p.byLabel[label{key, value}] = append(p.byLabel[label{key, value}], found)
+			p.byLabel[nodeLabel{key, value}] = append(p.byLabel[nodeLabel{key, value}], found)
 		}
 	}
 }
+
+// nodeLabel is a label of a node.
+type nodeLabel struct{ key, value string }
 
 // needed is a label that a node must have, and the values of which it must have one; "" if there is no such.
 func needed(topology *metav1.LabelSelector) (key string, values []string) {
@@ -107,7 +110,7 @@ func (p *pools) on(node *corev1.Node) *storagev1.CSIStorageCapacity {
 		return best
 	}
 	for key, value := range node.Labels {
-		best = largestOn(node, p.byLabel[label{key, value}], best)
+		best = largestOn(node, p.byLabel[nodeLabel{key, value}], best)
 	}
 	return best
 }

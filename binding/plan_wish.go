@@ -11,7 +11,7 @@ import (
 type wish struct {
 	*openClaim
 	setAside *corev1.PersistentVolume // the one volume that may serve
-	picks    []pick                   // or any of these, the best first
+	choices  []Choice                 // or any of these, the best first
 	must     Cause                    // why no volume can be made for it; "": one can
 	pool     *storagev1.CSIStorageCapacity
 	reserved string // the volume that is set aside for the claim and cannot be used on the node
@@ -28,9 +28,8 @@ func (p *planner) wishOf(open *openClaim, node *corev1.Node) wish {
 	switch w.setAside, w.reserved = open.setAsideOn(); {
 	case w.setAside != nil:
 	case w.reserved == "":
-		before := len(p.picks)
-		p.picks = open.pick(len(p.open), p.picks)
-		w.picks = p.picks[before:]
+		open.choices = open.Best(len(p.open), open.choices)
+		w.choices = open.choices
 	case w.reserved == open.promised:
 		w.must = CauseReservedElsewhere // two pods of one claim cannot have two volumes
 	}
@@ -41,21 +40,11 @@ func (p *planner) wishOf(open *openClaim, node *corev1.Node) wish {
 // may not. What the Index has reserved for the claim is as good as set aside: it is given away once. What is
 // promised counts even if it is gone, until whoever was promised it gives up.
 func (o *openClaim) setAsideOn() (found *corev1.PersistentVolume, elsewhere string) {
-	if len(o.related) > 0 {
-		found = o.find(o.related).Volume
-	}
-	switch {
-	case o.promised != "" && (found == nil || found.Name != o.promised):
+	found, elsewhere = o.Reserved()
+	if o.promised != "" && (found == nil || found.Name != o.promised) {
 		return nil, o.promised
-	case found != nil:
-		return found, ""
 	}
-	for _, volume := range o.related {
-		if o.mismatches(o.candidate(volume)).only(NodeAffinity) && (elsewhere == "" || volume.Name < elsewhere) {
-			elsewhere = volume.Name
-		}
-	}
-	return nil, elsewhere
+	return found, elsewhere
 }
 
 // provisionOn is where a volume for the claim can be made for the node, or why none can (S5).
@@ -96,8 +85,8 @@ func (w *wish) refusal() PodReason {
 	case w.reserved != "":
 		reason.Cause, reason.Volume = CauseReservedElsewhere, w.reserved
 		reason.Detail = "the volume is set aside for the claim and cannot be used on the node"
-	case len(w.picks) > 0:
-		reason.Cause, reason.Volume = CauseContended, w.picks[0].Name
+	case len(w.choices) > 0:
+		reason.Cause, reason.Volume = CauseContended, w.choices[0].Volume.Name
 		reason.Detail = "what fits the claim, the other claims of the pod need"
 	case w.must == CauseTopology:
 		reason.Detail = "class " + w.class.Name + " does not allow volumes to be made for the node"
