@@ -24,11 +24,13 @@ func (v candidate) exists() bool { return v.PersistentVolume != nil }
 // setAside reports whether the volume is Reserved for or Held by the claim.
 func (v candidate) setAside() bool { return v.link == phase.Reserved || v.link == phase.Held }
 
-// capacity is the volume's size; false if it has none that could be compared.
-func (v candidate) capacity() (resource.Quantity, bool) {
-	capacity, ok := v.Spec.Capacity[corev1.ResourceStorage]
+// capacityOf is the volume's size; false if it has none that could be compared.
+func capacityOf(volume *corev1.PersistentVolume) (resource.Quantity, bool) {
+	capacity, ok := volume.Spec.Capacity[corev1.ResourceStorage]
 	return capacity, ok && capacity.Sign() >= 0
 }
 
-// modes are the access modes that the volume offers; an error if one of them is unknown.
-func (v candidate) modes() (accessmode.Set, error) { return accessmode.Of(v.Spec.AccessModes...) }
+// modesOf are the access modes that the volume offers; an error if one of them is unknown.
+func modesOf(volume *corev1.PersistentVolume) (accessmode.Set, error) {
+	return accessmode.Of(volume.Spec.AccessModes...)
+}

@@ -13,7 +13,7 @@ func Check(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume,
 	if err != nil {
 		return nil, err
 	}
-	return c.mismatches(c.candidate(volume)), nil
+	return c.mismatches(volume), nil
 }
 
 // CheckNamed compares a volume with a claim that names it in spec.volumeName (C7): by M1 and M3 to M7
@@ -24,20 +24,48 @@ func CheckNamed(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVo
 		return nil, err
 	}
 	c.byName = true
-	return c.mismatches(c.candidate(volume)), nil
+	return c.mismatches(volume), nil
 }
 
 // fits reports whether no rule fails. It does not allocate, unless it has to parse a node affinity.
-func (c *criteria) fits(v candidate) bool { return c.failing(v, 0) == len(fitRules) }
+func (c *criteria) fits(volume *corev1.PersistentVolume) bool {
+	return c.failing(c.candidate(volume), 0) == len(fitRules)
+}
 
 // mismatches collects every rule that fails.
-func (c *criteria) mismatches(v candidate) Mismatches {
+func (c *criteria) mismatches(volume *corev1.PersistentVolume) Mismatches {
 	var found Mismatches
+	v := c.candidate(volume)
 	for i := c.failing(v, 0); i < len(fitRules); i = c.failing(v, i+1) {
 		asks, has := fitRules[i].values(*c, v)
 		found = append(found, Mismatch{Reason: fitRules[i].reason, Asks: asks, Has: has})
 	}
 	return found
+}
+
+// selects reports whether the claim's selector matches the volume (M8).
+func (c *criteria) selects(volume *corev1.PersistentVolume) bool {
+	return !failsSelector(*c, candidate{PersistentVolume: volume})
+}
+
+// usable reports whether the volume is usable on the node, if one is given (M10).
+func (c *criteria) usable(volume *corev1.PersistentVolume) bool {
+	return !failsNodeAffinity(*c, candidate{PersistentVolume: volume})
+}
+
+// unavailable is why no claim at all can choose the volume, whosever it is: Deleting, Malformed or NotAvailable, the first of
+// them; "" if one can.
+func unavailable(volume *corev1.PersistentVolume) Reason {
+	v := candidate{PersistentVolume: volume}
+	switch {
+	case failsDeleting(criteria{}, v):
+		return Deleting
+	case failsMalformed(criteria{}, v):
+		return Malformed
+	case failsNotAvailable(criteria{}, v):
+		return NotAvailable
+	}
+	return ""
 }
 
 // failing is the position of the first rule that fails, of those from position from on; len(fitRules)

@@ -62,8 +62,7 @@ func (c *criteria) report(volumes []*corev1.PersistentVolume) Report {
 }
 
 func (c *criteria) verdict(volume *corev1.PersistentVolume) Verdict {
-	v := c.candidate(volume)
-	return Verdict{Volume: volume, Link: v.link, Mismatches: c.mismatches(v)}
+	return Verdict{Volume: volume, Link: phase.LinkOf(volume, c.claim), Mismatches: c.mismatches(volume)}
 }
 
 // Summary counts the volumes: each once, under its first reason (E2).

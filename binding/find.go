@@ -29,12 +29,12 @@ func (c *criteria) find(volumes []*corev1.PersistentVolume) Match {
 		switch preferred := !best.exists() || c.compare(v, best) < 0; {
 		case !preferred && !v.setAside():
 			// To compare is cheaper than to check.
-		case c.fits(v):
+		case c.failing(v, 0) == len(fitRules):
 			if preferred {
 				best = v
 			}
 		case v.setAside():
-			match.Refused = append(match.Refused, Refusal{Volume: volume, Mismatches: c.mismatches(v)})
+			match.Refused = append(match.Refused, Refusal{Volume: volume, Mismatches: c.mismatches(volume)})
 		}
 	}
 	slices.SortFunc(match.Refused, func(a, b Refusal) int { return cmp.Compare(a.Volume.Name, b.Volume.Name) })
@@ -81,13 +81,13 @@ func (c *criteria) compareWaste(a, b candidate) int {
 }
 
 func compareModes(a, b candidate) int {
-	inA, _ := a.modes()
-	inB, _ := b.modes()
+	inA, _ := modesOf(a.PersistentVolume)
+	inB, _ := modesOf(b.PersistentVolume)
 	return accessmode.Compare(inA, inB)
 }
 
 func compareCapacity(a, b candidate) int {
-	inA, _ := a.capacity()
-	inB, _ := b.capacity()
+	inA, _ := capacityOf(a.PersistentVolume)
+	inB, _ := capacityOf(b.PersistentVolume)
 	return compareQuantities(inA, inB)
 }

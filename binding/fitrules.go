@@ -81,13 +81,13 @@ func (c *criteria) ownerOf(volume string) Key {
 }
 
 func failsMalformed(_ criteria, v candidate) bool {
-	_, sized := v.capacity()
-	_, err := v.modes()
+	_, sized := capacityOf(v.PersistentVolume)
+	_, err := modesOf(v.PersistentVolume)
 	return !sized || err != nil || !knownMode(volumeModeOf(v.Spec.VolumeMode))
 }
 
 func failsTooSmall(c criteria, v candidate) bool {
-	capacity, sized := v.capacity()
+	capacity, sized := capacityOf(v.PersistentVolume)
 	return sized && compareQuantities(capacity, c.request) < 0
 }
 

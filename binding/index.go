@@ -105,7 +105,7 @@ func sortedBySize(volumes []*corev1.PersistentVolume) []*corev1.PersistentVolume
 	}
 	order := make([]sized, len(volumes))
 	for i, volume := range volumes {
-		capacity, _ := candidate{PersistentVolume: volume}.capacity()
+		capacity, _ := capacityOf(volume)
 		order[i] = sized{volume, sizeOf(capacity)}
 	}
 	slices.SortFunc(order, func(a, b sized) int {

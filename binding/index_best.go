@@ -80,7 +80,7 @@ func (s *search) inOrder(order *ordered[stock], modes accessmode.Set) {
 		if s.count == s.k && s.compare(found, s.last) >= 0 {
 			return
 		}
-		if !s.recheck || s.fits(s.candidate(found.Volume)) {
+		if !s.recheck || s.fits(found.Volume) {
 			s.add(found)
 			left--
 		}

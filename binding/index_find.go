@@ -69,7 +69,7 @@ func (q *Query) Reserved() (volume *corev1.PersistentVolume, elsewhere string) {
 		return found, ""
 	}
 	for _, volume := range q.related {
-		if q.mismatches(q.candidate(volume)).only(NodeAffinity) && (elsewhere == "" || volume.Name < elsewhere) {
+		if q.mismatches(volume).only(NodeAffinity) && (elsewhere == "" || volume.Name < elsewhere) {
 			elsewhere = volume.Name
 		}
 	}
@@ -102,9 +102,9 @@ func (q *Query) Preselect() {
 	found := &shelf{}
 	s := survey{c: &q.criteria, ask: askOf(&q.criteria), serving: serving(q.modes)}
 	s.selectable(q.free, func(k *rack[stock]) {
-		s.each(k, func(v candidate) {
-			if !failsSelector(q.criteria, v) {
-				found.place(fileOf(v.PersistentVolume))
+		s.each(k, func(volume *corev1.PersistentVolume) {
+			if q.selects(volume) {
+				found.place(fileOf(volume))
 			}
 		})
 	})
@@ -113,7 +113,7 @@ func (q *Query) Preselect() {
 
 func (q *Query) find() Match {
 	match := q.findRelated()
-	if q.delayed && q.node == nil || match.Volume != nil && q.candidate(match.Volume).setAside() || match.elsewhere() {
+	if q.delayed && q.node == nil || match.Volume != nil && match.Volume.Spec.ClaimRef != nil || match.elsewhere() {
 		return match
 	}
 	s := q.search(1)

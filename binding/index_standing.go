@@ -18,15 +18,14 @@ const (
 )
 
 func (x *Index) standingOf(volume *corev1.PersistentVolume) standing {
-	v := candidate{PersistentVolume: volume}
-	switch {
-	case failsDeleting(criteria{}, v):
+	switch reason := unavailable(volume); {
+	case reason == Deleting:
 		return standsDeleting
 	case volume.Spec.ClaimRef != nil || x.owner(volume.Name) != Key{}:
 		return standsClaimed
-	case failsMalformed(criteria{}, v):
+	case reason == Malformed:
 		return standsMalformed
-	case failsNotAvailable(criteria{}, v):
+	case reason == NotAvailable:
 		return standsIdle
 	}
 	return standsFree

@@ -14,7 +14,7 @@ import (
 type stock struct{ *corev1.PersistentVolume }
 
 func (s stock) amount() resource.Quantity {
-	capacity, _ := candidate{PersistentVolume: s.PersistentVolume}.capacity()
+	capacity, _ := capacityOf(s.PersistentVolume)
 	return capacity
 }
 
@@ -57,9 +57,8 @@ type filing struct {
 
 // fileOf is the filing of a well-formed volume.
 func fileOf(volume *corev1.PersistentVolume) filing {
-	v := candidate{PersistentVolume: volume}
-	capacity, _ := v.capacity()
-	modes, _ := v.modes()
+	capacity, _ := capacityOf(volume)
+	modes, _ := modesOf(volume)
 	return filing{
 		stock:  stock{volume},
 		rank:   rank{size: sizeOf(capacity), quantity: capacity, name: volume.Name},

@@ -9,8 +9,8 @@ func (s *survey) passing(f *shelf, left int) (selected, usable int) {
 		usable = s.enough(&f.anywhere)
 		f.surelyOn(s.c.node, func(k *rack[stock]) { usable += s.enough(k) })
 		f.perhapsOn(s.c.node, func(k *rack[stock]) {
-			s.each(k, func(v candidate) {
-				if !failsNodeAffinity(*s.c, v) {
+			s.each(k, func(volume *corev1.PersistentVolume) {
+				if s.c.usable(volume) {
 					usable++
 				}
 			})
@@ -18,12 +18,12 @@ func (s *survey) passing(f *shelf, left int) (selected, usable int) {
 		return left, usable
 	}
 	s.selectable(f, func(k *rack[stock]) {
-		s.each(k, func(v candidate) {
-			if failsSelector(*s.c, v) {
+		s.each(k, func(volume *corev1.PersistentVolume) {
+			if !s.c.selects(volume) {
 				return
 			}
 			selected++
-			if !failsNodeAffinity(*s.c, v) {
+			if s.c.usable(volume) {
 				usable++
 			}
 		})
@@ -53,13 +53,13 @@ func (s *survey) enough(k *rack[stock]) (count int) {
 }
 
 // each visits the same volumes.
-func (s *survey) each(k *rack[stock], visit func(candidate)) {
+func (s *survey) each(k *rack[stock], visit func(*corev1.PersistentVolume)) {
 	if k == nil {
 		return
 	}
 	for slot, rest := (k.used & s.serving).next(); slot < len(narrowest); slot, rest = rest.next() {
 		for at := k.in(slot).seek(&s.ask); at.ok(); at = at.forward() {
-			visit(s.c.candidate(at.item().PersistentVolume))
+			visit(at.item().PersistentVolume)
 		}
 	}
 }
@@ -161,6 +161,6 @@ func (s *survey) nearest(order *ordered[stock], p part) *corev1.PersistentVolume
 }
 
 func (s *survey) isIn(p part, at cursor[stock]) bool {
-	v := s.c.candidate(at.item().PersistentVolume)
-	return failsSelector(*s.c, v) == p.unselected && failsNodeAffinity(*s.c, v) == p.unusable
+	volume := at.item().PersistentVolume
+	return s.c.selects(volume) != p.unselected && s.c.usable(volume) != p.unusable
 }

@@ -74,7 +74,7 @@ func (t *tally) ordered() []Count {
 		}
 		count := Count{Reason: fitRules[i].reason, Volumes: volumes}
 		if count.Reason == TooSmall {
-			capacity, _ := candidate{PersistentVolume: t.largest}.capacity()
+			capacity, _ := capacityOf(t.largest)
 			count.Largest = capacity.String()
 		}
 		counts = append(counts, count)

@@ -32,7 +32,7 @@ func claimedValues(c criteria, v candidate) (asks, has string) {
 }
 
 func malformedValues(_ criteria, v candidate) (asks, has string) {
-	if _, err := v.modes(); err != nil {
+	if _, err := modesOf(v.PersistentVolume); err != nil {
 		return "known access modes", err.Error()
 	}
 	if mode := volumeModeOf(v.Spec.VolumeMode); !knownMode(mode) {
@@ -46,7 +46,7 @@ func malformedValues(_ criteria, v candidate) (asks, has string) {
 }
 
 func tooSmallValues(c criteria, v candidate) (asks, has string) {
-	capacity, _ := v.capacity()
+	capacity, _ := capacityOf(v.PersistentVolume)
 	return c.request.String(), capacity.String()
 }
 

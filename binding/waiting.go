@@ -18,7 +18,7 @@ func waitsFor(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolu
 	switch link := phase.LinkOf(volume, claim); claim.Spec.VolumeName {
 	case "":
 		criteria, err := newCriteria(claim, terms(claim))
-		return err == nil && criteria.fits(criteria.candidate(volume))
+		return err == nil && criteria.fits(volume)
 	case volume.Name:
 		mismatches, err := CheckNamed(claim, volume)
 		return link == phase.Reserved || link == phase.Unclaimed && err == nil && len(mismatches) == 0

@@ -70,8 +70,7 @@ func (w *waitlist) first(volume *corev1.PersistentVolume, takes func(*corev1.Per
 // offered reports whether there can be a claim at all that takes the free volume: one that was Released, say, and is
 // not Available again, would be shown to every claim in vain.
 func offered(volume *corev1.PersistentVolume) bool {
-	v := candidate{PersistentVolume: volume}
-	return !failsDeleting(criteria{}, v) && !failsMalformed(criteria{}, v) && !failsNotAvailable(criteria{}, v)
+	return unavailable(volume) == ""
 }
 
 // clone copies the list. Claims are shared.
