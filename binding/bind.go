@@ -1,12 +1,9 @@
 package binding
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/accessmode"
 	"github.com/pvbind/pvbind/phase"
 )
 
@@ -23,8 +20,8 @@ func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) 
 		// A claimRef without a UID is a reservation: written for such a claim it would never be done.
 		return Action{}, &InvalidError{KeyOf(claim).String(), "metadata.uid", "is missing"}
 	}
-	if err := checkStorage(volume); err != nil && claim.Status.Phase != corev1.ClaimBound {
-		return Action{}, err
+	if _, sized := capacityOf(volume); !sized && claim.Status.Phase != corev1.ClaimBound {
+		return Action{}, malformed(volume)
 	}
 	action := nextOfFour(volume, claim)
 	state := ClaimBinding
@@ -107,31 +104,4 @@ func complete(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolu
 		completed.Finalizers = without(completed.Finalizers, ProvisioningFinalizer)
 	}
 	return completed
-}
-
-// checkVolume reports what keeps the volume from ever being chosen (X7).
-func checkVolume(volume *corev1.PersistentVolume) error {
-	if err := checkStorage(volume); err != nil {
-		return err
-	}
-	object := VolumeKey(volume.Name).String()
-	if _, err := accessmode.Of(volume.Spec.AccessModes...); err != nil {
-		return &InvalidError{object, "spec.accessModes", err.Error()}
-	}
-	if mode := volumeModeOf(volume.Spec.VolumeMode); !knownMode(mode) {
-		return &InvalidError{object, "spec.volumeMode", "unknown: " + string(mode)}
-	}
-	return nil
-}
-
-// checkStorage is an error for a volume without a storage capacity, which cannot be bound (B4, X7).
-func checkStorage(volume *corev1.PersistentVolume) error {
-	capacity, ok := volume.Spec.Capacity[corev1.ResourceStorage]
-	if !ok {
-		return &InvalidError{VolumeKey(volume.Name).String(), "spec.capacity[storage]", "is missing"}
-	}
-	if capacity.Sign() < 0 {
-		return &InvalidError{VolumeKey(volume.Name).String(), "spec.capacity[storage]", fmt.Sprintf("is negative: %s", capacity.String())}
-	}
-	return nil
 }

@@ -2,9 +2,7 @@ package binding
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/pvbind/pvbind/accessmode"
 	"github.com/pvbind/pvbind/phase"
 )
 
@@ -23,14 +21,3 @@ func (v candidate) exists() bool { return v.PersistentVolume != nil }
 
 // setAside reports whether the volume is Reserved for or Held by the claim.
 func (v candidate) setAside() bool { return v.link == phase.Reserved || v.link == phase.Held }
-
-// capacityOf is the volume's size; false if it has none that could be compared.
-func capacityOf(volume *corev1.PersistentVolume) (resource.Quantity, bool) {
-	capacity, ok := volume.Spec.Capacity[corev1.ResourceStorage]
-	return capacity, ok && capacity.Sign() >= 0
-}
-
-// modesOf are the access modes that the volume offers; an error if one of them is unknown.
-func modesOf(volume *corev1.PersistentVolume) (accessmode.Set, error) {
-	return accessmode.Of(volume.Spec.AccessModes...)
-}

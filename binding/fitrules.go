@@ -81,9 +81,8 @@ func (c *criteria) ownerOf(volume string) Key {
 }
 
 func failsMalformed(_ criteria, v candidate) bool {
-	_, sized := capacityOf(v.PersistentVolume)
-	_, err := modesOf(v.PersistentVolume)
-	return !sized || err != nil || !knownMode(volumeModeOf(v.Spec.VolumeMode))
+	_, malformed := flawOf(v.PersistentVolume)
+	return malformed
 }
 
 func failsTooSmall(c criteria, v candidate) bool {

@@ -87,7 +87,7 @@ func (r *ProvisionRequest) misfit(volume *corev1.PersistentVolume) string {
 	if reclaim.SourceName(volume) == "" {
 		return "the provisioner returned a volume without a source"
 	}
-	if err := checkVolume(volume); err != nil {
+	if err := malformed(volume); err != nil {
 		return "the provisioner returned a malformed volume: " + err.Error()
 	}
 	mismatches, err := CheckNamed(r.Claim, volume)

@@ -32,17 +32,8 @@ func claimedValues(c criteria, v candidate) (asks, has string) {
 }
 
 func malformedValues(_ criteria, v candidate) (asks, has string) {
-	if _, err := modesOf(v.PersistentVolume); err != nil {
-		return "known access modes", err.Error()
-	}
-	if mode := volumeModeOf(v.Spec.VolumeMode); !knownMode(mode) {
-		return "a known volume mode", string(mode)
-	}
-	capacity, ok := v.Spec.Capacity[corev1.ResourceStorage]
-	if !ok {
-		return "a storage capacity", "none"
-	}
-	return "a storage capacity", capacity.String()
+	flaw, _ := flawOf(v.PersistentVolume)
+	return flaw.asks, flaw.has
 }
 
 func tooSmallValues(c criteria, v candidate) (asks, has string) {

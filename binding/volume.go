@@ -71,7 +71,7 @@ func unheld(volume *corev1.PersistentVolume, view View) (Action, error) {
 	if volume.Status.Phase != corev1.VolumeAvailable {
 		return updateVolumeStatus(enter(volume, corev1.VolumeAvailable, "", ""), "V1", "nobody has it"), nil
 	}
-	return nothing("V1", "available"), checkVolume(volume)
+	return nothing("V1", "available"), malformed(volume)
 }
 
 // awaitClaim is for a volume whose claim is about to be bound to it (V2).
