@@ -1,6 +1,7 @@
 package binding
 
 import (
+	"cmp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -66,4 +67,28 @@ func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 type Object interface {
 	metav1.Object
 	runtime.Object
+}
+
+// referenced names the claim in the volume's claimRef; the zero Key if there is none, or no volume.
+func referenced(volume *corev1.PersistentVolume) Key {
+	if volume == nil || volume.Spec.ClaimRef == nil {
+		return Key{}
+	}
+	return ClaimKey(volume.Spec.ClaimRef.Namespace, volume.Spec.ClaimRef.Name)
+}
+
+// named names the volume in the claim's spec.volumeName; the zero Key if there is none, or no claim.
+func named(claim *corev1.PersistentVolumeClaim) Key {
+	if claim == nil || claim.Spec.VolumeName == "" {
+		return Key{}
+	}
+	return VolumeKey(claim.Spec.VolumeName)
+}
+
+// podKey names a pod.
+func podKey(pod *corev1.Pod) Key { return Key{Kind: kindPod, Namespace: pod.Namespace, Name: pod.Name} }
+
+// compareKeys orders keys by kind, namespace and name.
+func compareKeys(a, b Key) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }

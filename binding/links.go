@@ -1,7 +1,6 @@
 package binding
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 )
@@ -46,18 +45,6 @@ func (l links) clone() links {
 		copied[to] = maps.Clone(from)
 	}
 	return copied
-}
-
-// put is an assignment to a map that may not have been made yet.
-func put[M ~map[K]V, K comparable, V any](m *M, key K, value V) {
-	if *m == nil {
-		*m = M{}
-	}
-	(*m)[key] = value
-}
-
-func compareKeys(a, b Key) int {
-	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
 // unique leaves out what comes a second time.

@@ -3,7 +3,6 @@ package binding
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/storageclass"
@@ -52,12 +51,6 @@ func (s *planCheck) claim(planned *corev1.PersistentVolumeClaim) *corev1.Persist
 		return nil
 	}
 	return claim
-}
-
-// older reports whether a is a version before b. Versions that cannot be compared are not.
-func older(a, b Object) bool {
-	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
-	return err == nil && order < 0
 }
 
 func (s *planCheck) checkBinding(b PodBinding) {

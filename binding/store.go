@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/pvbind/pvbind/phase"
 )
@@ -109,26 +108,6 @@ func completed(claim *corev1.PersistentVolumeClaim) Key {
 		return Key{}
 	}
 	return named(claim)
-}
-
-// newer reports whether a is a later version than b. Versions that cannot be compared are taken as they come.
-func newer(a, b Object) bool {
-	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
-	return err != nil || order > 0
-}
-
-func referenced(volume *corev1.PersistentVolume) Key {
-	if volume == nil || volume.Spec.ClaimRef == nil {
-		return Key{}
-	}
-	return ClaimKey(volume.Spec.ClaimRef.Namespace, volume.Spec.ClaimRef.Name)
-}
-
-func named(claim *corev1.PersistentVolumeClaim) Key {
-	if claim == nil || claim.Spec.VolumeName == "" {
-		return Key{}
-	}
-	return VolumeKey(claim.Spec.VolumeName)
 }
 
 func (s *store) clone() store {

@@ -36,8 +36,6 @@ func (s *store) dropPod(pod *corev1.Pod) *corev1.Pod {
 	return old
 }
 
-func podKey(pod *corev1.Pod) Key { return Key{Kind: kindPod, Namespace: pod.Namespace, Name: pod.Name} }
-
 func claimsOf(pod *corev1.Pod) []Key {
 	if pod == nil {
 		return nil
