@@ -36,7 +36,7 @@ func (s *state) proceed(key Key, got reply) call {
 func (s *state) haveRead(t *task, got reply) error {
 	key := t.pending.Key
 	switch {
-	case apierrors.IsNotFound(got.err):
+	case apierrors.IsNotFound(got.err) && !key.list(): // a list is never absent: whoever says so does not know the kind
 		if known := s.known(key); known != nil && known.GetUID() == t.asked {
 			t.wake(s.observeDeleted(known), t.key)
 		}
@@ -50,8 +50,11 @@ func (s *state) haveRead(t *task, got reply) error {
 	if s.renew(t) && key != t.key {
 		return nil // it is read anew if it matters still
 	}
-	if key.Kind == KindPods {
+	switch key.Kind {
+	case KindPods:
 		put(&t.pods, key.Namespace, got.pods)
+	case KindAttachments:
+		t.attachments = got.attachments
 	}
 	put(&t.live, key, struct{}{})
 	return nil
