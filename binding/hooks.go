@@ -78,6 +78,9 @@ const (
 	defaultAtOnce  = 10
 )
 
+// Reclaims reports whether there is any deleter or recycler. Without, nobody has to know of attachments.
+func (h Hooks) Reclaims() bool { return len(h.Deleters)+len(h.SourceDeleters)+len(h.Recyclers) > 0 }
+
 // names are those that the hooks are registered under.
 func (h Hooks) names() HookNames {
 	return HookNames{
