@@ -3,7 +3,6 @@ package binding
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -83,7 +82,7 @@ func notReclaimed(volume *corev1.PersistentVolume, answer Answer, reason string)
 func awaitDetach(volume *corev1.PersistentVolume, hook ActionKind, view View) (action Action, blocked bool) {
 	attachments, evidence := view.AttachmentsOf(volume.Name)
 	if len(attachments) > 0 {
-		waiting := inUse(volume, hook, "attached to node "+strings.Join(nodesOf(attachments), ", "))
+		waiting := inUse(volume, hook, attachedTo(attachments))
 		waiting.Retry = RetryBackoff
 		return waiting, true
 	}

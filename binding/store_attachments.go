@@ -2,6 +2,7 @@ package binding
 
 import (
 	"slices"
+	"strings"
 
 	storagev1 "k8s.io/api/storage/v1"
 )
@@ -59,11 +60,12 @@ func evidenceOf(found []*storagev1.VolumeAttachment) Evidence {
 	return Cached
 }
 
-// nodesOf are the nodes of attachments, each once, in order.
-func nodesOf(attachments []*storagev1.VolumeAttachment) (nodes []string) {
+// attachedTo names the nodes of attachments, each once, in order: "attached to node a, b".
+func attachedTo(attachments []*storagev1.VolumeAttachment) string {
+	var nodes []string
 	for _, attachment := range attachments {
 		nodes = append(nodes, attachment.Spec.NodeName)
 	}
 	slices.Sort(nodes)
-	return slices.Compact(nodes)
+	return "attached to node " + strings.Join(slices.Compact(nodes), ", ")
 }
