@@ -26,7 +26,7 @@ type Controller struct {
 	mu     sync.Mutex
 	state  state
 	runner hookRunner
-	pods   podReads
+	lists  listReads
 }
 
 // Observe tells of an object as it was created or changed, and returns the keys to sync for it, none
@@ -74,8 +74,8 @@ func (c *Controller) perform(ctx context.Context, key Key, action Action) call {
 	switch {
 	case action.RunsHook():
 		got = c.runner.run(ctx, c.Hooks, action)
-	case action.Kind == Read && action.Key.Kind == KindPods:
-		got = c.pods.read(ctx, action.Key.Namespace, func() reply { return perform(ctx, c.Client, action) })
+	case action.Kind == Read && action.Key.list():
+		got = c.lists.read(ctx, action.Key, func() reply { return perform(ctx, c.Client, action) })
 	default:
 		got = perform(ctx, c.Client, action)
 	}

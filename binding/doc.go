@@ -56,7 +56,7 @@
 // a Provisioner, a Deleter, a Recycler. When they are to be called, in which order with the writes, and what
 // follows when they fail, is decided here. A claim carries the ProvisioningFinalizer from before its provisioner is
 // first called until it has its volume, so that nothing which was made for it is left behind if it is deleted
-// in between.
+// in between. A volume that is attached to a node is not reclaimed: see AttachmentLister.
 //
 // Two Controllers at work on one cluster, as while a lease changes hands, never delete what somebody uses. But storage that
 // one makes for a claim while the other deletes claim, storage and volume may be left behind (P2).
@@ -66,8 +66,8 @@
 // Controller does the four duties above for any number of goroutines. Its driver has these:
 //
 //  1. Tell it of every claim, volume and class with Observe and ObserveDeleted; of pods too, if claims are
-//     to be protected while in use or are to say which pods they wait for. All classes come before the first
-//     Sync: a claim whose class is not known is bound at once (M11).
+//     to be protected while in use or are to say which pods they wait for; of VolumeAttachments, if storage is
+//     reclaimed. All classes come before the first Sync: a claim whose class is not known is bound at once (M11).
 //  2. Call Sync with every key that these return, and with every key in Result.Next.
 //  3. If Result.After is not zero, call Sync with the same key again after that time. The error beside it
 //     is for the log.

@@ -16,9 +16,14 @@ func versionIn(object binding.Object) uint8 {
 	return uint8(version)
 }
 
+// isList reports whether the key is of a list, which is read but not known.
+func isList(key binding.Key) bool {
+	return key.Kind == binding.KindPods || key.Kind == binding.KindAttachments
+}
+
 // judgeKnown holds what a leader knows of a name to X5: it never goes back.
 func (m *model) judgeKnown(l *leader, at int, before binding.Object) {
-	if m.keys[at].Kind == binding.KindPods || before == nil {
+	if isList(m.keys[at]) || before == nil {
 		return
 	}
 	after := l.state.Known(m.keys[at])

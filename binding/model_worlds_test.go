@@ -91,6 +91,9 @@ func modelWorlds() []modelWorld {
 			rules: ownHooks, deedTexts: deeds("delete pvc/default/a")}, // with the deed, P2 admits that storage is left behind
 		{name: "storage that is reclaimed", tables: onePair, settledFirst: true, leaders: 1, workers: 2, lags: pairLags,
 			rules: sourceHooks, people: 2, faults: 1, long: [2]uint8{3, 1}, deedTexts: anyOf(deeds("delete pvc/default/a", "create pvc/default/a", "delete pv/x"), policyChanges)},
+		{name: "attached storage that is reclaimed", tables: attached, absent: []string{"va/x"}, settledFirst: true, leaders: 1, workers: 1,
+			lags: []binding.Kind{binding.KindVolume, bindingtest.KindAttachment}, rules: sourceHooks, people: 3, faults: 1, long: [2]uint8{4, 1},
+			deedTexts: append(deeds("delete pvc/default/a", "delete va/x"), deed{text: "create va/x", when: volumeIs("x", corev1.VolumeBound)})},
 	}
 }
 
@@ -172,6 +175,16 @@ const (
 
 		PVC        REQUEST  CLASS
 		default/a  1Gi      late
+	`
+	attached = `
+		PV  CAPACITY  POLICY
+		x   1Gi       Delete
+
+		PVC        REQUEST  CLASS
+		default/a  1Gi      ""
+
+		VA  VOLUME  NODE
+		x   x       node
 	`
 	usedByPod = `
 		PV  CAPACITY  POLICY

@@ -32,6 +32,10 @@ func (s *state) observe(object Object) []Key {
 		if old, stored := s.putPod(object); stored {
 			return s.wokenByPods(old, object)
 		}
+	case *storagev1.VolumeAttachment:
+		if old, stored := s.putAttachment(object); stored {
+			return s.wokenByAttachments(old, object)
+		}
 	}
 	return nil
 }
@@ -57,6 +61,10 @@ func (s *state) observeDeleted(object Object) []Key {
 	case *corev1.Pod:
 		if old := s.dropPod(object); old != nil {
 			return s.wokenByPods(old)
+		}
+	case *storagev1.VolumeAttachment:
+		if old := s.dropAttachment(object); old != nil {
+			return s.wokenByAttachments(old)
 		}
 	}
 	return nil
@@ -133,6 +141,19 @@ func (s *state) wokenByPods(versions ...*corev1.Pod) []Key {
 	for _, pod := range versions {
 		for _, claim := range claimsOf(pod) {
 			keys = append(append(keys, claim), s.holding.of(claim)...)
+		}
+	}
+	return unique(keys)
+}
+
+// wokenByAttachments are the volumes that attachments name, if they wait to be reclaimed (W5).
+func (s *state) wokenByAttachments(versions ...*storagev1.VolumeAttachment) []Key {
+	var keys []Key
+	for _, attachment := range versions {
+		key := attachedVolume(attachment)
+		volume := s.volumes[key.Name]
+		if volume != nil && (volume.Status.Phase == corev1.VolumeReleased || volume.Status.Phase == corev1.VolumeFailed) {
+			keys = append(keys, key)
 		}
 	}
 	return unique(keys)

@@ -17,9 +17,17 @@ func (r *PairRequest) violations() []Violation {
 		found = append(found, Violation{PairClaimTerminating, "to be gone", keptBy(r.Claim.Finalizers, usersOf(r.Claim, r.View))})
 	}
 	if r.Volume != nil && r.Volume.DeletionTimestamp != nil {
-		found = append(found, Violation{PairVolumeTerminating, "to be gone", keptBy(r.Volume.Finalizers, nil)})
+		found = append(found, Violation{PairVolumeTerminating, "to be gone", keptBy(r.Volume.Finalizers, nil) + r.attached()})
 	}
 	return found
+}
+
+// attached says which nodes the volume is attached to; "" if none is known.
+func (r *PairRequest) attached() string {
+	if attachments, _ := r.View.AttachmentsOf(r.Volume.Name); len(attachments) > 0 {
+		return ", and " + attachedTo(attachments)
+	}
+	return ""
 }
 
 // parted is what is wrong between the two.

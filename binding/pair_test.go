@@ -181,6 +181,8 @@ func TestPairsThatNoWriteMendsSafely(t *testing.T) {
 		{name: "F2 pods use the claim", claim: knownClaim(boundTo("a"), claimBeingDeleted, claimFinalizers(claimProtection)), volume: withBound(), others: []binding.Object{podUsing("web", scheduled)},
 			want: "ClaimTerminating", by: "Nobody", says: "kubernetes.io/pvc-protection, and the pods that use it: web"},
 		{name: "F3 a finalizer of others", volume: withBound(beingDeleted, inPhase(corev1.VolumeReleased), volumeFinalizers("theirs")), want: "VolumeTerminating", by: "Nobody", says: "theirs"},
+		{name: "R3 and it is attached", volume: withBound(beingDeleted, inPhase(corev1.VolumeReleased), volumeFinalizers("theirs")), others: []binding.Object{attachedTo("n2"), attachedTo("n1")},
+			want: "VolumeTerminating", by: "Nobody", says: "theirs, and attached to node n1, n2"},
 		{name: "L5 unrelated", claim: knownClaim(), volume: knownVolume("a"), want: "Unrelated", by: "Nobody"},
 	} {
 		t.Run(row.name, row.run)

@@ -67,8 +67,11 @@ func (s *state) haveRead(t *task, got reply) error {
 	if s.renew(t) && key != t.key {
 		return nil // it is read anew if it matters still
 	}
-	if key.Kind == KindPods {
+	switch key.Kind {
+	case KindPods:
 		put(&t.pods, key.Namespace, got.pods)
+	case KindAttachments:
+		t.attachments = got.attachments
 	}
 	put(&t.live, key, struct{}{})
 	return nil

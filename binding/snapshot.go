@@ -19,6 +19,8 @@ type Snapshot struct {
 	Claims  []*corev1.PersistentVolumeClaim
 	Classes []*storagev1.StorageClass
 	Pods    []*corev1.Pod
+	// Attachments may be of any volume.
+	Attachments []*storagev1.VolumeAttachment
 	// Live are the keys that the server itself was asked for: what the lists have of them was read live,
 	// and what they lack of them does not exist.
 	Live []Key
@@ -87,6 +89,12 @@ func (s Snapshot) PodsOf(namespace, claim string) ([]*corev1.Pod, Evidence) {
 		otherwise = Unknown
 	}
 	return users, s.evidence(PodsKey(namespace), Live, otherwise)
+}
+
+// AttachmentsOf are the attachments that name the volume. If there is none, that is Unknown.
+func (s Snapshot) AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, Evidence) {
+	found := attachmentsOf(s.Attachments, volume)
+	return found, s.evidence(AttachmentsKey(), Live, evidenceOf(found))
 }
 
 // Find chooses a volume for the claim by looking at each. Errors are those of [Check].

@@ -19,15 +19,19 @@ type store struct {
 	classes map[string]*storagev1.StorageClass
 	pods    map[Key]*corev1.Pod
 
+	attachments map[Key]*storagev1.VolumeAttachment
+
 	naming  links // volume: the claims whose spec.volumeName is it
 	holding links // claim: the volumes whose claimRef has its name
 	using   links // claim: the pods that name it
+
+	attached links // volume: the attachments that name it
 
 	index   *Index   // the volumes once more, to choose from
 	waiting waitlist // the claims that any volume may serve
 	called  waitlist // those of them that a volume was offered to and that have not had their sync yet
 	gone    tombstones
-	// gonePods are apart, or the pods, which come and go by the thousand, would push out the rest.
+	// gonePods are apart, or the pods and attachments, which come and go by the thousand, would push out the rest.
 	gonePods tombstones
 }
 
@@ -144,6 +148,9 @@ func (s *store) clone() store {
 		waiting: s.waiting.clone(),
 		called:  s.called.clone(),
 		gone:    s.gone.clone(),
+
+		attachments: maps.Clone(s.attachments),
+		attached:    s.attached.clone(),
 
 		gonePods: s.gonePods.clone(),
 	}

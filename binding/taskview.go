@@ -73,6 +73,17 @@ func (v *taskView) PodsOf(namespace, claim string) ([]*corev1.Pod, Evidence) {
 	return users, Cached
 }
 
+func (v *taskView) AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, Evidence) {
+	if _, listed := v.task.live[AttachmentsKey()]; listed {
+		return attachmentsOf(v.task.attachments, volume), Live
+	}
+	var found []*storagev1.VolumeAttachment
+	for _, key := range v.attached.of(VolumeKey(volume)) {
+		found = append(found, v.attachments[key])
+	}
+	return found, evidenceOf(found)
+}
+
 func (v *taskView) Find(claim *corev1.PersistentVolumeClaim) (Match, error) {
 	return v.index.Find(claim, Terms{Class: v.classOf(claim)})
 }

@@ -40,6 +40,9 @@ type View interface {
 	// PodsOf are the pods of the namespace that name the claim in a volume, finished ones too. Unknown
 	// means that no pods are known at all.
 	PodsOf(namespace, claim string) ([]*corev1.Pod, Evidence)
+	// AttachmentsOf are the attachments that name the volume, those being deleted too. Unknown means that none is
+	// known, which proves nothing; Live, that all there are were listed since the last write.
+	AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, Evidence)
 
 	// Find chooses a volume for the claim among all volumes (M). Errors, here and of Summary, are those of Check.
 	Find(claim *corev1.PersistentVolumeClaim) (Match, error)

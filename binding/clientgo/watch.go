@@ -40,6 +40,9 @@ func startWatch(ctx context.Context, r *Runner, crew *crew) (*watch, error) {
 	if r.Pods == PodsWatched {
 		all = append(all, core.Pods().Informer())
 	}
+	if r.Hooks.Reclaims() {
+		all = append(all, storage.VolumeAttachments().Informer())
+	}
 	w.volumes, w.claims = all[1].GetStore(), all[2].GetStore()
 
 	if err := w.handle(all, crew); err != nil {

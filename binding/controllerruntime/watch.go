@@ -38,6 +38,9 @@ func (r *Reconciler) watch(mgr manager.Manager) error {
 	if r.Pods == clientgo.PodsWatched {
 		build = build.Watches(&corev1.Pod{}, r.handler())
 	}
+	if r.Hooks.Reclaims() {
+		build = build.Watches(&storagev1.VolumeAttachment{}, r.handler())
+	}
 	return build.Complete(r)
 }
 

@@ -52,8 +52,10 @@ type volumeGroup struct {
 	// Can are the things that a person can do.
 	Can []choice `json:"can,omitempty"`
 	// Finalizers are what keeps it, if it is being deleted.
-	Finalizers []string      `json:"finalizers,omitempty"`
-	Alike      []binding.Key `json:"alike,omitempty"`
+	Finalizers []string `json:"finalizers,omitempty"`
+	// Attached are the nodes that it is attached to.
+	Attached []string      `json:"attached,omitempty"`
+	Alike    []binding.Key `json:"alike,omitempty"`
 }
 
 // pairGroup is a pair that is not healthy, and others like it. A pair that a person can repair stands for itself, for

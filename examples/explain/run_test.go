@@ -50,6 +50,8 @@ func TestRun(t *testing.T) {
 		"partial-bound":     {Args: []string{"-claim", "shop/bound", "testdata/partial.yaml"}},
 		"partial-contended": {Args: []string{"-claim", "shop/first", "testdata/partial.yaml"}},
 		"partial-deleted":   {Args: []string{"-claim", "shop/unwanted", "testdata/partial.yaml"}},
+		"attached":          {Args: []string{"testdata/attached.yaml"}},
+		"attached-json":     {Args: []string{"-o", "json", "-volume", "going", "testdata/attached.yaml"}},
 		"nothing":           {},
 		"nothing-json":      {Args: []string{"-o", "json", "-"}},
 		"help":              {Args: []string{"-help"}},

@@ -50,10 +50,28 @@ func (w *world) stuck(volume *corev1.PersistentVolume) *volumeGroup {
 	default:
 		return nil
 	}
+	w.attached(group)
 	if claim := w.wantedBy(volume); claim != (binding.Key{}) {
 		group.Why += "; " + claim.String() + " asks for it by name"
 	}
 	return group
+}
+
+// attached says of a stuck volume which nodes it is attached to. Whoever reclaims its storage waits for that to end.
+func (w *world) attached(group *volumeGroup) {
+	attachments, _ := w.AttachmentsOf(group.Volume.Name)
+	for _, attachment := range attachments {
+		group.Attached = append(group.Attached, attachment.Spec.NodeName)
+	}
+	slices.Sort(group.Attached)
+	group.Attached = slices.Compact(group.Attached)
+	if len(group.Attached) == 0 {
+		return
+	}
+	group.Why += "; it is attached to node " + strings.Join(group.Attached, ", ")
+	if group.Policy != string(corev1.PersistentVolumeReclaimRetain) {
+		group.Why += ", and its storage stays until it is detached"
+	}
 }
 
 // wantedBy is the claim in the claimRef of the volume, or one that was bound to it, if it names the volume: an older one

@@ -29,6 +29,7 @@ type View struct {
 	byDefault  *storagev1.StorageClass
 	pods       map[binding.Key][]*corev1.Pod // by the claims they name
 	podCount   int
+	attached   map[string][]*storagev1.VolumeAttachment // by the volumes they name
 	index      binding.Index
 }
 
@@ -45,6 +46,7 @@ func NewView(objects []binding.Object) *View {
 		namespaces: map[string]bool{},
 		classes:    map[string]*storagev1.StorageClass{},
 		pods:       map[binding.Key][]*corev1.Pod{},
+		attached:   map[string][]*storagev1.VolumeAttachment{},
 	}
 	var classes []*storagev1.StorageClass
 	for _, object := range objects {
@@ -58,6 +60,10 @@ func NewView(objects []binding.Object) *View {
 			classes, v.classes[o.Name] = append(classes, o), o
 		case *corev1.Pod:
 			v.addPod(o)
+		case *storagev1.VolumeAttachment:
+			if volume := o.Spec.Source.PersistentVolumeName; volume != nil {
+				v.attached[*volume] = append(v.attached[*volume], o)
+			}
 		case *corev1.Node:
 			v.Nodes = append(v.Nodes, o)
 		}
@@ -82,6 +88,9 @@ func (v *View) sort() {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	slices.SortFunc(v.Nodes, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
+	for _, attachments := range v.attached {
+		slices.SortFunc(attachments, func(a, b *storagev1.VolumeAttachment) int { return cmp.Compare(a.Name, b.Name) })
+	}
 	for _, pods := range v.pods {
 		slices.SortFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	}
@@ -138,6 +147,11 @@ func (v *View) DefaultClass() *storagev1.StorageClass { return v.byDefault }
 // PodsOf are the pods that name the claim.
 func (v *View) PodsOf(namespace, claim string) ([]*corev1.Pod, binding.Evidence) {
 	return v.pods[binding.ClaimKey(namespace, claim)], evidence(v.podCount > 0, false)
+}
+
+// AttachmentsOf are the attachments that name the volume. If there is none, nobody may have asked for them.
+func (v *View) AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, binding.Evidence) {
+	return v.attached[volume], evidence(len(v.attached[volume]) > 0, false)
 }
 
 // Find chooses a volume for the claim.
