@@ -84,7 +84,7 @@ func TestR3WhatIsAttachedAsASyncReadsIt(t *testing.T) {
 		return newTalk(t, hooked(), aKey, madeByOwn()).starts().says("R3 Read volumeattachments")
 	}
 	noSuchPath := apierrors.NewGenericServerResponse(404, "list", schema.GroupResource{Resource: "volumeattachments"}, "", "404 page not found", 0, true)
-	for _, failure := range []error{notFoundError(binding.AttachmentsKey()), noSuchPath, errLost, errForbidden} {
+	for _, failure := range []error{apierrors.NewNotFound(schema.GroupResource{Group: "storage.k8s.io", Resource: "volumeattachments"}, ""), noSuchPath, errLost, errForbidden} {
 		t.Run("R3 a list that fails proves nothing: "+failure.Error(), func(t *testing.T) {
 			d := toList(t).gets(nil, failure)
 			require.True(t, d.step.Done())
