@@ -25,7 +25,7 @@ func (s Step) Err() error                      { return s.err }
 func Perform(client Client, action Action) any { return perform(context.Background(), client, action) }
 func (s *State) Holder(object Key) (Key, bool) { by, ok := s.holders[object]; return by, ok }
 func (s *State) Unsettled(object Key) (by Key) { return s.unsettled[object] }
-func (s *State) Reserved() map[string]Key      { return s.index.reserved }
+func (s *State) Reserved() map[string][]Key    { return s.index.reserved }
 func (s *State) Turns(volume string) int       { return len(s.offers.made[volume].claims) }
 func (s Step) Published() []Event              { return s.publish }
 func (s Step) After() time.Duration            { return s.result.After }

@@ -192,7 +192,7 @@ func (h *history) judgeClaim(world binding.Snapshot, claim *corev1.PersistentVol
 		}
 	case phase.Asking:
 		mismatches, _ := binding.CheckNamed(claim, volume)
-		if owner := world.Owner(volume.Name); len(mismatches) == 0 && owner == (binding.Key{}) {
+		if len(mismatches) == 0 && len(world.Owners(volume.Name)) == 0 {
 			h.broke("C7: %s fits %s, which names it, and nobody binds them", volume.Name, claim.Name)
 		}
 	case phase.Finishing:

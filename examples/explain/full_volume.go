@@ -54,8 +54,8 @@ func (w *world) fullVolume(volume *corev1.PersistentVolume) fullVolume {
 		full.volumeGroup = describe(volume)
 		full.Why = phaseWords(volume)
 	}
-	if named := w.Owner(volume.Name); named != (binding.Key{}) {
-		claim, _ := w.Claim(named.Namespace, named.Name)
+	if owners := w.Owners(volume.Name); len(owners) > 0 {
+		claim, _ := w.Claim(owners[0].Namespace, owners[0].Name)
 		full.Pair = w.checkPair(claim, volume)
 	} else if p, ok := w.pairOf(volume, false); ok || p.claim != nil {
 		full.Pair = w.checkPair(p.claim, volume)
@@ -88,7 +88,7 @@ func (w *world) fits(volume *corev1.PersistentVolume) []*claimFit {
 			continue
 		}
 		terms := w.Terms(claim)
-		terms.Owner = w.Owner
+		terms.Owners = w.Owners
 		mismatches, err := binding.Check(claim, volume, terms)
 		if err != nil {
 			continue
