@@ -92,7 +92,11 @@ func pend(claim *corev1.PersistentVolumeClaim, then Action) Action {
 // ask is for a claim that names a volume which has no claimRef (C7).
 func ask(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View) (Action, error) {
 	if owners := view.Owners(volume.Name); keptFrom(KeyOf(claim), owners) {
-		return refuse(claim, owners[0], nameAll(owners))
+		var holder Key
+		if len(owners) == 1 {
+			holder = owners[0]
+		}
+		return refuse(claim, holder, nameAll(owners))
 	}
 	mismatches, err := CheckNamed(claim, volume)
 	if err != nil {

@@ -34,6 +34,7 @@ func begin(volume *corev1.PersistentVolume, move Move, known Known, accepting []
 		From:   moveSource{ref.Namespace, ref.Name, ref.UID},
 		To:     successor(to, from, volume.Name),
 		Policy: volume.Spec.PersistentVolumeReclaimPolicy,
+		Volume: volume.UID,
 	})
 }
 
