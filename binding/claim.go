@@ -110,11 +110,15 @@ func ask(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, v
 	return pend(claim, waiting.explained(Explanation{State: ClaimMismatched, Volume: volume.Name, Mismatches: mismatches})), nil
 }
 
-// refuse is for a claim that names a volume which another claim has (C9). That a controller bound the
+// refuse is for a claim that names a volume which another claim has (C9), or several (the zero Key). That a controller bound the
 // claim before, as bound-by-controller says, means that somebody removed bind-completed: such a claim is
 // an error and left as it is. With bind-completed it only waits, as it is.
 func refuse(claim *corev1.PersistentVolumeClaim, owner Key, holder string) (Action, error) {
-	message := fmt.Sprintf("the volume %q that the claim names belongs to another claim, %s", claim.Spec.VolumeName, holder)
+	whose := "another claim"
+	if owner == (Key{}) {
+		whose = "other claims"
+	}
+	message := fmt.Sprintf("the volume %q that the claim names belongs to %s, %s", claim.Spec.VolumeName, whose, holder)
 	waiting := wait("C9", message, warning(claim, EventFailedBinding, message))
 	waiting = waiting.explained(Explanation{State: ClaimRefused, Volume: claim.Spec.VolumeName, Holder: owner})
 	if phase.BoundByController(claim) && !phase.BindCompleted(claim) {

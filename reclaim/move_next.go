@@ -147,7 +147,7 @@ func (m mover) finish() (Step, error) {
 		return Step{}, refuseMove(m.volume.Name, Missing, fmt.Sprintf("claim %s had it and is gone; it is kept, and without the annotation %s the move is over", nameOf(to), MoveAnnotation))
 	case claim.DeletionTimestamp != nil:
 		return waitStep("%s has it and is being deleted", nameOf(to)), nil
-	case m.volume.Status.Phase != corev1.VolumeBound || claim.Status.Phase != corev1.ClaimBound || !phase.BindCompleted(claim):
+	case m.volume.Status.Phase != corev1.VolumeBound || phase.Owned(claim) != m.volume.Name:
 		return waitStep("it is being bound to %s", nameOf(to)), nil
 	}
 	ended := m.note.ended(m.volume)

@@ -80,6 +80,7 @@ func TestNextMove(t *testing.T) {
 		{"R7 begin: all is read before it refuses", moving, released(boundAt), lacking(knowing(holder(), userOf("web")), Read{ReadClaim, "archive", "data"}), nil, "Read pvc/archive/data"},
 		{"R7 begin: it is being deleted", moving, released(boundAt, volumeGoing), knowing(holder()), nil, "Deleting"},
 		{"R7 begin: it is being bound", moving, released(), knowing(holder(bound(""), func(c *corev1.PersistentVolumeClaim) { c.Annotations = nil })), nil, "Taken"},
+		{"R7 M2 begin: it is being bound, and somebody wrote that it was", moving, released(), knowing(holder(bound(""), forged)), nil, "Taken"},
 		{"R7 begin: the claim is gone, nothing to copy", moving, released(), knowing(), nil, "Missing"},
 		{"R7 begin: the claim is gone, Delete", inFull, released(under("Delete")), knowing(), nil, "PolicyDestroys/DataDestroyed"},
 		{"R7 begin: nobody has it", moving, released(unclaimed), knowing(), nil, "Missing"},

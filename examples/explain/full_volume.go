@@ -52,7 +52,7 @@ func (w *world) fullVolume(volume *corev1.PersistentVolume) fullVolume {
 	full := fullVolume{volumeGroup: w.stuck(volume), Fits: w.fits(volume)}
 	if full.volumeGroup == nil {
 		full.volumeGroup = describe(volume)
-		full.Why = phaseWords(volume)
+		full.Why = w.phaseWords(volume)
 	}
 	if owners := w.Owners(volume.Name); len(owners) > 0 {
 		claim, _ := w.Claim(owners[0].Namespace, owners[0].Name)
@@ -66,8 +66,10 @@ func (w *world) fullVolume(volume *corev1.PersistentVolume) fullVolume {
 	return full
 }
 
-func phaseWords(volume *corev1.PersistentVolume) string {
+func (w *world) phaseWords(volume *corev1.PersistentVolume) string {
 	switch {
+	case volume.Spec.ClaimRef == nil && len(w.Owners(volume.Name)) > 0:
+		return "it has no claimRef, and is for whoever is bound to it alone"
 	case volume.Spec.ClaimRef == nil:
 		return "any claim that it fits can have it"
 	case volume.Spec.ClaimRef.UID == "":
