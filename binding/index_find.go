@@ -14,7 +14,8 @@ import (
 // Volumes that belong to the claim or whose claimRef has its name are looked at one by one. A node
 // affinity is looked up by a `key In (values)` that each of its terms has, and checked if it says more;
 // those that have none are tried one by one, by size. A selector's labels and `In` are looked up, and the
-// one that leaves the fewest volumes is gone through by size. Terms.Owner has to say only what SetOwner and Reserve did not; it must not use the Index.
+// one that leaves the fewest volumes is gone through by size. Terms.Owners has
+// to say only what SetClaim and Reserve did not; it must not use the Index.
 func (x *Index) Find(claim *corev1.PersistentVolumeClaim, terms Terms) (Match, error) {
 	c, err := newCriteria(claim, terms)
 	if err != nil {
@@ -30,7 +31,7 @@ func (x *Index) find(c *criteria) Match {
 	if c.delayed && c.node == nil || match.Volume != nil && c.candidate(match.Volume).setAside() || match.elsewhere() {
 		return match
 	}
-	s := search{c: *c, ask: askOf(c), serving: serving(c.modes), recheck: c.owner != nil}
+	s := search{c: *c, ask: askOf(c), serving: serving(c.modes), recheck: c.owners != nil}
 	if match.Volume != nil {
 		s.best = fileOf(match.Volume)
 	}
@@ -54,7 +55,7 @@ func (x *Index) findRelated(c *criteria) Match {
 		return Match{}
 	}
 	withOwners := *c
-	withOwners.owner = x.ownerBeside(c.owner)
+	withOwners.owners = x.ownersBeside(c.owners)
 	return withOwners.find(related)
 }
 

@@ -33,6 +33,31 @@ func proofFor(action binding.Action, state *binding.State, claimOfKey func(bindi
 	return binding.Key{}
 }
 
+// wronglyTaken is what a write of a volume that had no claimRef breaks, given all claims that its controller knows; "" if
+// nothing. It is M2, that the volume is neither given to another than the one claim that is Bound to it, nor made
+// available. What the controller has not heard of it cannot know.
+func wronglyTaken(before, after *corev1.PersistentVolume, claims []*corev1.PersistentVolumeClaim) string {
+	if before == nil || before.Spec.ClaimRef != nil {
+		return ""
+	}
+	var owners []string
+	theirs := false
+	for _, claim := range claims {
+		if claim.Spec.VolumeName == before.Name && claim.Status.Phase == corev1.ClaimBound {
+			owners = append(owners, claim.Name)
+			theirs = phase.LinkOf(after, claim) == phase.Held
+		}
+	}
+	given, freed := after.Spec.ClaimRef != nil, after.Status.Phase == corev1.VolumeAvailable && before.Status.Phase != corev1.VolumeAvailable
+	switch {
+	case len(owners) > 0 && freed:
+		return fmt.Sprintf("M2: %s is made available, and %v are Bound to it", before.Name, owners)
+	case len(owners) > 0 && given && (len(owners) > 1 || !theirs):
+		return fmt.Sprintf("M2: %s is given to %s, and %v are Bound to it", before.Name, after.Spec.ClaimRef.Name, owners)
+	}
+	return ""
+}
+
 func claimOf(volume *corev1.PersistentVolume) binding.Key {
 	ref := volume.Spec.ClaimRef
 	return binding.ClaimKey(ref.Namespace, ref.Name)

@@ -71,8 +71,10 @@ func (s *State) describeStore(n Notebook, keys []Key) {
 		}
 		n.Object(object)
 		if key.Kind == KindVolume {
-			n.Key(s.index.owners[key.Name])
-			n.Key(s.index.reserved[key.Name])
+			n.Number(len(s.index.owners[key.Name]))
+			for _, claim := range slices.Concat(s.index.owners[key.Name], s.index.reserved[key.Name]) {
+				n.Key(claim)
+			}
 		}
 		if key.Kind == KindClaim {
 			n.Object(orNil(s.waiting.claims[key]))

@@ -58,6 +58,11 @@ func (m *model) judgeDecision(l *leader, decided *errand) {
 		return
 	}
 	known, creates := l.state.Known(action.Target()), action.Kind == binding.CreateVolume
+	if volume, ok := known.(*corev1.PersistentVolume); ok && action.Volume != nil {
+		if wrong := wronglyTaken(volume, action.Volume, l.state.Claims()); wrong != "" {
+			m.broke("%s", wrong)
+		}
+	}
 	switch {
 	case creates && known != nil:
 		m.broke("P2: %s though it exists", action)

@@ -74,6 +74,8 @@ func modelWorlds() []modelWorld {
 		{name: "protection and a pod", tables: usedByPod, absent: []string{"pod/default/p"}, settledFirst: true, leaders: 1, workers: 2, lags: allLag,
 			rules: recyclerHook, people: 2, faults: 1, long: [2]uint8{3, 1},
 			deedTexts: deeds("delete pvc/default/a", "create pvc/default/a", "delete pv/x", "create pv/x", "create pod/default/p", "delete pod/default/p")},
+		{name: "a bound pair and a tenant who forges", tables: namesVolume, settledFirst: true, leaders: 1, workers: 2, lags: pairLags,
+			people: 3, long: [2]uint8{4, 1}, deedTexts: deeds("annotate pvc/default/a "+completed+"=yes", "annotate pvc/default/b "+completed+"-", "set pv/x CLAIM=-")},
 		{name: "a claim that names its volume", tables: namesVolume, leaders: 1, workers: 2, lags: pairLags,
 			people: 1, long: [2]uint8{1, 1},
 			deedTexts: deeds("remove pvc/default/b", "create pvc/default/b", "remove pvc/default/a", "set pv/x CAPACITY=5Gi", "set pv/x CLAIM=default/a", "set pv/x CLAIM=-")},

@@ -106,7 +106,7 @@ func (s *state) wokenByClaim(versions ...*corev1.PersistentVolumeClaim) []Key {
 		if claim.Spec.VolumeName != "" {
 			keys = append(keys, VolumeKey(claim.Spec.VolumeName))
 		}
-		if phase.BindCompleted(claim) {
+		if phase.Owned(claim) != "" {
 			keys = append(keys, s.wokenByOwner(named(claim))...)
 		}
 	}
@@ -114,7 +114,7 @@ func (s *state) wokenByClaim(versions ...*corev1.PersistentVolumeClaim) []Key {
 }
 
 // wokenByOwner are the claims that name a volume, if it has no claimRef. They are refused for as long as it is
-// another's all the same (M2, C9), and nothing else tells them that it is not any more, or has become so.
+// another's all the same (M2, C9, C11), and nothing else tells them that it is not any more, or has become so.
 func (s *state) wokenByOwner(volume Key) []Key {
 	if known := s.volumes[volume.Name]; known == nil || known.Spec.ClaimRef != nil {
 		return nil

@@ -126,6 +126,7 @@ func ailments() []ailment {
 	healthy, either := []string{""}, []string{"", "UIDDiffers"}
 	return []ailment{
 		{"C11 claimRef dropped", of(mine(boundTo("a")), ill(inPhase(corev1.VolumeBound))), healthy},
+		{"C11 M2 claimRef dropped, and two claims are bound", of(mine(boundTo("a")), ill(inPhase(corev1.VolumeBound)), knownClaim(named("other"), boundTo("a"))), healthy},
 		{"C11 Lost though it is there", of(mine(boundTo("a"), lost), well()), healthy},
 		{"C8 bind-completed removed", of(mine(boundTo("a"), withoutNote(completed)), well()), healthy},
 		{"L4 restored, Bound", of(mine(boundTo("a")), ill(refersToGone, inPhase(corev1.VolumeBound))), healthy},

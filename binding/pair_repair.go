@@ -33,6 +33,8 @@ func (r *PairRequest) repair(violations []Violation) (Repair, error) {
 	switch kind := violations[0].Kind; kind {
 	case PairUIDDiffers, PairUIDCleared:
 		return r.repoint()
+	case PairContended:
+		return r.award()
 	case PairVolumeTaken:
 		return nobody("the volume serves another claim; a claim that is to have another volume must be deleted and made anew"), nil
 	case PairVolumeAbsent:

@@ -7,8 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
-
-	"github.com/pvbind/pvbind/phase"
 )
 
 // store is the newest known version of every object, and where they name each other. What is stored is
@@ -70,7 +68,7 @@ func (s *store) putClaim(claim *corev1.PersistentVolumeClaim) (old *corev1.Persi
 	}
 	s.naming.move(named(old), named(claim), key)
 	put(&s.claims, key, claim)
-	s.own(completed(old), completed(claim))
+	s.index.SetClaim(claim)
 	s.enlist(claim)
 	return old, true
 }
@@ -84,35 +82,10 @@ func (s *store) dropClaim(claim *corev1.PersistentVolumeClaim) *corev1.Persisten
 	}
 	s.naming.move(named(old), Key{}, key)
 	delete(s.claims, key)
-	s.own(completed(old))
+	s.index.DeleteClaim(key)
 	s.waiting.delete(key)
 	s.called.delete(key)
 	return old
-}
-
-// own lets the index know whose the volumes are now though no claimRef may say so (M2): the first, by name,
-// of the claims with bind-completed that name one.
-func (s *store) own(volumes ...Key) {
-	for _, volume := range volumes {
-		var owner Key
-		for claim := range s.naming[volume] {
-			if phase.BindCompleted(s.claims[claim]) && (owner == Key{} || compareKeys(claim, owner) < 0) {
-				owner = claim
-			}
-		}
-		if volume != (Key{}) {
-			s.index.SetOwner(volume.Name, owner)
-		}
-	}
-}
-
-// completed is the volume that a claim with bind-completed names. Any number of other claims may name it too, and say
-// nothing of whose it is.
-func completed(claim *corev1.PersistentVolumeClaim) Key {
-	if claim == nil || !phase.BindCompleted(claim) {
-		return Key{}
-	}
-	return named(claim)
 }
 
 // newer reports whether a is a later version than b. Versions that cannot be compared are taken as they come.
@@ -155,10 +128,12 @@ func (s *store) clone() store {
 		gonePods: s.gonePods.clone(),
 	}
 	copied.index.Load(slices.Collect(maps.Values(s.volumes))...)
-	for volume, claim := range s.index.reserved {
-		copied.index.Reserve(volume, s.volumes[volume].ResourceVersion, claim)
+	for volume, claims := range s.index.reserved {
+		copied.index.Reserve(volume, s.volumes[volume].ResourceVersion, claims[0])
 	}
-	copied.own(slices.Collect(maps.Keys(s.naming))...)
+	for _, claim := range s.claims {
+		copied.index.SetClaim(claim)
+	}
 	return copied
 }
 

@@ -154,15 +154,33 @@ func (p *person) write(verb string, volume *corev1.PersistentVolume, change recl
 	}
 	_, err = p.tool.client.UpdateVolume(context.Background(), change.Volume)
 	p.note("people %s %s, accepting %v: %v", verb, volume.Name, accepted, err)
-	if err != nil || volume.Spec.ClaimRef == nil {
+	if err != nil {
 		return
 	}
 	p.done[verb]++
+	if volume.Spec.ClaimRef == nil {
+		p.judgeUnclaimed(verb, volume, change.Volume, accepted)
+		return
+	}
 	ref := volume.Spec.ClaimRef
 	claim := p.server.Claim(ref.Namespace, ref.Name)
 	lives := claim != nil && claim.UID == ref.UID && claim.Spec.VolumeName == volume.Name
 	if now := change.Volume.Spec.ClaimRef; lives && len(accepted) == 0 && (now == nil || now.UID != ref.UID) {
 		p.broke("X2: %s takes %s from %s, which has it", verb, volume.Name, claim.Name)
+	}
+}
+
+// judgeUnclaimed holds a verb to M2: whoever did not accept it gives a volume without claimRef to nobody but the claim that
+// is Bound to it, as far as the server said.
+func (p *person) judgeUnclaimed(verb string, before, after *corev1.PersistentVolume, accepted []reclaim.Risk) {
+	if verb == "retain" || len(accepted) > 0 {
+		return
+	}
+	for _, claim := range p.tool.known.Claims {
+		heir := after.Spec.ClaimRef != nil && after.Spec.ClaimRef.Name == claim.Name
+		if claim.Spec.VolumeName == before.Name && claim.Status.Phase == corev1.ClaimBound && !heir {
+			p.broke("M2: %s takes %s from %s, which is Bound to it", verb, before.Name, claim.Name)
+		}
 	}
 }
 

@@ -48,8 +48,8 @@ type View interface {
 	Find(claim *corev1.PersistentVolumeClaim) (Match, error)
 	// Summary tells in numbers why no volume fits the claim (E2).
 	Summary(claim *corev1.PersistentVolumeClaim) (Summary, error)
-	// Owner is the claim that an Unclaimed volume belongs to all the same (M2); zero if none. See Terms.
-	Owner(volume string) Key
+	// Owners are the claims that an Unclaimed volume belongs to all the same (M2), in order; none if nobody. See Terms.
+	Owners(volume string) []Key
 	// Answered are the answers to actions of this kind about the object with this UID that were given since
 	// the sync began, the oldest first.
 	Answered(of ActionKind, about types.UID) []Answer

@@ -2,6 +2,7 @@ package binding
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -61,8 +62,12 @@ func referencedClaim(volume *corev1.PersistentVolume, view View) (*corev1.Persis
 // Available first (W1). One that nothing fits, for it is malformed, is reported (X7).
 func unheld(volume *corev1.PersistentVolume, view View) (Action, error) {
 	if volume.Spec.ClaimRef == nil {
-		if owner := view.Owner(volume.Name); owner != (Key{}) {
-			return handOver(owner, "V1", "it was bound to it and lost its claimRef"), nil
+		switch owners := view.Owners(volume.Name); len(owners) {
+		case 0:
+		case 1:
+			return handOver(owners[0], "V1", "it was bound to it and lost its claimRef"), nil
+		default:
+			return contended(volume, owners, view), nil
 		}
 	}
 	if claim := view.Waiting(volume); claim != nil {
@@ -72,6 +77,20 @@ func unheld(volume *corev1.PersistentVolume, view View) (Action, error) {
 		return updateVolumeStatus(enter(volume, corev1.VolumeAvailable, "", ""), "V1", "nobody has it"), nil
 	}
 	return nothing("V1", "available"), checkVolume(volume)
+}
+
+// contended is for a volume without claimRef that several claims own (V1). Nobody gets it until a person says whose it is.
+func contended(volume *corev1.PersistentVolume, owners []Key, view View) Action {
+	named := make([]string, len(owners))
+	for i, owner := range owners {
+		named[i] = owner.Namespace + "/" + owner.Name
+		if claim, _ := view.Claim(owner.Namespace, owner.Name); claim != nil {
+			named[i] += " with UID " + string(claim.UID)
+		}
+	}
+	message := fmt.Sprintf("volume %q has no claimRef, and several claims are bound to it; set its claimRef to the one whose data it is, with namespace, name and UID: %s",
+		volume.Name, strings.Join(named, ", "))
+	return wait("V1", message, warning(volume, EventFailedBinding, message))
 }
 
 // awaitClaim is for a volume whose claim is about to be bound to it (V2).

@@ -36,6 +36,11 @@ func TestAVolumeThatNobodyHolds(t *testing.T) {
 
 		{name: "M2 V1 it lost its claimRef: back to its claim", volume: knownVolume("a", inPhase(corev1.VolumeBound)), known: knowing(knownClaim(boundTo("a"), named("other")), knownClaim()),
 			want: "V1 HandOver pvc/default/other"},
+		{name: "M2 V1 an annotation is no proof", volume: knownVolume("a", inPhase(corev1.VolumeBound)), known: knowing(knownClaim(naming("a"), claimNote(completed, "yes"), asking("50Gi"))), want: available},
+		{name: "M2 V1 nor is a Lost claim", volume: knownVolume("a", inPhase(corev1.VolumeBound)), known: knowing(knownClaim(boundTo("a"), claimPhase(corev1.ClaimLost), asking("50Gi"))), want: available},
+		{name: "M2 V1 status is, without the annotation too", volume: knownVolume("a", inPhase(corev1.VolumeBound)), known: knowing(knownClaim(boundTo("a"), withoutNote(completed))), want: "V1 HandOver pvc/default/data"},
+		{name: "M2 V1 two claims are bound to it: nobody gets it", volume: knownVolume("a", inPhase(corev1.VolumeBound)), known: knowing(knownClaim(boundTo("a"), named("other")), knownClaim(boundTo("a")), knownClaim(named("more"))),
+			want: "V1 Wait", events: []string{"Warning FailedBinding pv/a"}, says: []string{`"a"`, "no claimRef", "default/data with UID uid-1", "default/other with UID uid-2"}},
 		{name: "M2 V1 though it is Available", volume: knownVolume("a"), known: knowing(knownClaim(boundTo("a"))), want: "V1 HandOver pvc/default/data"},
 		{name: "M2 V1 not if the claimRef is reserved for somebody else", volume: knownVolume("a", refersTo("default", "new", "")), known: knowing(knownClaim(boundTo("a"))), want: "V1 Nothing"},
 

@@ -34,6 +34,7 @@ func begin(volume *corev1.PersistentVolume, move Move, known Known, accepting []
 		From:   moveSource{ref.Namespace, ref.Name, ref.UID},
 		To:     successor(to, from, volume.Name),
 		Policy: volume.Spec.PersistentVolumeReclaimPolicy,
+		Volume: volume.UID,
 	})
 }
 
@@ -69,7 +70,7 @@ func (r *review) source(volume *corev1.PersistentVolume, known Known) *corev1.Pe
 		r.unread(Read{ReadClaim, ref.Namespace, ref.Name})
 	case !keeps:
 		r.spared(volume, claim)
-	case !phase.BindCompleted(claim):
+	case phase.Owned(claim) != volume.Name:
 		r.object(Objection{Reason: Taken, Message: "it is being bound to " + nameOf(claim)})
 	}
 	if !read || keeps || claim == nil { // or else they use another claim of that name

@@ -5,15 +5,17 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/phase"
 )
 
-// take reviews that the volume is taken from whoever its claimRef names and given to heir, in words.
+// take reviews that the volume is taken from whoever has it and given to heir: a claim by its name, or others in words.
 func (r *review) take(volume *corev1.PersistentVolume, known Known, heir string) {
 	r.untouched(volume)
 	ref := volume.Spec.ClaimRef
 	if ref == nil {
+		r.disowned(volume, known, heir)
 		return
 	}
 	claim, read := known.claim(ref.Namespace, ref.Name)
@@ -33,6 +35,23 @@ func (r *review) take(volume *corev1.PersistentVolume, known Known, heir string)
 	}
 	if ref.UID != "" {
 		r.warn(DataDisclosed, fmt.Sprintf("%s can read what %s/%s left on it", heir, ref.Namespace, ref.Name))
+	}
+}
+
+// disowned reviews that a volume without claimRef is taken from the claims that are Bound to it, but for the heir (M2).
+func (r *review) disowned(volume *corev1.PersistentVolume, known Known, heir string) {
+	owners, read := known.owners(volume.Name)
+	if !read {
+		r.unread(Read{Kind: ReadClaims})
+		return
+	}
+	for _, owner := range owners {
+		if nameOf(owner) == heir {
+			continue
+		}
+		r.object(Objection{Reason: ClaimLives, Risk: ClaimLost, Message: fmt.Sprintf("claim %s is Bound to it, though it has no claimRef", nameOf(owner))})
+		r.unused(known, owner.Namespace, owner.Name)
+		r.warn(DataDisclosed, fmt.Sprintf("%s can read what %s has on it", heir, nameOf(owner)))
 	}
 }
 
@@ -90,10 +109,10 @@ func (r *review) unread(read Read) {
 	r.object(Objection{Reason: Unknown, Read: read, Message: fmt.Sprintf("%s was not read from the server", read)})
 }
 
-func names(pods []*corev1.Pod) string {
-	list := make([]string, len(pods))
-	for i, pod := range pods {
-		list[i] = pod.Namespace + "/" + pod.Name
+func names[T metav1.Object](objects []T) string {
+	list := make([]string, len(objects))
+	for i, object := range objects {
+		list[i] = object.GetNamespace() + "/" + object.GetName()
 	}
 	return strings.Join(list, ", ")
 }

@@ -16,7 +16,7 @@ type Change struct {
 }
 
 // Open frees a volume whose claim is gone for any claim that it fits (R7): claimRef and bound-by-controller go, and
-// the phase follows (V1).
+// the phase follows (V1). Of a volume without claimRef only a list of all claims tells whether its claim is gone.
 //
 // An error is a *Refusal. It says what keeps the volume back, and which of that the caller can accept.
 func Open(volume *corev1.PersistentVolume, known Known, accepting ...Risk) (Change, error) {

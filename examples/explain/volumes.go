@@ -51,7 +51,7 @@ func (w *world) stuck(volume *corev1.PersistentVolume) *volumeGroup {
 		return nil
 	}
 	w.attached(group)
-	if claim := w.wantedBy(volume); claim != (binding.Key{}) {
+	for _, claim := range w.wantedBy(volume) {
 		group.Why += "; " + claim.String() + " asks for it by name"
 	}
 	return group
@@ -74,18 +74,18 @@ func (w *world) attached(group *volumeGroup) {
 	}
 }
 
-// wantedBy is the claim in the claimRef of the volume, or one that was bound to it, if it names the volume: an older one
-// of that name may have had it.
-func (w *world) wantedBy(volume *corev1.PersistentVolume) binding.Key {
-	if owner := w.Owner(volume.Name); owner != (binding.Key{}) {
-		return owner
+// wantedBy are the claims that are Bound to the volume, or else the one in its claimRef, if it names the volume: an older
+// one of that name may have had it.
+func (w *world) wantedBy(volume *corev1.PersistentVolume) []binding.Key {
+	if owners := w.Owners(volume.Name); len(owners) > 0 {
+		return owners
 	}
 	if ref := volume.Spec.ClaimRef; ref != nil {
 		if claim, _ := w.Claim(ref.Namespace, ref.Name); claim != nil && claim.Spec.VolumeName == volume.Name {
-			return binding.KeyOf(claim)
+			return []binding.Key{binding.KeyOf(claim)}
 		}
 	}
-	return binding.Key{}
+	return nil
 }
 
 func describe(volume *corev1.PersistentVolume) *volumeGroup {

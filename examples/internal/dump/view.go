@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding"
-	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
@@ -96,13 +95,11 @@ func (v *View) sort() {
 	}
 }
 
-// choose fills the index. Of several claims that say they have a volume, the first has it (M2).
+// choose fills the index.
 func (v *View) choose() {
 	v.index.Load(v.Volumes...)
 	for _, claim := range v.Claims {
-		if name := claim.Spec.VolumeName; phase.BindCompleted(claim) && v.Owner(name) == (binding.Key{}) {
-			v.index.SetOwner(name, binding.KeyOf(claim))
-		}
+		v.index.SetClaim(claim)
 	}
 }
 
@@ -169,8 +166,8 @@ func (v *View) Terms(claim *corev1.PersistentVolumeClaim) binding.Terms {
 	return binding.Terms{Class: v.Class(storageclass.OfClaim(claim))}
 }
 
-// Owner is the claim that was bound to the volume and names it.
-func (v *View) Owner(volume string) binding.Key { return v.index.Owner(volume) }
+// Owners are the claims that are Bound to the volume.
+func (v *View) Owners(volume string) []binding.Key { return v.index.Owners(volume) }
 
 // Answered is nothing: no hook was run.
 func (v *View) Answered(binding.ActionKind, types.UID) []binding.Answer { return nil }
