@@ -2,9 +2,12 @@ package binding_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pvbind/pvbind/binding"
 )
@@ -47,9 +50,22 @@ func (d *talk) says(action string) *talk {
 	return d
 }
 
-// gets answers the action: a hook, a read, or a write that failed.
+// gets answers the action: a hook, a read, or a write that failed. That something does not exist the server says of
+// every read, until it is believed.
 func (d *talk) gets(object binding.Object, err error) *talk {
-	return d.took(d.state.Proceed(d.key, binding.Reply(object, err)))
+	if err != errNotFound {
+		return d.took(d.state.Proceed(d.key, binding.Reply(object, err)))
+	}
+	asked := d.step.Action()
+	for !d.step.Done() && d.step.Action().Kind == asked.Kind && d.step.Action().Target() == asked.Target() {
+		d.took(d.state.Proceed(d.key, binding.Reply(nil, notFoundError(asked.Target()))))
+	}
+	return d
+}
+
+// notFoundError is how the server says that an object does not exist.
+func notFoundError(key binding.Key) error {
+	return apierrors.NewNotFound(schema.GroupResource{Resource: strings.ToLower(string(key.Kind)) + "s"}, key.Name)
 }
 
 // stored answers a write as a server does that takes it.

@@ -118,7 +118,17 @@ func (s *State) age(t *task) int {
 
 func (t *task) describe(n Notebook) {
 	n.Key(t.volume)
-	n.Text(string(t.asked))
+	n.Number(flag(t.asked != nil))
+	if t.asked != nil {
+		n.Text(string(t.asked.GetUID()))
+		n.Version(t.pending.Key, t.asked.GetResourceVersion())
+	}
+	n.Number(len(t.contradicted))
+	for _, key := range slices.SortedFunc(maps.Keys(t.contradicted), compareKeys) {
+		n.Key(key)
+		n.Text(string(t.contradicted[key].uid))
+		n.Number(flag(t.contradicted[key].missing))
+	}
 	n.KeySet(t.live)
 	n.Number(len(t.pods))
 	for _, pods := range t.pods {

@@ -16,7 +16,8 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 	}{
 		{state{}, []string{"store", "rules", "tasks", "holders", "waiters", "unsettled", "doubts", "offers", "slots", "said", "refused", "failures"}},
 		{store{}, []string{"volumes", "claims", "classes", "pods", "naming", "holding", "using", "index", "waiting", "called", "gone", "gonePods"}},
-		{task{}, []string{"key", "volume", "version", "pending", "asked", "live", "pods", "answers", "publish", "next", "steps"}},
+		{task{}, []string{"key", "volume", "version", "pending", "asked", "contradicted", "live", "pods", "answers", "publish", "next", "steps"}},
+		{contradiction{}, []string{"uid", "missing"}},
 		{offers{}, []string{"made", "pending", "awaited", "calls"}},
 		{offer{}, []string{"version", "claims"}},
 		{hookSlots{}, []string{"limit", "running", "promised", "waiting", "queued"}},

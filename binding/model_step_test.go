@@ -107,7 +107,7 @@ func (m *model) perform(now *moment, action binding.Action) answer {
 func (m *model) hear(now *moment, l *leader, at int) {
 	was := l.running[at]
 	before := l.state.Known(m.keys[was.target])
-	step := l.state.Proceed(m.keys[at], replyOf(was.answer))
+	step := l.state.Proceed(m.keys[at], replyOf(m.keys[was.target], was.answer))
 	reads := was.reads
 	target := place(was.target)
 	switch fail := was.answer.fail; {
@@ -130,7 +130,6 @@ func (m *model) hear(now *moment, l *leader, at int) {
 var (
 	errNoAnswer    = errors.New("connection lost")
 	errorsByReason = map[failure]error{
-		notFound:      apierrors.NewNotFound(schema.GroupResource{Resource: "things"}, "it"),
 		alreadyExists: apierrors.NewAlreadyExists(schema.GroupResource{Resource: "things"}, "it"),
 		conflict:      apierrors.NewConflict(schema.GroupResource{Resource: "things"}, "it", errors.New("modified")),
 		invalid:       apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "it", nil),
@@ -139,8 +138,10 @@ var (
 )
 
 // replyOf is the answer as the controller sees it. Objects are shared: nobody may modify them (X6).
-func replyOf(a *answer) any {
+func replyOf(key binding.Key, a *answer) any {
 	switch {
+	case a.fail == notFound:
+		return binding.Reply(nil, notFoundError(key))
 	case a.fail != "":
 		return binding.Reply(nil, errorsByReason[a.fail])
 	case a.got != nil:

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -29,32 +28,6 @@ func (s *state) proceed(key Key, got reply) call {
 		return s.finish(t, Action{}, fmt.Errorf("%s: %w", t.pending, err))
 	}
 	return s.advance(t)
-}
-
-// haveRead takes what the server said. That an object does not exist is proof that the one known when it was
-// asked is gone; one that was observed since is another.
-func (s *state) haveRead(t *task, got reply) error {
-	key := t.pending.Key
-	switch {
-	case apierrors.IsNotFound(got.err):
-		if known := s.known(key); known != nil && known.GetUID() == t.asked {
-			t.wake(s.observeDeleted(known), t.key)
-		}
-	case got.err != nil:
-		return got.err
-	case got.object != nil:
-		t.wake(s.observe(got.object), t.key)
-		t.handOver(got.object)
-	}
-	t.wake(s.settle(key), t.key)
-	if s.renew(t) && key != t.key {
-		return nil // it is read anew if it matters still
-	}
-	if key.Kind == KindPods {
-		put(&t.pods, key.Namespace, got.pods)
-	}
-	put(&t.live, key, struct{}{})
-	return nil
 }
 
 // doubt notes that nobody knows what became of the object in the write of a sync.
@@ -112,11 +85,12 @@ func (s *state) known(key Key) Object {
 	return nil
 }
 
-func (s *state) uidOf(key Key) types.UID {
-	if object := s.known(key); object != nil {
-		return object.GetUID()
+// uidOf is the UID of the object; "" for nil.
+func uidOf(object Object) types.UID {
+	if object == nil {
+		return ""
 	}
-	return ""
+	return object.GetUID()
 }
 
 // wake notes the keys that a change calls for, but for what the task itself sees to: its own key, and after a write of

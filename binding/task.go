@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/phase"
 )
@@ -16,7 +15,9 @@ type task struct {
 	key     Key
 	volume  Key       // the volume that a claim's sync holds; zero if none
 	pending Action    // what is being done
-	asked   types.UID // of a read: the UID known when it was asked for
+	asked   Object    // of a read: what was known when it was sent; nil if nothing
+
+	contradicted map[Key]contradiction // by the last reply to a read
 
 	version string                   // of the object of the key, for which the rest was read
 	live    map[Key]struct{}         // read since the last write
@@ -94,7 +95,7 @@ func (s *state) decide(t *task) (Action, error) {
 		}
 		return Action{}, nil
 	}
-	if action, left := outlived(t.key, s.uidOf(t.key), t.answers, view, s.rules); left {
+	if action, left := outlived(t.key, uidOf(s.known(t.key)), t.answers, view, s.rules); left {
 		return action, nil
 	}
 	if claim := s.claims[t.key]; claim != nil {
@@ -105,9 +106,9 @@ func (s *state) decide(t *task) (Action, error) {
 
 // ask hands an action out to be done.
 func (s *state) ask(t *task, action Action) call {
-	t.pending, t.asked = action, ""
+	t.pending, t.asked = action, nil
 	if action.Kind == Read {
-		t.asked = s.uidOf(action.Key)
+		t.asked = s.known(action.Key)
 	}
 	publish := t.publish
 	t.publish = nil
@@ -196,6 +197,7 @@ func (s *state) letGo(t *task) {
 
 func (t *task) clone() *task {
 	copied := *t
+	copied.contradicted = maps.Clone(t.contradicted)
 	copied.live = maps.Clone(t.live)
 	copied.pods = maps.Clone(t.pods)
 	copied.answers = slices.Clone(t.answers)

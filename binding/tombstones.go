@@ -31,6 +31,12 @@ func (t *tombstones) has(uid types.UID) bool {
 	return young || old
 }
 
+// exhume takes it back that an object is gone.
+func (t *tombstones) exhume(uid types.UID) {
+	delete(t.young, uid)
+	delete(t.old, uid)
+}
+
 func (t tombstones) clone() tombstones {
 	return tombstones{young: maps.Clone(t.young), old: maps.Clone(t.old)}
 }
