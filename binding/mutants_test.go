@@ -61,6 +61,7 @@ func (m mutant) killer(t *testing.T) string {
 // killers are the tests that may notice, the cheap ones first.
 var killers = [][]string{
 	{"-test.run", "^TestScenario$"},
+	{"-test.run", "^TestRecheck"},
 	{"-test.run", "^TestModel$", "-test.short"},
 	{"-test.run", "^TestModel$"},
 }
