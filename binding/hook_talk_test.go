@@ -64,7 +64,7 @@ func (d *talk) gets(object binding.Object, err error) *talk {
 }
 
 // notFoundError is how the server says that an object does not exist.
-func notFoundError(key binding.Key) error {
+func notFoundError(key binding.Key) *apierrors.StatusError {
 	return apierrors.NewNotFound(schema.GroupResource{Resource: strings.ToLower(string(key.Kind)) + "s"}, key.Name)
 }
 

@@ -24,10 +24,11 @@ func IsAbsent(err error, key Key) bool {
 	if details == nil || details.Group != corev1.GroupName || details.Name != key.Name {
 		return false
 	}
-	resource := strings.TrimSuffix(strings.ToLower(details.Kind), "s")
-	return resource == strings.ToLower(string(key.Kind)) && !slices.ContainsFunc(details.Causes, func(cause metav1.StatusCause) bool {
+	kind := strings.TrimSuffix(strings.ToLower(details.Kind), "s") // the server names the resource, in the plural
+	byProxy := slices.ContainsFunc(details.Causes, func(cause metav1.StatusCause) bool {
 		return cause.Type == metav1.CauseTypeUnexpectedServerResponse
 	})
+	return !byProxy && kind == strings.ToLower(string(key.Kind))
 }
 
 // contradiction is the reply to a live read that contradicts what is known: an object does not exist, or it exists

@@ -30,8 +30,18 @@ func (s *stage) do(text string) ([]string, error) {
 	if printed, done, err := s.steps.do(text); done {
 		return printed, err
 	}
-	if text == "show" {
+	switch text {
+	case "show":
 		return s.show()
+	case "snapshot":
+		s.snapshot = s.server.Snapshot()
+		return nil, nil
+	case "restore":
+		s.server.Restore(s.snapshot)
+		for _, a := range s.drivers {
+			clear(a.written) // nobody can tell it of that
+		}
+		return nil, nil
 	}
 	name, rest, found := strings.Cut(text, ": ")
 	if found && !strings.Contains(name, " ") {

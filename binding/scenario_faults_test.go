@@ -3,6 +3,7 @@ package binding_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -60,12 +61,30 @@ func (s *stage) hook(what string, match bindingtest.Match, meanwhile string) bin
 		return bindingtest.Conflict(1, match)
 	case what == "lose answer of":
 		return bindingtest.LoseAnswer(1, match)
+	case what == "not found at", what == "proxy answers":
+		return notFoundBy(what, match)
 	case what == "time out":
 		return bindingtest.Fail(1, match, errTimedOut)
 	case what == "forbid":
 		return bindingtest.Fail(1, match, apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("not allowed")))
 	}
 	return nil
+}
+
+// notFoundBy answers a call by NotFound, whatever there is: as the server itself would, or as client-go understands a
+// proxy that has no such page.
+func notFoundBy(what string, match bindingtest.Match) bindingtest.Hook {
+	return func(call *bindingtest.Call, do func() error) error {
+		err := notFoundError(call.Key)
+		switch {
+		case !match(call):
+			return do()
+		case what == "proxy answers":
+			err = apierrors.NewGenericServerResponse(http.StatusNotFound, "get",
+				schema.GroupResource{Resource: err.Status().Details.Kind}, call.Key.Name, "404 page not found", 0, true)
+		}
+		return err
+	}
 }
 
 // meanwhile is what somebody else does while a controller works: a person, or another controller that

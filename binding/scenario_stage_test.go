@@ -19,6 +19,8 @@ type stage struct {
 	drivers []*actor
 	printed int // calls of the server printed so far
 
+	snapshot *bindingtest.Server // a backup
+
 	versions   map[string]binding.Object // every state of every object, see checkInputs
 	recorded   int                       // calls of the server in versions so far
 	violations []string

@@ -13,9 +13,9 @@ import (
 // task is a sync that has begun.
 type task struct {
 	key     Key
-	volume  Key       // the volume that a claim's sync holds; zero if none
-	pending Action    // what is being done
-	asked   Object    // of a read: what was known when it was sent; nil if nothing
+	volume  Key    // the volume that a claim's sync holds; zero if none
+	pending Action // what is being done
+	asked   Object // of a read: what was known when it was sent; nil if nothing
 
 	contradicted map[Key]contradiction // by the last reply to a read
 

@@ -18,7 +18,8 @@ const (
 	Cached Evidence = "Cached"
 	// Live: read from the server since the last write.
 	Live Evidence = "Live"
-	// Absent: the server said, since the last write, that it does not exist.
+	// Absent: the server said, since the last write, that it does not exist, and had said so before. One NotFound alone
+	// may be a mistake, and one that is not IsAbsent is no word of the server's at all.
 	Absent Evidence = "Absent"
 )
 

@@ -3,6 +3,8 @@ package bindingtest
 import (
 	"maps"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/pvbind/pvbind/binding"
 )
 
@@ -13,6 +15,14 @@ type stores map[binding.Kind]map[binding.Key]stored
 type stored struct {
 	object binding.Object
 	serial int // of the change that made it so
+}
+
+// uid is that of the object; "" if there is none.
+func (s stored) uid() types.UID {
+	if s.object == nil {
+		return ""
+	}
+	return s.object.GetUID()
 }
 
 func (s stores) get(key binding.Key) stored { return s[key.Kind][key] }

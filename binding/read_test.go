@@ -1,0 +1,95 @@
+package binding_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/pvbind/pvbind/binding"
+)
+
+func TestV3WhoseNotFoundCounts(t *testing.T) {
+	claims, volumes := schema.GroupResource{Resource: "persistentvolumeclaims"}, schema.GroupResource{Resource: "persistentvolumes"}
+	byProxy := func(resource schema.GroupResource) error {
+		return apierrors.NewGenericServerResponse(http.StatusNotFound, "get", resource, "data", "404 page not found", 0, true)
+	}
+	for _, test := range []struct {
+		name string
+		err  error
+		key  binding.Key
+		want bool
+	}{
+		{"the server's own, of a claim", apierrors.NewNotFound(claims, "data"), dataKey, true},
+		{"the server's own, of a volume", apierrors.NewNotFound(volumes, "data"), binding.VolumeKey("data"), true},
+		{"wrapped", fmt.Errorf("get: %w", apierrors.NewNotFound(claims, "data")), dataKey, true},
+		{"by kind, as some fakes say it", apierrors.NewNotFound(schema.GroupResource{Resource: "PersistentVolumeClaim"}, "data"), dataKey, true},
+		{"a proxy's, of a claim", byProxy(claims), dataKey, false},
+		{"a proxy's, of a volume", byProxy(volumes), binding.VolumeKey("data"), false},
+		{"another object", apierrors.NewNotFound(claims, "other"), dataKey, false},
+		{"another kind", apierrors.NewNotFound(volumes, "data"), dataKey, false},
+		{"another group", apierrors.NewNotFound(schema.GroupResource{Group: "example.com", Resource: "persistentvolumeclaims"}, "data"), dataKey, false},
+		{"no object: the resource is not served", &apierrors.StatusError{ErrStatus: apierrors.NewNotFound(claims, "").ErrStatus}, dataKey, false},
+		{"the namespace", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "default"), dataKey, false},
+		{"another reason", apierrors.NewForbidden(claims, "data", errors.New("no")), dataKey, false},
+		{"no status", errors.New("not found"), dataKey, false},
+		{"no error", nil, dataKey, false},
+	} {
+		assert.Equal(t, test.want, binding.IsAbsent(test.err, test.key), test.name)
+	}
+}
+
+// V3, X2: the server went back in time, as nothing but its replies tells. They are believed when they are repeated, and
+// end the sync: nothing is decided on what was known before together with what is there now.
+func TestV3AServerThatWentBack(t *testing.T) {
+	a, rules := binding.VolumeKey("a"), binding.Rules{Hooks: binding.HookNames{SourceDeleters: sets.New("hostPath")}}
+	volume := func(version string, at corev1.PersistentVolumePhase) *corev1.PersistentVolume {
+		v := knownVolume("a", held, deletedPolicy, inPhase(at), onHostPath)
+		v.ResourceVersion = version
+		return v
+	}
+	before := at("10", knownClaim(boundTo("a")))
+	t.Run("what was deleted is there, twice", func(t *testing.T) {
+		d := newTalk(t, rules, a, volume("20", corev1.VolumeReleased), at("30", knownClaim(boundTo("a"))))
+		d.state.Forget(before)
+		d.starts().gets(volume("20", corev1.VolumeReleased), nil).says("V3 Read pvc/default/data")
+		d.gets(before, nil).says("V3 Read pvc/default/data")
+		ended := d.gets(before, nil).step
+		require.True(t, ended.Done())
+		require.ErrorContains(t, ended.Err(), "pvc/default/data")
+		require.ErrorContains(t, ended.Err(), "metadata.resourceVersion: the server has 10")
+		assert.NotZero(t, ended.After(), "W6")
+		assert.Equal(t, before, d.state.Known(dataKey))
+		assert.False(t, d.state.Buried(before.GetUID()))
+		d.starts().says("V2 UpdateVolumeStatus pv/a")
+	})
+	t.Run("a reply that was overtaken by a deletion proves nothing", func(t *testing.T) {
+		d := newTalk(t, rules, a, volume("20", corev1.VolumeReleased))
+		d.starts().gets(volume("20", corev1.VolumeReleased), nil).says("V3 Read pvc/default/data")
+		d.state.Observe(before)
+		d.state.Forget(before)
+		d.gets(before, nil).says("V3 Read pvc/default/data")
+		d.gets(nil, errNotFound).says("R3 RunDeleter pv/a")
+	})
+	t.Run("an older version, twice", func(t *testing.T) {
+		d := newTalk(t, rules, a, volume("20", corev1.VolumeReleased))
+		d.starts().says("R3 Read pv/a")
+		d.gets(volume("10", corev1.VolumeBound), nil).says("R3 Read pv/a")
+		ended := d.gets(volume("10", corev1.VolumeBound), nil).step
+		require.ErrorContains(t, ended.Err(), "pv/a")
+		assert.Equal(t, "10", d.state.Known(a).GetResourceVersion())
+	})
+	t.Run("an older version once, and the new one again", func(t *testing.T) {
+		d := newTalk(t, rules, a, volume("20", corev1.VolumeReleased))
+		d.starts().says("R3 Read pv/a")
+		d.gets(volume("10", corev1.VolumeBound), nil).says("R3 Read pv/a")
+		d.gets(volume("20", corev1.VolumeReleased), nil).says("V3 Read pvc/default/data")
+	})
+}
