@@ -2,6 +2,7 @@ package clientgo
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/pvbind/pvbind/binding"
@@ -28,7 +29,12 @@ func (c *crew) update(old, new any) {
 }
 
 func (c *crew) observe(object any) {
-	if object, ok := object.(binding.Object); ok {
+	switch object := object.(type) {
+	case *storagev1.StorageClass:
+		c.add(c.controller.Recheck(object)...) // nobody else tells of classes and pods: what comes last is so (W7)
+	case *corev1.Pod:
+		c.add(c.controller.Recheck(object)...)
+	case binding.Object:
 		c.add(c.controller.Observe(object)...)
 		c.metrics.binding.observe(object)
 	}
