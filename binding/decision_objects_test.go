@@ -93,6 +93,13 @@ func onHostPath(v *corev1.PersistentVolume) {
 	v.Spec.HostPath = &corev1.HostPathVolumeSource{Path: "/mnt"}
 }
 
+// failedFor makes a volume Failed, and says why.
+func failedFor(reason string) volumeEdit {
+	return func(v *corev1.PersistentVolume) {
+		v.Status.Phase, v.Status.Message = corev1.VolumeFailed, "the volume cannot be reclaimed: "+reason
+	}
+}
+
 // boundTo makes a claim one that is bound to the volume.
 func boundTo(volume string) claimEdit {
 	return func(c *corev1.PersistentVolumeClaim) {

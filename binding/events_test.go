@@ -28,7 +28,6 @@ func TestMessagesAreBounded(t *testing.T) {
 		{name: "N P1 a long class", claim: knownClaim(askingClass(&long)), want: "P1 Wait", events: []string{"Warning ProvisioningFailed pvc/default/data"}},
 		{name: "N P3 a long provisioner", claim: knownClaim(askingClass(new("fast")), claimNote(provisioner, long), claimNote(betaProvisioner, long)), known: knowing(classOf("fast", long)),
 			want: "P3 Wait", events: []string{"Normal ExternalProvisioning pvc/default/data"}},
-		{name: "N R5 a long policy", volume: orphan(corev1.PersistentVolumeReclaimPolicy(long), inPhase(corev1.VolumeFailed)), want: "R5 Wait", events: []string{"Warning VolumeUnknownReclaimPolicy pv/a"}},
 		{name: "N C7 a long class", claim: knownClaim(naming("a"), askingClass(&long)), known: knowing(knownVolume("a", ofClass(long+"y"))), want: "C7 Wait", events: []string{"Warning VolumeMismatch pvc/default/data"}},
 		{name: "N C5 a long class", claim: knownClaim(), known: knowing(knownVolume("a", ofClass(long))), want: "C5 Wait", events: []string{"Normal FailedBinding pvc/default/data"}},
 		{name: "N V2 long modes", volume: knownVolume("a", held, func(v *corev1.PersistentVolume) { v.Spec.VolumeMode = new(corev1.PersistentVolumeMode(long)) }), known: knowing(knownClaim()),

@@ -24,6 +24,7 @@ type member struct {
 	running map[binding.Key]*work
 	wrote   map[binding.Key]binding.Object // the newest reply to a write of its own
 	doubts  map[binding.Key]bool           // writes that were lost, or whose outcome is unknown
+	lied    map[binding.Key]bool           // the last read of it was told a lie
 	events  int
 }
 
@@ -38,6 +39,7 @@ type work struct {
 func (h *history) restart(m *member) {
 	m.state, m.queue, m.failed, m.watches = binding.NewState(m.rules), nil, nil, nil
 	m.running, m.wrote, m.doubts = map[binding.Key]*work{}, map[binding.Key]binding.Object{}, map[binding.Key]bool{}
+	m.lied = map[binding.Key]bool{}
 	for _, kind := range bindingtest.Kinds() {
 		m.watches = append(m.watches, h.server.Watch(kind))
 	}
@@ -51,7 +53,7 @@ func (m *member) learn(running *work) {
 	case running.action.RunsHook():
 		return
 	case !running.action.Writes():
-		if err == nil || apierrors.IsNotFound(err) {
+		if err == nil || binding.IsAbsent(err, target) {
 			running.reads = append(running.reads, target)
 			delete(m.doubts, target)
 		}

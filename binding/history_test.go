@@ -52,9 +52,11 @@ const (
 	loses     fault = "loses answer" // it arrived
 	lags      fault = "arrives late" // it arrives some time, or never
 	throttles fault = "is throttled"
+	lies      fault = "is told NotFound"
+	misleads  fault = "is told NotFound by a proxy"
 )
 
-var faults = []fault{conflicts, refuses, fails, loses, lags, throttles}
+var faults = []fault{conflicts, refuses, fails, loses, lags, throttles, lies, misleads}
 
 func newHistory(source rand.Source, of extent) *history {
 	h := &history{Rand: rand.New(source), extent: of, server: bindingtest.NewServer()}
@@ -104,7 +106,15 @@ func (h *history) suffer(m *member, call *bindingtest.Call, do func() error) err
 			h.late = append(h.late, call)
 		}
 		return errConnection
+	case lies:
+		if call.Verb == bindingtest.VerbGet && !m.lied[call.Key] { // nothing survives a server that lies again and again
+			m.lied[call.Key] = true
+			return notFoundError(call.Key)
+		}
+	case misleads:
+		return proxyError(call.Key)
 	}
+	delete(m.lied, call.Key)
 	return do()
 }
 

@@ -180,7 +180,7 @@ func TestRhWhenAHookIsAskedAgain(t *testing.T) {
 	}
 	placed := placedOn("n1")
 	t.Run("P2 C3 it fails on a node: once the scheduler has chosen another", func(t *testing.T) {
-		d := runs(fresh(t, placed)).gets(nil, meaning(binding.HookOtherNode)).says("P2 UpdateClaim pvc/default/data").stored().ends()
+		d := runs(fresh(t, placed)).gets(nil, errBroken).says("P2 UpdateClaim pvc/default/data").stored().ends()
 		assert.Equal(t, []string{"Warning ProvisioningFailed", "Normal WaitForFirstConsumer"}, d.published)
 		assert.Zero(t, d.step.After())
 	})

@@ -2,6 +2,7 @@ package binding_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -66,6 +67,12 @@ func (d *talk) gets(object binding.Object, err error) *talk {
 // notFoundError is how the server says that an object does not exist.
 func notFoundError(key binding.Key) *apierrors.StatusError {
 	return apierrors.NewNotFound(schema.GroupResource{Resource: strings.ToLower(string(key.Kind)) + "s"}, key.Name)
+}
+
+// proxyError is what client-go makes of a proxy's 404.
+func proxyError(key binding.Key) *apierrors.StatusError {
+	resource := schema.GroupResource{Resource: notFoundError(key).Status().Details.Kind}
+	return apierrors.NewGenericServerResponse(http.StatusNotFound, "get", resource, key.Name, "404 page not found", 0, true)
 }
 
 // stored answers a write as a server does that takes it.

@@ -106,8 +106,6 @@ const (
 	// HookNotMine: for a deleter or recycler, this storage is somebody else's. The volume is left as it is until
 	// it changes.
 	HookNotMine HookMeaning = "NotMine"
-	// HookOtherNode: not on this node. The scheduler is asked for another one (P2).
-	HookOtherNode HookMeaning = "OtherNode"
 	// HookInUse: somebody still uses the storage. The volume keeps its phase (R3).
 	HookInUse HookMeaning = "InUse"
 )

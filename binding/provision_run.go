@@ -34,11 +34,11 @@ func provisionHere(claim *corev1.PersistentVolumeClaim, class *storagev1.Storage
 		return notProvisioned(claim, made), nil
 	}
 	volume, problem := request.accept(made.Volume, rules)
-	if failures := view.Answered(CreateVolume, claim.UID); problem == "" && len(failures) >= createTries {
-		problem = fmt.Sprintf("the volume could not be stored: %v", failures[len(failures)-1].Err)
-	}
 	if problem != "" {
-		return discard(claim, volume, problem, view, rules), nil
+		return tryElsewhere(claim, discard(claim, volume, problem, view, rules)), nil
+	}
+	if failures := view.Answered(CreateVolume, claim.UID); len(failures) >= createTries { // the node is not to blame
+		return discard(claim, volume, fmt.Sprintf("the volume could not be stored: %v", failures[len(failures)-1].Err), view, rules), nil
 	}
 	if len(view.Answered(RunDeleter, claim.UID)) > 0 { // what was made is another provisioner's, and gone
 		waiting := wait("P2", "what was made for the claim was deleted again; it is to be made anew")
@@ -80,9 +80,9 @@ func notProvisioned(claim *corev1.PersistentVolumeClaim, answer Answer) Action {
 	return tryElsewhere(claim, failed)
 }
 
-// tryElsewhere has the scheduler choose another node where it chose this one, and waits otherwise.
+// tryElsewhere has the scheduler choose another node, where it chose this one and there is only to wait on it.
 func tryElsewhere(claim *corev1.PersistentVolumeClaim, waiting Action) Action {
-	if !nodeSelected(claim) {
+	if waiting.Kind != Wait || !nodeSelected(claim) {
 		return waiting
 	}
 	unplaced := claim.DeepCopy()
@@ -106,7 +106,7 @@ func discard(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolum
 	if action.After > 0 { // the deleter is at work
 		waiting.Retry = RetryAfter
 	}
-	return tryElsewhere(claim, waiting)
+	return waiting
 }
 
 // deleteAgain runs the deleter for storage that no volume stands for, and reports whether it is gone. If it is

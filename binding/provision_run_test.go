@@ -188,7 +188,7 @@ func TestP2WhatItMadeIsStored(t *testing.T) {
 			want: "B2 UpdateVolumeStatus pv/pvc-uid-1: status.phase=Bound"},
 		{name: "P2 W6 deleted again: later", claim: provisioningClaim(), known: answering(absent, made(madeVolume()), fails, fails, fails, deletedAgain(nil)), rules: hooked(), want: "P2 Wait", events: []string{failedOwn}, says: []string{"could not be stored", "the disk is broken"}, retry: binding.RetryBackoff},
 		{name: "P2 W6 it cannot be deleted again", claim: provisioningClaim(), known: answering(absent, made(madeVolume()), fails, fails, fails, deletedAgain(errors.New("busy"))), rules: hooked(), want: "P2 Wait", events: []string{failedOwn, cleanupOf}, retry: binding.RetryBackoff},
-		{name: "P2 the scheduler chooses again", claim: provisioningClaim(placedOn("n1")), known: answering(absent, made(madeVolume()), fails, fails, fails, deletedAgain(nil)), rules: hooked(), want: leavesNode, events: []string{failedOwn}},
+		{name: "P2 the node stays, which is not to blame", claim: provisioningClaim(placedOn("n1")), known: answering(absent, made(madeVolume()), fails, fails, fails, deletedAgain(nil)), rules: hooked(), want: "P2 Wait", events: []string{failedOwn}, retry: binding.RetryBackoff},
 	})
 }
 
@@ -264,8 +264,6 @@ func TestP2AProvisionerThatFails(t *testing.T) {
 		{name: "Rh P2 refused for good", claim: plain, known: answering(absent, notMade(meaning(binding.HookRefused))), rules: hooked(), want: "P2 Wait", events: []string{failedOwn}, says: broken},
 		{name: "Rh P2 refused for good, wrapped", claim: plain, known: answering(absent, notMade(wrapped)), rules: hooked(), want: "P2 Wait", events: []string{failedOwn}, says: []string{"in short: the disk is broken"}},
 		{name: "Rh P2 refused for good on a node: it stays, for another would be refused too", claim: placed, known: answering(absent, notMade(meaning(binding.HookRefused))), rules: hooked(), want: "P2 Wait", events: []string{failedOwn}, says: broken},
-		{name: "Rh P2 try on another node", claim: placed, known: answering(absent, notMade(meaning(binding.HookOtherNode))), rules: hooked(), want: leavesNode, events: []string{failedOwn}, says: broken},
-		{name: "Rh P2 W6 on another node, and nobody chose one", claim: plain, known: answering(absent, notMade(meaning(binding.HookOtherNode))), rules: hooked(), want: "P2 Wait", events: []string{failedOwn}, says: broken, retry: binding.RetryBackoff},
 		{name: "Rh W6 in progress", claim: plain, known: answering(absent, notMade(inProgress(0))), rules: hooked(), want: "Rh Wait", retry: binding.RetryBackoff},
 		{name: "Rh in progress: ask again after d", claim: plain, known: answering(absent, notMade(inProgress(time.Minute))), rules: hooked(), want: "Rh Wait", retry: binding.RetryAfter},
 		{name: "Rh in progress on a node: it stays", claim: placed, known: answering(absent, notMade(inProgress(time.Minute))), rules: hooked(), want: "Rh Wait", retry: binding.RetryAfter},

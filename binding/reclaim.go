@@ -10,12 +10,13 @@ import (
 )
 
 // deleteStorage is for a Released volume whose deleter is registered (R3): first the storage, then the volume,
-// and its finalizer last. Each crash in between leaves a volume that says so much less than the last state that
+// and last the finalizers that kept it until its storage was deleted: an external provisioner's too, which had it before. Each crash in between leaves a volume that says so much less than the last state that
 // the deleter, which is idempotent, is run once more.
 func deleteStorage(volume *corev1.PersistentVolume, hook string, view View) Action {
 	if _, evidence := view.Volume(volume.Name); evidence != Live {
 		return readLive(VolumeKey(volume.Name), "R3", "before its storage is deleted")
 	}
+	kept := reclaim.WithoutStorage(slices.Clone(volume.Finalizers))
 	answer, ran := lastOf(hook, view.Answered(RunDeleter, volume.UID))
 	switch {
 	case !ran:
@@ -24,11 +25,11 @@ func deleteStorage(volume *corev1.PersistentVolume, hook string, view View) Acti
 		return notReclaimed(volume, answer, reclaim.EventFailedDelete)
 	case volume.DeletionTimestamp == nil:
 		return Action{Kind: DeleteVolume, Volume: volume, Rule: "R3", Why: "its storage is deleted"}
-	case !slices.Contains(volume.Finalizers, reclaim.InTreeFinalizer):
+	case slices.Equal(kept, volume.Finalizers):
 		return nothing("R3", "its storage is deleted, and it goes when others let it")
 	}
 	released := volume.DeepCopy()
-	released.Finalizers = without(released.Finalizers, reclaim.InTreeFinalizer)
+	released.Finalizers = kept
 	return updateVolume(released, "R3", "its storage is deleted")
 }
 
@@ -85,10 +86,10 @@ func fail(volume *corev1.PersistentVolume, decision reclaim.Decision) Action {
 	reason := EventReason(decision.EventReason)
 	message := oneLine(fmt.Sprintf("the volume cannot be reclaimed: %s", decision.Message), eventLimit)
 	failed := Action{Kind: Wait, Rule: rule, Why: message, Retry: retry}
-	if volume.Status.Phase != corev1.VolumeFailed {
-		failed = updateVolumeStatus(enter(volume, corev1.VolumeFailed, reason, message), rule, message)
-	}
 	if volume.Status.Phase != corev1.VolumeFailed || volume.Status.Message != message {
+		// With the message in its status the next controller knows that it was told. A crash before this write leaves the
+		// volume as it was, and reclaiming is tried again.
+		failed = updateVolumeStatus(enter(volume, corev1.VolumeFailed, reason, message), rule, message)
 		failed.Events = []Event{warning(volume, reason, message)}
 	}
 	return failed

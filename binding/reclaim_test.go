@@ -55,7 +55,8 @@ func TestR3WhoDeletesTheStorage(t *testing.T) {
 			want: `R3 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: no deleter for hostPath volumes is registered" status.phase=Failed status.reason=VolumeFailedDelete`, events: failed},
 		{name: "R2 X2 Retain: none", volume: orphan(corev1.PersistentVolumeReclaimRetain, by(own)), known: proven, rules: hooked(), want: "R2 Nothing"},
 		{name: "R2 X2 Retain, Failed before: none", volume: orphan(corev1.PersistentVolumeReclaimRetain, by(own), inPhase(corev1.VolumeFailed)), known: proven, rules: hooked(), want: "R2 Nothing"},
-		{name: "R5 an unknown policy: none", volume: orphan("Burn", by(own), inPhase(corev1.VolumeFailed)), known: proven, rules: hooked(), want: "R5 Wait", events: []string{"Warning VolumeUnknownReclaimPolicy pv/a"}},
+		{name: "R5 an unknown policy: none", volume: orphan("Burn", by(own), inPhase(corev1.VolumeFailed)), known: proven, rules: hooked(),
+			want: `R5 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: persistentVolumeReclaimPolicy \"Burn\" is unknown" status.reason=VolumeUnknownReclaimPolicy`, events: []string{"Warning VolumeUnknownReclaimPolicy pv/a"}},
 		{name: "R3 W6 Failed is tried again", volume: madeByOwn(inPhase(corev1.VolumeFailed)), known: proven, rules: hooked(), want: byOwn},
 		{name: "R3 being deleted already", volume: madeByOwn(beingDeleted), known: proven, rules: hooked(), want: byOwn},
 	})
@@ -109,23 +110,21 @@ func TestRhWhatADeleterMeans(t *testing.T) {
 	fails := `R3 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: the disk is broken" status.phase=Failed status.reason=VolumeFailedDelete`
 	failed, inUse := []string{"Warning VolumeFailedDelete pv/a"}, []string{"Normal VolumeDelete pv/a"}
 	broken := []string{"the disk is broken"}
-	said := func(v *corev1.PersistentVolume) {
-		v.Status.Phase, v.Status.Message = corev1.VolumeFailed, "the volume cannot be reclaimed: the disk is broken"
-	}
 	answers := func(err error) binding.Snapshot { return answering(proven, reclaimed(binding.RunDeleter, own, err)) }
 	runDecisions(t, []decision{
 		{name: "R3 it failed", volume: madeByOwn(), known: answers(errBroken), rules: hooked(), want: fails, events: failed, says: broken},
-		{name: "R3 W6 it failed again", volume: madeByOwn(said), known: answers(errBroken), rules: hooked(), want: "R3 Wait", retry: binding.RetryBackoff},
-		{name: "R3 W6 N it failed for another reason", volume: madeByOwn(said), known: answers(errors.New("busy")), rules: hooked(), want: "R3 Wait", events: failed, says: []string{"busy"}, retry: binding.RetryBackoff},
+		{name: "R3 W6 it failed again", volume: madeByOwn(failedFor("the disk is broken")), known: answers(errBroken), rules: hooked(), want: "R3 Wait", retry: binding.RetryBackoff},
+		{name: "R3 W6 N it failed for another reason", volume: madeByOwn(failedFor("the disk is broken")), known: answers(errors.New("busy")), rules: hooked(), want: `R3 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: busy" status.reason=VolumeFailedDelete`, events: failed, says: []string{"busy"}},
+		{name: "R3 N another controller's message: it is said once, and kept", volume: madeByOwn(inPhase(corev1.VolumeFailed), func(v *corev1.PersistentVolume) { v.Status.Message = "their words" }), known: answers(errBroken), rules: hooked(),
+			want: `R3 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: the disk is broken" status.reason=VolumeFailedDelete`, events: failed},
 		{name: "Rh R3 refused for good", volume: madeByOwn(), known: answers(meaning(binding.HookRefused)), rules: hooked(), want: fails, events: failed, says: broken},
-		{name: "Rh R3 refused for good: not again", volume: madeByOwn(said), known: answers(fmt.Errorf("%w", meaning(binding.HookRefused))), rules: hooked(), want: "R3 Wait"},
-		{name: "Rh R3 on another node means nothing to a deleter", volume: madeByOwn(), known: answers(meaning(binding.HookOtherNode)), rules: hooked(), want: fails, events: failed, says: broken},
+		{name: "Rh R3 refused for good: not again", volume: madeByOwn(failedFor("the disk is broken")), known: answers(fmt.Errorf("%w", meaning(binding.HookRefused))), rules: hooked(), want: "R3 Wait"},
 		{name: "Rh W6 in progress", volume: madeByOwn(), known: answers(inProgress(0)), rules: hooked(), want: "Rh Wait", retry: binding.RetryBackoff},
 		{name: "Rh in progress: ask again after d", volume: madeByOwn(), known: answers(inProgress(time.Second)), rules: hooked(), want: "Rh Wait", retry: binding.RetryAfter},
-		{name: "Rh in progress keeps Failed", volume: madeByOwn(said), known: answers(inProgress(time.Second)), rules: hooked(), want: "Rh Wait", retry: binding.RetryAfter},
+		{name: "Rh in progress keeps Failed", volume: madeByOwn(failedFor("the disk is broken")), known: answers(inProgress(time.Second)), rules: hooked(), want: "Rh Wait", retry: binding.RetryAfter},
 		{name: "Rh R3 W6 in use keeps the phase", volume: madeByOwn(), known: answers(meaning(binding.HookInUse)), rules: hooked(), want: "R3 Wait", events: inUse, says: broken, retry: binding.RetryBackoff},
 		{name: "Rh R3 not mine keeps the phase, and is not asked again", volume: madeByOwn(), known: answers(meaning(binding.HookNotMine)), rules: hooked(), want: "R3 Wait", says: broken},
-		{name: "Rh R3 W6 in use keeps Failed", volume: madeByOwn(said), known: answers(meaning(binding.HookInUse)), rules: hooked(), want: "R3 Wait", events: inUse, says: broken, retry: binding.RetryBackoff},
+		{name: "Rh R3 W6 in use keeps Failed", volume: madeByOwn(failedFor("the disk is broken")), known: answers(meaning(binding.HookInUse)), rules: hooked(), want: "R3 Wait", events: inUse, says: broken, retry: binding.RetryBackoff},
 	})
 }
 
@@ -160,8 +159,8 @@ func TestR4Recycling(t *testing.T) {
 		{name: "R4 V4 scrubbed: a person's reservation stays", volume: orphan(corev1.PersistentVolumeReclaimRecycle), known: answers(nil), rules: hooked(), want: "R4 UpdateVolume pv/a: spec.claimRef={default/data}", events: scrubbed},
 		{name: "R4 the answer to another volume of the name does not count", volume: recycled(func(v *corev1.PersistentVolume) { v.UID = "uid-9" }), known: answers(nil), rules: hooked(), want: runs},
 		{name: "R4 it failed", volume: recycled(), known: answers(errBroken), rules: hooked(), want: fails, events: failed, says: []string{"the disk is broken"}},
-		{name: "R4 W6 it failed again", volume: recycled(inPhase(corev1.VolumeFailed)), known: answers(errBroken), rules: hooked(), want: "R4 Wait", events: failed, retry: binding.RetryBackoff},
-		{name: "Rh R4 refused for good", volume: recycled(inPhase(corev1.VolumeFailed)), known: answers(meaning(binding.HookRefused)), rules: hooked(), want: "R4 Wait", events: failed},
+		{name: "R4 W6 it failed again", volume: recycled(failedFor("the disk is broken")), known: answers(errBroken), rules: hooked(), want: "R4 Wait", retry: binding.RetryBackoff},
+		{name: "Rh R4 refused for good", volume: recycled(failedFor("the disk is broken")), known: answers(meaning(binding.HookRefused)), rules: hooked(), want: "R4 Wait"},
 		{name: "Rh in progress", volume: recycled(), known: answers(inProgress(time.Second)), rules: hooked(), want: "Rh Wait", retry: binding.RetryAfter},
 		{name: "Rh R4 in use keeps the phase", volume: recycled(), known: answers(meaning(binding.HookInUse)), rules: hooked(), want: "R4 Wait", events: []string{"Normal VolumeFailedRecycle pv/a"}, says: []string{"the disk is broken"}, retry: binding.RetryBackoff},
 		{name: "R4 no recycler for its source", volume: recycled(func(v *corev1.PersistentVolume) {

@@ -45,7 +45,7 @@ func TestReclaimOfAReleasedVolume(t *testing.T) {
 			events: failedDelete, says: []string{"kubernetes.io/aws-ebs"}},
 		{name: "R3 nobody deletes its source: read the claim first", volume: orphan(remove), want: "V3 Read pvc/default/data", events: nil},
 		{name: "R3 nobody deletes its source: Failed", volume: orphan(remove), known: absent, want: "R3 " + fails("VolumeFailedDelete", deleter), events: failedDelete, says: []string{"hostPath"}},
-		{name: "R3 W6 Failed is tried again", volume: orphan(remove, inPhase(corev1.VolumeFailed)), known: absent, want: "R3 Wait", events: failedDelete, says: []string{"hostPath"}, retry: binding.RetryBackoff},
+		{name: "R3 W6 Failed is tried again", volume: orphan(remove, failedFor("no deleter for hostPath volumes is registered")), known: absent, want: "R3 Wait", says: []string{"hostPath"}, retry: binding.RetryBackoff},
 		{name: "R3 an empty provisioned-by is none", volume: orphan(remove, by("")), known: absent, want: "R3 " + fails("VolumeFailedDelete", deleter), events: failedDelete},
 
 		{name: "R4 pods are not known: list them", volume: orphan(recycle), known: absent, want: "R4 Read pods/default"},
@@ -60,13 +60,13 @@ func TestReclaimOfAReleasedVolume(t *testing.T) {
 		{name: "R4 nor any while a claim of that name is there again", volume: orphan(recycle),
 			known: proving(knowing(podUsing("web-0"), knownClaim(func(c *corev1.PersistentVolumeClaim) { c.UID = "uid-9" })), dataKey),
 			want:  "R4 " + fails("VolumeFailedRecycle", "no recycler for hostPath volumes is registered"), events: failedRecycle},
-		{name: "R4 W6 Failed is tried again", volume: orphan(recycle, inPhase(corev1.VolumeFailed)), known: withPods(unused), want: "R4 Wait", events: failedRecycle, retry: binding.RetryBackoff},
+		{name: "R4 W6 Failed is tried again", volume: orphan(recycle, failedFor("no recycler for hostPath volumes is registered")), known: withPods(unused), want: "R4 Wait", retry: binding.RetryBackoff},
 
 		{name: "R5 X7 an unknown policy: read the claim first", volume: orphan("Burn"), want: "V3 Read pvc/default/data"},
 		{name: "R5 X7 an unknown policy: Failed", volume: orphan("Burn"), known: absent,
 			want:   "R5 " + fails("VolumeUnknownReclaimPolicy", `persistentVolumeReclaimPolicy \"Burn\" is unknown`),
 			events: []string{"Warning VolumeUnknownReclaimPolicy pv/a"}, says: []string{"Burn"}},
-		{name: "R5 Failed: only a change of it helps", volume: orphan("Burn", inPhase(corev1.VolumeFailed)), want: "R5 Wait", events: []string{"Warning VolumeUnknownReclaimPolicy pv/a"}},
+		{name: "R5 Failed: only a change of it helps", volume: orphan("Burn", failedFor(`persistentVolumeReclaimPolicy "Burn" is unknown`)), want: "R5 Wait"},
 		{name: "R5 Retain takes Failed as it is", volume: orphan(corev1.PersistentVolumeReclaimRetain, inPhase(corev1.VolumeFailed)), want: "R2 Nothing"},
 	})
 }

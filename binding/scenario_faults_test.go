@@ -3,7 +3,6 @@ package binding_test
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -80,8 +79,7 @@ func notFoundBy(what string, match bindingtest.Match) bindingtest.Hook {
 		case !match(call):
 			return do()
 		case what == "proxy answers":
-			err = apierrors.NewGenericServerResponse(http.StatusNotFound, "get",
-				schema.GroupResource{Resource: err.Status().Details.Kind}, call.Key.Name, "404 page not found", 0, true)
+			err = proxyError(call.Key)
 		}
 		return err
 	}

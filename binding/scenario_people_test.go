@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding"
@@ -40,9 +39,6 @@ func (s *stage) person(text string) (done bool, err error) {
 
 // remove deletes an object and takes off whatever keeps it.
 func (s *stage) remove(key binding.Key) error {
-	if volume := s.server.Volume(key.Name); key.Kind == binding.KindVolume && volume != nil && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain {
-		s.retained = append(s.retained, key.Name)
-	}
 	if err := s.server.Delete(s.ctx, key, metav1.DeleteOptions{}); err != nil {
 		return err
 	}

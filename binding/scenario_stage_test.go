@@ -27,7 +27,6 @@ type stage struct {
 
 	hooks     map[string][]string // the names that a controller that starts now has hooks under
 	stored    map[string]bool     // the storage that was made, by the name of its volume: whether it is there
-	retained  []string            // the volumes that somebody removed, and whose storage was to stay
 	hookLines []hookLine          // not printed yet
 	steps     *steps              // controllers that take single steps; nil if there are none
 }

@@ -152,8 +152,6 @@ func (s *stage) faultOfHook(a *actor, what, meanwhile string) (fault hookFault, 
 		return says(binding.HookInUse, "mounted"), true
 	case "refuse":
 		return says(binding.HookRefused, "not here"), true
-	case "other node at":
-		return says(binding.HookOtherNode, "node is full"), true
 	case "before":
 		return hookFault{works: true, first: func() { s.meanwhile(meanwhile) }}, true
 	}
@@ -207,7 +205,7 @@ func (s *stage) checkDeletion(call *bindingtest.Call) {
 func (s *stage) checkStorage() {
 	for name, exists := range s.stored {
 		volume := s.server.Volume(name)
-		retained := slices.Contains(s.retained, name)
+		retained := volume == nil && s.retained(name)
 		if exists && volume == nil && !retained {
 			s.violate("P2: storage %s is left behind", name)
 		}
@@ -218,4 +216,14 @@ func (s *stage) checkStorage() {
 			s.violate("R3: volume %s has no storage any more", name)
 		}
 	}
+}
+
+// retained reports whether the storage of a volume that is gone was to stay, as its policy said at the end.
+func (s *stage) retained(name string) bool {
+	for _, call := range slices.Backward(s.server.Calls()) {
+		if last, ok := call.Before.(*corev1.PersistentVolume); ok && last.Name == name && call.Changed() {
+			return call.After == nil && last.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain
+		}
+	}
+	return false
 }

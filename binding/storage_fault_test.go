@@ -52,6 +52,9 @@ func (l life) explore(plan []mishap, play func(plan []mishap) []callKind) {
 
 // worthwhile reports whether the plan, as far as it goes, may have in it what the story is about.
 func (l life) worthwhile(plan []mishap) bool {
+	if last := len(plan) - 1; last > 0 && plan[last].fate == toldAbsent && plan[last-1].fate == toldAbsent {
+		return false // nothing survives a server that lies again and again
+	}
 	about := slices.ContainsFunc(plan, func(m mishap) bool { return slices.Contains(l.people, m.fate) })
 	if len(plan) == 2 && l.oneIn > 0 && (plan[0].at+plan[1].at+len(plan[0].fate)+len(plan[1].fate))%l.oneIn != 0 {
 		return false

@@ -37,6 +37,7 @@ const (
 	crashBefore fate = "crash before"
 	crashAfter  fate = "crash after"
 	loses409    fate = "conflict"
+	toldAbsent  fate = "NotFound, whatever there is"
 	hookPanics  fate = "panic"
 	hookUnready fate = "in progress"
 
@@ -53,7 +54,7 @@ const (
 func (l life) fatesOf(kind callKind) []fate {
 	fates := map[callKind][]fate{
 		aWrite: {callFails, answerLost, crashBefore, crashAfter, loses409},
-		aRead:  {callFails, crashBefore},
+		aRead:  {callFails, crashBefore, toldAbsent},
 		aHook:  {callFails, answerLost, crashBefore, crashAfter, hookPanics, hookUnready},
 	}
 	all := fates[kind]
@@ -179,8 +180,13 @@ func (w *lifetime) onServer(call *bindingtest.Call, do func() error) error {
 		kind = aWrite
 	}
 	suffers := w.next(kind, fmt.Sprintf("%s %s %s", call.Verb, call.Subresource, call.Key))
-	if suffers == loses409 {
+	switch suffers {
+	case loses409:
 		return apierrors.NewConflict(schema.GroupResource{Resource: "things"}, call.Key.Name, errConnection)
+	case toldAbsent:
+		if call.Verb == bindingtest.VerbGet {
+			return notFoundError(call.Key)
+		}
 	}
 	return w.suffer(suffers, do)
 }

@@ -19,21 +19,21 @@ const (
 )
 
 // Finalizers returns the finalizers that the volume should have (rule R6). Those
-// it keeps stay in their order; other people's are always kept. Nothing changes
-// for a volume that is being deleted, that nobody is said to have made, or whose
-// external provisioner looks after them itself. The slice returned is the
-// caller's.
+// it keeps stay in their order; other people's are always kept. Nothing is added
+// to a volume that is being deleted, which the API server refuses. Nothing changes
+// for a volume that nobody is said to have made, or whose external provisioner
+// looks after them itself. The slice returned is the caller's.
 func Finalizers(volume *corev1.PersistentVolume, rules Rules) []string {
 	finalizers := slices.Clone(volume.Finalizers)
 	name := provisioner(volume)
 	inTree := storageclass.InTree(name)
 	switch {
-	case volume.DeletionTimestamp != nil:
-		return finalizers
 	case rules.migrated(name):
 		return without(finalizers, InTreeFinalizer)
 	case !inTree && !rules.Deleters.Has(name):
 		return finalizers
+	case volume.DeletionTimestamp != nil:
+		return ofDeleted(finalizers, volume.Spec.PersistentVolumeReclaimPolicy)
 	case inTree:
 		// A CSI driver had it while the provisioner was migrated, and no longer.
 		finalizers = without(finalizers, ExternalFinalizer)
@@ -52,6 +52,23 @@ func byPolicy(finalizers []string, policy corev1.PersistentVolumeReclaimPolicy) 
 		finalizers = without(finalizers, InTreeFinalizer)
 	}
 	return finalizers
+}
+
+// ofDeleted lets a volume that is being deleted go where its storage stays. One whose
+// storage is still to be deleted keeps whatever keeps it until then.
+func ofDeleted(finalizers []string, policy corev1.PersistentVolumeReclaimPolicy) []string {
+	switch policy {
+	case corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimRecycle:
+		return WithoutStorage(finalizers)
+	}
+	return finalizers
+}
+
+// WithoutStorage returns the finalizers that a volume should have once its storage
+// is deleted or is to stay for good: less the two that wait for that (rule R3). It
+// modifies the slice that it is given.
+func WithoutStorage(finalizers []string) []string {
+	return without(without(finalizers, InTreeFinalizer), ExternalFinalizer)
 }
 
 func without(finalizers []string, unwanted string) []string {
