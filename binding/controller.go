@@ -43,6 +43,16 @@ func (c *Controller) ObserveDeleted(object Object) []Key {
 	return c.state.observeDeleted(object)
 }
 
+// Recheck tells what a cache has of an object long after it told of it, as at a resync, and returns the keys to sync: that
+// of a claim or volume among them, though nothing is new. If a later version is known of it, or it is taken for gone, then
+// cache or Controller is wrong, as after a restore of etcd from a backup: the next Sync reads the object from the server
+// before it decides anything. Classes, pods and attachments are known from caches alone; what the cache has of one
+// replaces what is known. The object is kept and must not be modified any more.
+func (c *Controller) Recheck(object Object) []Key {
+	defer c.lock().Unlock()
+	return c.state.recheck(object)
+}
+
 // Sync takes one claim or volume as far as it goes: it decides, writes, and decides again on the
 // server's reply, until there is nothing to do but wait. Where another Sync is at work on the same
 // claim, volume or pair, it leaves a note and returns at once; that Sync then goes round again or

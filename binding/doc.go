@@ -71,9 +71,10 @@
 //  2. Call Sync with every key that these return, and with every key in Result.Next.
 //  3. If Result.After is not zero, call Sync with the same key again after that time. The error beside it
 //     is for the log.
-//  4. As a safety net, call Sync with every key from time to time. An object that came and went while a watch was
-//     broken may be known from a reply of the Client alone: read live what no watch has shown by then, and tell
-//     of its end with ObserveDeleted.
+//  4. As a safety net, call Recheck with every claim and volume of the caches from time to time, and Sync with the keys that
+//     it returns: that also finds what a server that was restored from a backup has again, or in an older version. An
+//     object that came and went while a watch was broken may be known from a reply of the Client alone: read live what
+//     no watch has shown by then, and tell of its end with ObserveDeleted.
 //
 // Equal keys may be folded, and the order of keys does not matter. Package bindingtest has a driver for
 // tests, and an API server in memory to go with it.

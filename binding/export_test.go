@@ -20,6 +20,7 @@ func NewState(rules Rules) *State { return &State{newState(rules)} }
 func (s *State) Clone() *State                 { return &State{*s.clone()} }
 func (s *State) Observe(object Object) []Key   { return s.observe(object) }
 func (s *State) Forget(object Object) []Key    { return s.observeDeleted(object) }
+func (s *State) Recheck(object Object) []Key   { return s.recheck(object) }
 func (s *State) Start(key Key) Step            { return Step{s.start(key)} }
 func (s *State) Proceed(key Key, got any) Step { return Step{s.proceed(key, got.(reply))} }
 func (s Step) Done() bool                      { return s.done }

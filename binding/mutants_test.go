@@ -63,6 +63,7 @@ var killers = [][]string{
 	{"-test.run", "^TestScenario$"},
 	{"-test.run", "^TestR3WhatIsAttachedAsASyncReadsIt$"},
 	{"-test.run", "^TestVerbsTakeNothingFromWhoIsBound$"},
+	{"-test.run", "^TestRecheck"},
 	{"-test.run", "^TestModel$", "-test.short"},
 	{"-test.run", "^TestModel$"},
 }

@@ -36,11 +36,14 @@ func (s *Server) lastOf(volume string) *corev1.PersistentVolume {
 
 // attachedTo is a node that the volume is attached to, the first by the name of the attachment.
 func (s *Server) attachedTo(volume string) (node string, attached bool) {
-	for _, key := range s.keys(KindAttachment) {
-		spec := s.look(key).(*storagev1.VolumeAttachment).Spec
-		if name := spec.Source.PersistentVolumeName; name != nil && *name == volume {
-			return spec.NodeName, true
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := ""
+	for key, stored := range s.objects[KindAttachment] {
+		spec := stored.object.(*storagev1.VolumeAttachment).Spec
+		if name := spec.Source.PersistentVolumeName; name != nil && *name == volume && (!attached || key.Name < first) {
+			first, node, attached = key.Name, spec.NodeName, true
 		}
 	}
-	return "", false
+	return node, attached
 }

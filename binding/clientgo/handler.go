@@ -30,9 +30,12 @@ func (c *crew) update(old, new any) {
 }
 
 func (c *crew) observe(object any) {
-	if object, ok := object.(binding.Object); ok {
-		c.add(c.controller.Observe(object)...)
-		c.metrics.binding.observe(object)
+	switch object := object.(type) {
+	case *corev1.PersistentVolume, *corev1.PersistentVolumeClaim:
+		c.add(c.controller.Observe(object.(binding.Object))...)
+		c.metrics.binding.observe(object.(binding.Object))
+	case binding.Object:
+		c.add(c.controller.Recheck(object)...) // nobody else tells of it: what comes last is so (W7)
 	}
 }
 

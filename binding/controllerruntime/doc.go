@@ -27,5 +27,8 @@
 // package clientgo.
 //
 // Unlike clientgo's Runner, a Reconciler does not look for objects that came and went while a watch was broken and that
-// only a reply of the server had shown: of such a claim the volume stays Bound until the program starts again.
+// only a reply of the server had shown: of such a claim the volume stays Bound until the program starts again. Nor does the
+// manager's cache notice that etcd was restored from a backup, if that took its revisions back: what changes from then on is
+// not seen for as long as they are behind. Restore with "etcdutl snapshot restore --bump-revision … --mark-compacted", or
+// start the program again.
 package controllerruntime

@@ -89,6 +89,18 @@ func (s *Server) Compact() {
 	}
 }
 
+// Restore takes the server back to a snapshot, as an etcd that is restored from a backup, and ends all watches. Those who go
+// on to watch from a later version are told of nothing until the server has come to it once more, as by kube-apiserver.
+func (s *Server) Restore(snapshot *bindingtest.Server) {
+	s.Server.Restore(snapshot)
+	s.mu.Lock()
+	for kind := range s.journals {
+		s.journals[kind] = newJournal(s.Server.Watch(kind))
+	}
+	s.mu.Unlock()
+	s.Disconnect()
+}
+
 // Deny refuses from now on, as Forbidden, the requests that the function says yes to; nil refuses none.
 func (s *Server) Deny(these func(Request) bool) {
 	s.mu.Lock()
