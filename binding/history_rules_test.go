@@ -31,6 +31,9 @@ func (h *history) judgeDecision(m *member, action binding.Action, reads []bindin
 	if proof := proofFor(action, m.state, claimOfKey); proof != (binding.Key{}) && !slices.Contains(reads, proof) {
 		h.broke("%s: %s without having read %s", action.Rule, action, proof)
 	}
+	if wrong := wrongOfUnneeded(action, m.state); wrong != "" {
+		h.broke("%s", wrong)
+	}
 	if action.RunsHook() {
 		if !slices.Contains(reads, action.Target()) {
 			h.broke("%s: %s without having read %s", action.Rule, action, action.Target())
@@ -145,6 +148,11 @@ func (h *history) judgeVolume(world binding.Snapshot, volume *corev1.PersistentV
 		claim, _ = world.Claim(ref.Namespace, ref.Name)
 	}
 	standing := phase.VolumeStandingOf(volume, claim)
+	if standing == phase.Misplaced || standing == phase.Surplus {
+		if other, _ := world.Volume(claim.Spec.VolumeName); other == nil || phase.LinkOf(other, claim) != phase.Held {
+			return // V2: it is left as it is
+		}
+	}
 	switch standing {
 	case phase.Misplaced:
 		h.broke("X1, V4: %s is still held by %s, which has %s", volume.Name, claim.Name, claim.Spec.VolumeName)

@@ -29,7 +29,7 @@ type pairRow struct {
 
 func (r pairRow) request() binding.PairRequest {
 	known := knowing(r.others...)
-	live := []binding.Key{binding.VolumeKey("a"), dataKey}
+	live := []binding.Key{binding.VolumeKey("a"), binding.VolumeKey("b"), dataKey}
 	if r.claim != nil {
 		known.Claims = append(known.Claims, r.claim)
 	}
