@@ -33,7 +33,7 @@ func TestP2AClaimThatNeedsNoVolumeAnyMore(t *testing.T) {
 	protected.Protection = binding.ProtectionOn
 	byTheirs := binding.Answer{Of: binding.RunDeleter, Hook: "their.example.com", For: "uid-1"}
 	ofOther := binding.Answer{Of: binding.RunDeleter, Hook: own, For: "uid-9"}
-	waits := "whoever runs provisioner"
+	waits := "run a controller that has it"
 	ownBound := func(edits ...claimEdit) *corev1.PersistentVolumeClaim {
 		return provisioningClaim(append([]claimEdit{boundTo(ownKey.Name)}, edits...)...)
 	}

@@ -21,11 +21,11 @@ func begin(volume *corev1.PersistentVolume, move Move, known Known, accepting []
 	ref := volume.Spec.ClaimRef
 	switch {
 	case ref == nil || ref.UID == "":
-		return Step{}, refuseMove(volume.Name, Missing, "no claim has it: reserve it for "+nameOf(to))
+		return Step{}, refuseMove(volume.Name, Missing, "no claim has it, so that there is none to move it from: use Reserve for "+nameOf(to))
 	case ref.Namespace == to.Namespace && ref.Name == to.Name && volume.Status.Phase == corev1.VolumeBound:
 		return Step{Kind: StepDone, Why: nameOf(to) + " has it"}, nil
 	case ref.Namespace == to.Namespace && ref.Name == to.Name:
-		return Step{}, refuseMove(volume.Name, Taken, fmt.Sprintf("it is %s and was that of %s: reserve it for the next", volume.Status.Phase, nameOf(to)))
+		return Step{}, refuseMove(volume.Name, Taken, fmt.Sprintf("it is %s, and its claimRef names %s already: use Reserve for the claim that has that name, or will have it", volume.Status.Phase, nameOf(to)))
 	}
 	r := review{accepting: accepting}
 	from := r.source(volume, known)
@@ -90,7 +90,7 @@ func (r *review) successor(volume *corev1.PersistentVolume, move Move, from *cor
 	case existing != nil:
 		r.waiting(existing, volume)
 	case copies(move.To) && from == nil:
-		r.object(Objection{Reason: Missing, Message: "its claim is gone, so that there is none to copy: the new one must be given in full"})
+		r.object(Objection{Reason: Missing, Message: "its claim is gone, so that there is none to copy: give the new one in full, with access modes and a size"})
 	case !copies(move.To):
 		r.ready(move.To, volume)
 	}
@@ -100,6 +100,6 @@ func (r *review) successor(volume *corev1.PersistentVolume, move Move, from *cor
 func (r *review) waiting(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) {
 	r.ready(claim, volume)
 	if claim.Spec.VolumeName == "" {
-		r.object(Objection{Reason: Taken, Message: fmt.Sprintf("claim %s exists and may take another volume: it must name this one in spec.volumeName", nameOf(claim))})
+		r.object(Objection{Reason: Taken, Message: fmt.Sprintf("claim %s exists and may take another volume: set its spec.volumeName to %s first", nameOf(claim), volume.Name)})
 	}
 }

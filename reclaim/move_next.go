@@ -98,7 +98,7 @@ func (m mover) arrive() (Step, error) {
 	case claim.DeletionTimestamp != nil:
 		return waitStep("%s is being deleted; when it is gone it is created again", nameOf(to)), nil
 	case claim.Spec.VolumeName != "" && claim.Spec.VolumeName != m.volume.Name || claim.Status.Phase == corev1.ClaimLost:
-		return Step{}, refuseMove(m.volume.Name, Taken, fmt.Sprintf("claim %s names volume %q and is %s; without it the move goes on", nameOf(to), claim.Spec.VolumeName, claim.Status.Phase))
+		return Step{}, refuseMove(m.volume.Name, Taken, fmt.Sprintf("claim %s names volume %q and is %s: the move goes on once that claim is gone; before it is deleted, set reclaim policy Retain on every volume whose claimRef has its UID %s", nameOf(to), claim.Spec.VolumeName, claim.Status.Phase, claim.UID))
 	}
 	return waitStep("it is set aside for %s, which is there; a controller binds them", nameOf(to)), nil
 }
@@ -111,7 +111,7 @@ func (m mover) finish() (Step, error) {
 	case !read:
 		return readStep(Read{ReadClaim, to.Namespace, to.Name}), nil
 	case claim == nil || phase.LinkOf(m.volume, claim) != phase.Held:
-		return Step{}, refuseMove(m.volume.Name, Missing, fmt.Sprintf("claim %s had it and is gone; it is kept, and without the annotation %s the move is over", nameOf(to), MoveAnnotation))
+		return Step{}, refuseMove(m.volume.Name, Missing, fmt.Sprintf("claim %s had it and is gone: take the annotation %s off, which ends the move and leaves the volume Released and kept", nameOf(to), MoveAnnotation))
 	case claim.DeletionTimestamp != nil:
 		return waitStep("%s has it and is being deleted", nameOf(to)), nil
 	case m.volume.Status.Phase != corev1.VolumeBound || claim.Status.Phase != corev1.ClaimBound || !phase.BindCompleted(claim):

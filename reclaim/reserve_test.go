@@ -95,8 +95,8 @@ func TestReserveWhatTheClaimHas(t *testing.T) {
 
 func TestRefusalSaysAll(t *testing.T) {
 	_, err := Open(released(under("Delete")), knowing(userOf("web"), userOf("job")))
-	assert.EqualError(t, err, "open pv/pv-1 refused: PolicyDestroys: its reclaim policy is Delete, so that what is on it may be on its way out; "+
-		"keep it first (unless DataDestroyed is accepted); InUse: pods use it: shop/job, shop/web (unless PodsDisturbed is accepted)")
+	assert.EqualError(t, err, "open pv/pv-1 refused: PolicyDestroys: its reclaim policy is Delete, so that what is on it may be on its way out: "+
+		"set the policy to Retain first (unless DataDestroyed is accepted); InUse: pods use it: shop/job, shop/web (unless PodsDisturbed is accepted)")
 	assert.Empty(t, err.(*Refusal).Reads())
 
 	_, err = Open(released(), Known{})
