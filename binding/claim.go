@@ -20,7 +20,8 @@ func NextForClaim(claim *corev1.PersistentVolumeClaim, view View, rules Rules) (
 		return updateClaim(changed, rule, why), nil
 	}
 	if claim.DeletionTimestamp != nil {
-		if action, decided := letGo(claim, view, rules); decided {
+		action, decided := letGo(claim, view, rules)
+		if stuck := action.Kind == Wait && phase.BindCompleted(claim); decided && !stuck { // C10 and C11 do not wait for that
 			return action.explained(terminating(claim, view)), nil
 		}
 	}
@@ -44,7 +45,11 @@ func NextForClaim(claim *corev1.PersistentVolumeClaim, view View, rules Rules) (
 		}
 		return action, err
 	}
-	return lose(claim, volume, evidence)
+	action, err := lose(claim, volume, evidence)
+	if action.Kind == Nothing && err == nil && provisioning(claim) && claim.DeletionTimestamp != nil {
+		return abandonProvisioning(claim, view, rules).explained(terminating(claim, view)), nil
+	}
+	return action, err
 }
 
 // letGo is for a claim that is being deleted: its protection and the trace of its provisioning go. Nothing new is

@@ -170,10 +170,10 @@ func (h *history) judgeVolume(world binding.Snapshot, volume *corev1.PersistentV
 }
 
 // judgeHalfBound is about a volume that is held by a claim that names none: only something that does not fit, or a
-// deletion, keeps the two from coming together.
+// deletion, keeps the two from coming together; or that it was bound to one whose name is lost (C10).
 func (h *history) judgeHalfBound(world binding.Snapshot, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) {
 	mismatches, err := binding.Check(claim, volume, binding.Terms{Class: world.Class(storageclass.OfClaim(claim))})
-	if len(mismatches) == 0 && err == nil && claim.DeletionTimestamp == nil {
+	if len(mismatches) == 0 && err == nil && claim.DeletionTimestamp == nil && !phase.BindCompleted(claim) {
 		h.broke("B5: %s is held by %s and the bind does not go on", volume.Name, claim.Name)
 	}
 }
