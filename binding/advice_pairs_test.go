@@ -3,6 +3,7 @@ package binding_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -90,12 +91,22 @@ func (r *reader) runsHooks() bool {
 	return false
 }
 
+// goes begins to watch, and tells whose storage has gone since.
+func (r *reader) goes() func(volume *corev1.PersistentVolume) bool {
+	before := maps.Clone(r.deleted)
+	return func(volume *corev1.PersistentVolume) bool {
+		_, was := before[volume.UID]
+		_, is := r.deleted[volume.UID]
+		return is && !was
+	}
+}
+
 // stay promises that the storage of the volumes is untouched.
 func (r *reader) stay(volumes []*corev1.PersistentVolume) promise {
-	late := r.runsHooks()
+	late, gone := r.runsHooks(), r.goes()
 	return func() string {
 		for _, volume := range volumes {
-			if _, gone := r.deleted[volume.UID]; gone && !late {
+			if gone(volume) && !late {
 				return "the storage of " + volume.Name + " is gone"
 			}
 		}
@@ -105,6 +116,7 @@ func (r *reader) stay(volumes []*corev1.PersistentVolume) promise {
 
 // has promises that the claim is Bound to the volume, whose storage is untouched.
 func (r *reader) has(claim binding.Key, uid types.UID, volume string, others promise) promise {
+	gone := r.goes()
 	return func() string {
 		now, its := r.server.Claim(claim.Namespace, claim.Name), r.server.Volume(volume)
 		switch {
@@ -113,7 +125,7 @@ func (r *reader) has(claim binding.Key, uid types.UID, volume string, others pro
 		case now.Status.Phase != corev1.ClaimBound || now.Spec.VolumeName != volume || phase.LinkOf(its, now) != phase.Held || its.Status.Phase != corev1.VolumeBound:
 			return fmt.Sprintf("%s is %s and names %q, and pv/%s is %s", claim, now.Status.Phase, now.Spec.VolumeName, volume, its.Status.Phase)
 		}
-		if _, gone := r.deleted[its.UID]; gone {
+		if gone(its) {
 			return "the storage of " + volume + " is gone"
 		}
 		return others()
@@ -214,9 +226,10 @@ func part(r *reader, a saying) promise {
 	if !r.write(a) {
 		return nil
 	}
+	gone := r.goes()
 	return func() string {
 		now := r.server.Volume(a.volume.Name)
-		if _, gone := r.deleted[a.volume.UID]; gone || now == nil {
+		if now == nil || gone(a.volume) {
 			return "it is gone"
 		}
 		if ref := now.Spec.ClaimRef; ref != nil && ref.UID == a.claim.UID {
@@ -228,15 +241,13 @@ func part(r *reader, a saying) promise {
 
 // retainFirst sets the policy: nothing is said of what is left, but that it stays, and one can look.
 func retainFirst(r *reader, a saying) promise {
-	_, gone := r.deleted[a.volume.UID]
-	late := gone || r.runsHooks()
+	late, gone := r.runsHooks(), r.goes()
 	r.editVolume("keeps", binding.VolumeKey(a.volume.Name), func(v *corev1.PersistentVolume) {
 		v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
 	})
 	return func() string {
-		_, gone := r.deleted[a.volume.UID]
 		switch {
-		case gone && !late:
+		case gone(a.volume) && !late:
 			return "its storage is gone"
 		case r.server.Volume(a.volume.Name) != nil && slices.Contains(a.again(), a.text):
 			return "the same is said again"
@@ -253,7 +264,9 @@ func letGoOfAll(r *reader, a saying) promise {
 	}
 	claim := a.claim != nil && a.claim.DeletionTimestamp != nil
 	if claim {
-		r.editClaim("lets go of", binding.KeyOf(a.claim), func(c *corev1.PersistentVolumeClaim) { c.Finalizers = leftOut(c.Finalizers, claimProtection, provisioningFinalizer) })
+		r.editClaim("lets go of", binding.KeyOf(a.claim), func(c *corev1.PersistentVolumeClaim) {
+			c.Finalizers = leftOut(c.Finalizers, claimProtection, provisioningFinalizer)
+		})
 	}
 	if a.volume != nil && a.volume.DeletionTimestamp != nil && a.volume.Status.Phase != corev1.VolumeBound {
 		r.editVolume("lets go of", binding.VolumeKey(a.volume.Name), func(v *corev1.PersistentVolume) {

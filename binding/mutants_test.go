@@ -62,6 +62,7 @@ func (m mutant) killer(t *testing.T) string {
 var killers = [][]string{
 	{"-test.run", "^TestScenario$"},
 	{"-test.run", "^TestModel$", "-test.short"},
+	{"-test.run", "^TestAdviceIsFollowed$"},
 	{"-test.run", "^TestModel$"},
 }
 

@@ -48,7 +48,7 @@ func ExampleOpen() {
 func ExampleReserve() {
 	volume := shopVolume(corev1.PersistentVolumeReclaimDelete)
 	said := reclaim.Known{
-		Missing: []reclaim.Read{{Kind: reclaim.ReadClaim, Namespace: "shop", Name: "orders"}},
+		Missing: []reclaim.Read{{Kind: reclaim.ReadClaim, Namespace: "shop", Name: "orders"}, {Kind: reclaim.ReadClaim, Namespace: "archive", Name: "orders"}},
 		Pods:    map[string][]*corev1.Pod{"shop": {}},
 	}
 	_, err := reclaim.Reserve(volume, bindingtest.Claim("archive", "orders", "10Gi"), said)

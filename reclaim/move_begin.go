@@ -25,7 +25,7 @@ func begin(volume *corev1.PersistentVolume, move Move, known Known, accepting []
 	case ref.Namespace == to.Namespace && ref.Name == to.Name && volume.Status.Phase == corev1.VolumeBound:
 		return Step{Kind: StepDone, Why: nameOf(to) + " has it"}, nil
 	case ref.Namespace == to.Namespace && ref.Name == to.Name:
-		return Step{}, refuseMove(volume.Name, Taken, fmt.Sprintf("it is %s, and its claimRef names %s already: use Reserve for the claim that has that name, or will have it", volume.Status.Phase, nameOf(to)))
+		return unmoved(volume, to, known)
 	}
 	r := review{accepting: accepting}
 	from := r.source(volume, known)
@@ -35,6 +35,19 @@ func begin(volume *corev1.PersistentVolume, move Move, known Known, accepting []
 		To:     successor(to, from, volume.Name),
 		Policy: volume.Spec.PersistentVolumeReclaimPolicy,
 	})
+}
+
+// unmoved is for a volume whose claimRef names the claim that is to have it: that one is getting it, or it was an earlier
+// one of that name that had it.
+func unmoved(volume *corev1.PersistentVolume, to *corev1.PersistentVolumeClaim, known Known) (Step, error) {
+	claim, read := known.claim(to.Namespace, to.Name)
+	switch {
+	case !read:
+		return readStep(Read{ReadClaim, to.Namespace, to.Name}), nil
+	case claim != nil && phase.LinkOf(volume, claim) == phase.Held:
+		return Step{}, refuseMove(volume.Name, Taken, "it is being bound to "+nameOf(to))
+	}
+	return Step{}, refuseMove(volume.Name, Taken, fmt.Sprintf("it is %s and was that of an earlier claim %s: use Reserve for the one that has that name now, or will have it", volume.Status.Phase, nameOf(to)))
 }
 
 // first asks for what was not read, and then for the first write.

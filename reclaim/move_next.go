@@ -25,14 +25,19 @@ func (m mover) next() (Step, error) {
 	case toNew && ref.UID != "":
 		return m.finish()
 	case m.volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain:
-		kept := Retain(m.volume)
-		return Step{Kind: StepUpdateVolume, Volume: kept.Volume, Hazards: kept.Hazards, Why: "keep it: somebody changed its reclaim policy"}, nil
+		return m.keep(), nil
 	case toNew:
 		return m.arrive()
 	case ref == nil || m.held():
 		return m.leave()
 	}
 	return Step{}, refuseMove(m.volume.Name, Taken, fmt.Sprintf("somebody gave it to %s/%s meanwhile, neither %s nor %s", ref.Namespace, ref.Name, m.note.From, nameOf(&m.note.To)))
+}
+
+// keep makes the reclaim policy Retain again.
+func (m mover) keep() Step {
+	kept := Retain(m.volume)
+	return Step{Kind: StepUpdateVolume, Volume: kept.Volume, Hazards: kept.Hazards, Why: "keep it: somebody changed its reclaim policy"}
 }
 
 // held reports whether the volume is still as the old claim had it.
@@ -100,6 +105,13 @@ func (m mover) arrive() (Step, error) {
 	case claim.Spec.VolumeName != "" && claim.Spec.VolumeName != m.volume.Name || claim.Status.Phase == corev1.ClaimLost:
 		return Step{}, refuseMove(m.volume.Name, Taken, fmt.Sprintf("claim %s names volume %q and is %s: the move goes on once that claim is gone; before it is deleted, set reclaim policy Retain on every volume whose claimRef has its UID %s", nameOf(to), claim.Spec.VolumeName, claim.Status.Phase, claim.UID))
 	}
+	r := review{}
+	if claim.Spec.VolumeName == "" { // somebody else created it, and only one that fits is bound
+		r.ready(claim, m.volume)
+	}
+	if err := r.refusal("move", m.volume.Name); err != nil {
+		return Step{}, err
+	}
 	return waitStep("it is set aside for %s, which is there; a controller binds them", nameOf(to)), nil
 }
 
@@ -111,7 +123,10 @@ func (m mover) finish() (Step, error) {
 	case !read:
 		return readStep(Read{ReadClaim, to.Namespace, to.Name}), nil
 	case claim == nil || phase.LinkOf(m.volume, claim) != phase.Held:
-		return Step{}, refuseMove(m.volume.Name, Missing, fmt.Sprintf("claim %s had it and is gone: take the annotation %s off, which ends the move and leaves the volume Released and kept", nameOf(to), MoveAnnotation))
+		if m.volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+			return m.keep(), nil
+		}
+		return Step{}, refuseMove(m.volume.Name, Missing, fmt.Sprintf("claim %s had it and is gone: take the annotation %s off, which ends the move; the volume is kept", nameOf(to), MoveAnnotation))
 	case claim.DeletionTimestamp != nil:
 		return waitStep("%s has it and is being deleted", nameOf(to)), nil
 	case m.volume.Status.Phase != corev1.VolumeBound || claim.Status.Phase != corev1.ClaimBound || !phase.BindCompleted(claim):

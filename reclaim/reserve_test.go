@@ -42,9 +42,9 @@ func TestReserve(t *testing.T) {
 		{"R7 for a claim that exists", released(), toCome(), knowing(asking("archive", "data")), nil, "does DataDisclosed"},
 		{"R7 for one that names it", released(), toCome(), knowing(asking("archive", "data", naming("pv-1"))), nil, "does DataDisclosed"},
 		{"R7 X3 for the next claim of the same name", released(), asking("shop", "data"), knowing(asking("shop", "data")), nil, "does DataDisclosed"},
-		{"R7 a free volume", released(unclaimed, at(corev1.VolumeAvailable)), toCome(), Known{}, nil, "does"},
+		{"R7 a free volume", released(unclaimed, at(corev1.VolumeAvailable)), toCome(), knowing(), nil, "does"},
 		{"R7 M12 the class is the reserver's choice", released(), asking("archive", "data", otherClass), knowing(), nil, "does DataDisclosed"},
-		{"R7 it is set aside for it", released(setAsideFor("archive", "data")), toCome(), Known{}, nil, "does"},
+		{"R7 it is set aside for it", released(setAsideFor("archive", "data")), toCome(), knowing(), nil, "does"},
 		{"R7 it is set aside for it, which names it", released(setAsideFor("archive", "data")), toCome(), knowing(asking("archive", "data", naming("pv-1"))), nil, "does"},
 
 		{"R7 M12 M3 too small", released(), asking("archive", "data", larger), knowing(), nil, "Unfit"},
@@ -57,7 +57,8 @@ func TestReserve(t *testing.T) {
 		{"R7 for a claim that has another volume", released(), toCome(), knowing(asking("archive", "data", bound("pv-9"))), nil, "Taken"},
 		{"R7 C11 for a claim that was bound to it", released(), toCome(), knowing(asking("archive", "data", bound("pv-1"))), nil, "Taken"},
 
-		{"R7 nobody asked the server", released(), toCome(), Known{}, nil, "Unknown(pvc/shop/data) Unknown(pods/shop)"},
+		{"R7 nobody asked the server", released(), toCome(), Known{}, nil, "Unknown(pvc/archive/data) Unknown(pvc/shop/data) Unknown(pods/shop)"},
+		{"R7 a free volume, and nobody asked whether the claim exists", released(unclaimed, at(corev1.VolumeAvailable)), toCome(), Known{}, nil, "Unknown(pvc/archive/data)"},
 		{"R7 the claim lives", released(), toCome(), knowing(holder()), nil, "ClaimLives/ClaimLost"},
 		{"R7 the claim lives, accepted", released(), toCome(), knowing(holder()), []Risk{ClaimLost}, "does ClaimLost DataDisclosed"},
 		{"R7 Delete", released(under("Delete")), toCome(), knowing(), nil, "PolicyDestroys/DataDestroyed"},

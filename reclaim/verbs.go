@@ -41,11 +41,14 @@ func Reserve(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClai
 	if claim.Name == "" || claim.Namespace == "" {
 		return Change{}, fmt.Errorf("pvc/%s/%s: metadata: a volume is reserved for a namespace and a name", claim.Namespace, claim.Name)
 	}
-	existing, _ := known.claim(claim.Namespace, claim.Name)
+	r := review{accepting: accepting}
+	existing, read := known.claim(claim.Namespace, claim.Name)
 	if existing != nil {
 		claim = existing
 	}
-	r := review{accepting: accepting}
+	if !read { // one that exists may have a volume, or not fit
+		r.unread(Read{ReadClaim, claim.Namespace, claim.Name})
+	}
 	switch link := phase.LinkOf(volume, claim); {
 	case link == phase.Held && existing != nil:
 		return Change{Volume: volume.DeepCopy()}, nil
