@@ -24,7 +24,8 @@ func NextForClaim(claim *corev1.PersistentVolumeClaim, view View, rules Rules) (
 	volume, evidence := namedVolume(claim, view)
 	standing := phase.ClaimStandingOf(claim, volume)
 	if claim.DeletionTimestamp != nil {
-		if action, decided := letGo(claim, standing, view, rules); decided {
+		action, decided := letGo(claim, standing, view, rules)
+		if stuck := action.Kind == Wait && onceBound(standing); decided && !stuck { // C10 and C11 do not wait for that
 			return action.explained(terminating(claim, view)), nil
 		}
 	}
@@ -50,7 +51,11 @@ func NextForClaim(claim *corev1.PersistentVolumeClaim, view View, rules Rules) (
 		}
 		return action, err
 	}
-	return lose(claim, volume, evidence)
+	action, err := lose(claim, volume, evidence)
+	if action.Kind == Nothing && err == nil && provisioning(claim) && claim.DeletionTimestamp != nil {
+		return abandonProvisioning(claim, view, rules).explained(terminating(claim, view)), nil
+	}
+	return action, err
 }
 
 // letGo is for a claim that is being deleted: its protection and the trace of its provisioning go. Nothing new is
@@ -62,11 +67,12 @@ func letGo(claim *corev1.PersistentVolumeClaim, standing phase.ClaimStanding, vi
 	if provisioning(claim) {
 		return abandonProvisioning(claim, view, rules), true
 	}
-	switch standing {
-	case phase.Bound, phase.Misbound, phase.Lost:
-		return Action{}, false
-	}
-	return nothing("C12", "the claim is being deleted: nothing new is begun for it"), true
+	return nothing("C12", "the claim is being deleted: nothing new is begun for it"), !onceBound(standing)
+}
+
+// onceBound reports whether a claim of that standing was bound, or is.
+func onceBound(standing phase.ClaimStanding) bool {
+	return standing == phase.Bound || standing == phase.Misbound || standing == phase.Lost
 }
 
 // namedVolume looks up the volume that the claim names; nil if it names none.

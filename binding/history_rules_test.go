@@ -31,6 +31,9 @@ func (h *history) judgeDecision(m *member, action binding.Action, reads []bindin
 	if proof := proofFor(action, m.state, claimOfKey); proof != (binding.Key{}) && !slices.Contains(reads, proof) {
 		h.broke("%s: %s without having read %s", action.Rule, action, proof)
 	}
+	if wrong := wrongOfUnneeded(action, m.state); wrong != "" {
+		h.broke("%s", wrong)
+	}
 	if action.RunsHook() {
 		if !slices.Contains(reads, action.Target()) {
 			h.broke("%s: %s without having read %s", action.Rule, action, action.Target())
@@ -156,6 +159,11 @@ func (h *history) judgeVolume(world binding.Snapshot, volume *corev1.PersistentV
 		}
 		return // M2: nobody gets it, and it stays as it is
 	}
+	if standing == phase.Misplaced || standing == phase.Surplus {
+		if other, _ := world.Volume(claim.Spec.VolumeName); other == nil || phase.LinkOf(other, claim) != phase.Held {
+			return // V2: it is left as it is
+		}
+	}
 	switch standing {
 	case phase.Misplaced:
 		h.broke("X1, V4: %s is still held by %s, which has %s", volume.Name, claim.Name, claim.Spec.VolumeName)
@@ -173,7 +181,7 @@ func (h *history) judgeVolume(world binding.Snapshot, volume *corev1.PersistentV
 }
 
 // judgeHalfBound is about a volume that is held by a claim that names none: only something that does not fit, a deletion,
-// or bind-completed forged halfway (C10: such a claim is Lost) keeps the two from coming together.
+// or bind-completed, forged halfway or of a claim whose volume's name is lost (C10), keeps the two from coming together.
 func (h *history) judgeHalfBound(world binding.Snapshot, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) {
 	mismatches, err := binding.Check(claim, volume, binding.Terms{Class: world.Class(storageclass.OfClaim(claim))})
 	if len(mismatches) == 0 && err == nil && claim.DeletionTimestamp == nil && !phase.BindCompleted(claim) {
@@ -225,6 +233,9 @@ func (h *history) provisions(world binding.Snapshot, claim *corev1.PersistentVol
 
 // judgeBound is X1: to each Bound claim a volume of its own, and one only.
 func (h *history) judgeBound(world binding.Snapshot, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) {
+	if volume != nil && volume.Spec.ClaimRef == nil && len(world.Owners(volume.Name)) > 1 {
+		return // M2: they stay as they are
+	}
 	if phase.BindCompleted(claim) && (volume == nil || phase.LinkOf(volume, claim) != phase.Held || volume.Status.Phase != corev1.VolumeBound) {
 		h.broke("X1: %s is Bound without a volume that is bound to it", claim.Name)
 	}

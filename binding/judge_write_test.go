@@ -2,6 +2,7 @@ package binding_test
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -20,12 +21,15 @@ func proofFor(action binding.Action, state *binding.State, claimOfKey func(bindi
 		}
 	case "F2":
 		return binding.PodsKey(action.Claim.Namespace)
-	case "V3", "R3", "R4", "R5":
+	case "V3", "V4", "R3", "R4", "R5":
 		volume, ok := state.Known(action.Target()).(*corev1.PersistentVolume) // for the action may unbind it
 		if !ok || volume.Spec.ClaimRef == nil {
 			return binding.Key{}
 		}
 		key := claimOf(volume)
+		if other := namedByHolder(volume, state); other != (binding.Key{}) {
+			return other
+		}
 		if claim := claimOfKey(key); claim == nil || phase.LinkOf(volume, claim) != phase.Held {
 			return key
 		}
@@ -56,6 +60,32 @@ func wronglyTaken(before, after *corev1.PersistentVolume, claims []*corev1.Persi
 		return fmt.Sprintf("M2: %s is given to %s, and %v are Bound to it", before.Name, after.Spec.ClaimRef.Name, owners)
 	}
 	return ""
+}
+
+// namedByHolder is the other volume that the claim which holds the volume names; zero if there is no such claim.
+func namedByHolder(volume *corev1.PersistentVolume, state *binding.State) binding.Key {
+	claim, known := state.Known(claimOf(volume)).(*corev1.PersistentVolumeClaim)
+	if !known || phase.LinkOf(volume, claim) != phase.Held || claim.Spec.VolumeName == "" || claim.Spec.VolumeName == volume.Name {
+		return binding.Key{}
+	}
+	return binding.VolumeKey(claim.Spec.VolumeName)
+}
+
+// wrongOfUnneeded is V2: what a claim holds is taken from it, or its storage deleted, only if the claim has the other volume
+// that it names, as far as the controller knows; "" if that is so.
+func wrongOfUnneeded(action binding.Action, state *binding.State) string {
+	volume, ok := state.Known(action.Target()).(*corev1.PersistentVolume)
+	takes := slices.Contains([]string{"V3", "V4", "R3", "R4", "R5"}, action.Rule)
+	done := action.Kind == binding.DeleteVolume || ok && volume.DeletionTimestamp != nil // the storage is deleted
+	if !ok || !takes || done || volume.Spec.ClaimRef == nil {
+		return ""
+	}
+	key := namedByHolder(volume, state)
+	other, known := state.Known(key).(*corev1.PersistentVolume)
+	if key == (binding.Key{}) || known && other.Spec.ClaimRef != nil && other.Spec.ClaimRef.UID == volume.Spec.ClaimRef.UID {
+		return ""
+	}
+	return fmt.Sprintf("V2: %s, though the claim does not have %s", action, key)
 }
 
 func claimOf(volume *corev1.PersistentVolume) binding.Key {

@@ -90,6 +90,9 @@ func (m *model) judgeProof(l *leader, decided *errand) {
 	if proof := proofFor(decided.action, l.state, claimOfKey); proof != (binding.Key{}) && !decided.reads.has(m.place(proof)) {
 		m.broke("%s: %s without having read %s", decided.action.Rule, decided.action, proof)
 	}
+	if wrong := wrongOfUnneeded(decided.action, l.state); wrong != "" {
+		m.broke("%s", wrong)
+	}
 }
 
 // judgeWrite looks at a write of a controller in the moment in which it takes effect.

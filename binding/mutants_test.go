@@ -65,6 +65,7 @@ var killers = [][]string{
 	{"-test.run", "^TestVerbsTakeNothingFromWhoIsBound$"},
 	{"-test.run", "^TestRecheck"},
 	{"-test.run", "^TestModel$", "-test.short"},
+	{"-test.run", "^TestAdviceIsFollowed$"},
 	{"-test.run", "^TestModel$"},
 }
 

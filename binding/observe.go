@@ -77,8 +77,9 @@ func (s *state) forget(key Key) {
 	delete(s.refused, key)
 }
 
-// wokenByVolume are the volume, the claim that it names, and those that name it (W1, W2). The versions are the
-// old and the new one, as far as there are such.
+// wokenByVolume are the volume, the claim that it names, and those that name it with the other volumes that are bound to
+// them, which may be needed or not by what became of this one (W1 to W3, V2). The versions are the old and the new one, as
+// far as there are such.
 func (s *state) wokenByVolume(versions ...*corev1.PersistentVolume) []Key {
 	var keys []Key
 	for _, volume := range versions {
@@ -89,7 +90,11 @@ func (s *state) wokenByVolume(versions ...*corev1.PersistentVolume) []Key {
 		if claim := referenced(volume); s.claims[claim] != nil {
 			keys = append(keys, claim)
 		}
-		keys = append(keys, s.naming.of(VolumeKey(volume.Name))...)
+		naming := s.naming.of(VolumeKey(volume.Name))
+		keys = append(keys, naming...)
+		for _, claim := range naming {
+			keys = append(keys, s.holding.of(claim)...)
+		}
 	}
 	return unique(keys)
 }

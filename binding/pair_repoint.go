@@ -73,7 +73,7 @@ func (r *PairRequest) againstGiving() string {
 	case len(r.SameStorage) > 0:
 		return "the storage is also that of " + strings.Join(r.SameStorage, ", ")
 	case (at == corev1.VolumeReleased || at == corev1.VolumeFailed) && policy != corev1.PersistentVolumeReclaimRetain:
-		return fmt.Sprintf("the volume is %s with reclaim policy %s: its data may be on the way out or gone; keep it first (policy Retain), and see what is left", at, policy)
+		return fmt.Sprintf("the volume is %s with reclaim policy %s: its data may be on the way out or gone; set the policy to Retain first, and then see what is left", at, policy)
 	}
 	return ""
 }

@@ -107,14 +107,13 @@ func (p *person) act() {
 	if volume == nil {
 		return
 	}
-	accepting := p.risks()
-	known := p.readFor(volume, accepting)
+	accepting, heir := p.risks(), p.anyClaim()
+	known := p.readFor(volume, heir, accepting)
 	switch p.IntN(3) {
 	case 0:
 		change, err := reclaim.Open(volume, known, accepting...)
 		p.write("open", volume, change, accepting, err)
 	case 1:
-		heir := p.anyClaim()
 		change, err := reclaim.Reserve(volume, toClaim(heir.Namespace, heir.Name), known, accepting...)
 		p.write("reserve", volume, change, accepting, err)
 	case 2:
@@ -131,10 +130,10 @@ func (p *person) risks() (some []reclaim.Risk) {
 	return some
 }
 
-// readFor reads what Open asks for, and time passes.
-func (p *person) readFor(volume *corev1.PersistentVolume, accepting []reclaim.Risk) reclaim.Known {
+// readFor reads what Open and Reserve ask for, and time passes.
+func (p *person) readFor(volume *corev1.PersistentVolume, heir binding.Key, accepting []reclaim.Risk) reclaim.Known {
 	p.tool.known = reclaim.Known{}
-	_, err := reclaim.Open(volume, p.tool.known, accepting...)
+	_, err := reclaim.Reserve(volume, toClaim(heir.Namespace, heir.Name), p.tool.known, accepting...)
 	if refused := (*reclaim.Refusal)(nil); errors.As(err, &refused) {
 		for _, read := range refused.Reads() {
 			_ = p.tool.read(context.Background(), read)

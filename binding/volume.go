@@ -31,7 +31,7 @@ func NextForVolume(volume *corev1.PersistentVolume, view View, rules Rules) (Act
 // follow does for a volume what its claim calls for (V).
 func follow(volume *corev1.PersistentVolume, view View, rules Rules) (Action, error) {
 	claim, evidence := referencedClaim(volume, view)
-	switch phase.VolumeStandingOf(volume, claim) {
+	switch standing := phase.VolumeStandingOf(volume, claim); standing {
 	case phase.Free:
 		return unheld(volume, view)
 	case phase.Binding:
@@ -41,13 +41,10 @@ func follow(volume *corev1.PersistentVolume, view View, rules Rules) (Action, er
 			return updateVolumeStatus(enter(volume, corev1.VolumeBound, "", ""), "V2", "its claim names it"), nil
 		}
 		return nothing("V2", "bound"), nil
-	case phase.Misplaced:
-		// A crash after this write leaves a volume without its phase; V1 gives it that.
-		return updateVolume(unbind(volume), "V4", "its claim has another volume, "+claim.Spec.VolumeName), nil
-	case phase.Surplus:
-		return release(volume, claim, evidence, view, rules, "its claim has another volume, "+claim.Spec.VolumeName), nil
+	case phase.Misplaced, phase.Surplus:
+		return unneeded(volume, claim, standing, view, rules), nil
 	}
-	return release(volume, claim, evidence, view, rules, "its claim is gone"), nil
+	return release(volume, claim, evidence, view, rules), nil
 }
 
 // referencedClaim looks up the claim that exists under the name in the volume's claimRef.

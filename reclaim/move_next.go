@@ -38,8 +38,7 @@ func (m mover) next() (Step, error) {
 	}
 	switch {
 	case m.volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain:
-		kept := Retain(m.volume)
-		return Step{Kind: StepUpdateVolume, Volume: kept.Volume, Hazards: kept.Hazards, Why: "keep it: somebody changed its reclaim policy"}, nil
+		return m.keep(), nil
 	case toNew:
 		return m.arrive()
 	}
@@ -65,6 +64,12 @@ func (m mover) freed(r *review) (Step, error) {
 func (m mover) takesPart(claim *corev1.PersistentVolumeClaim) bool {
 	from := m.note.From
 	return nameOf(claim) == nameOf(&m.note.To) || claim.Namespace == from.Namespace && claim.Name == from.Name && claim.UID == from.UID
+}
+
+// keep makes the reclaim policy Retain again.
+func (m mover) keep() Step {
+	kept := Retain(m.volume)
+	return Step{Kind: StepUpdateVolume, Volume: kept.Volume, Hazards: kept.Hazards, Why: "keep it: somebody changed its reclaim policy"}
 }
 
 // held reports whether the volume is still as the old claim had it.
@@ -131,7 +136,14 @@ func (m mover) arrive() (Step, error) {
 	case claim.DeletionTimestamp != nil:
 		return waitStep("%s is being deleted; when it is gone it is created again", nameOf(to)), nil
 	case claim.Spec.VolumeName != "" && claim.Spec.VolumeName != m.volume.Name || claim.Status.Phase == corev1.ClaimLost:
-		return Step{}, refuseMove(m.volume.Name, Taken, fmt.Sprintf("claim %s names volume %q and is %s; without it the move goes on", nameOf(to), claim.Spec.VolumeName, claim.Status.Phase))
+		return Step{}, refuseMove(m.volume.Name, Taken, fmt.Sprintf("claim %s names volume %q and is %s: the move goes on once that claim is gone; before it is deleted, set reclaim policy Retain on every volume whose claimRef has its UID %s", nameOf(to), claim.Spec.VolumeName, claim.Status.Phase, claim.UID))
+	}
+	r := review{}
+	if claim.Spec.VolumeName == "" { // somebody else created it, and only one that fits is bound
+		r.ready(claim, m.volume)
+	}
+	if err := r.refusal("move", m.volume.Name); err != nil {
+		return Step{}, err
 	}
 	return waitStep("it is set aside for %s, which is there; a controller binds them", nameOf(to)), nil
 }
@@ -144,7 +156,10 @@ func (m mover) finish() (Step, error) {
 	case !read:
 		return readStep(Read{ReadClaim, to.Namespace, to.Name}), nil
 	case claim == nil || phase.LinkOf(m.volume, claim) != phase.Held:
-		return Step{}, refuseMove(m.volume.Name, Missing, fmt.Sprintf("claim %s had it and is gone; it is kept, and without the annotation %s the move is over", nameOf(to), MoveAnnotation))
+		if m.volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+			return m.keep(), nil
+		}
+		return Step{}, refuseMove(m.volume.Name, Missing, fmt.Sprintf("claim %s had it and is gone: take the annotation %s off, which ends the move; the volume is kept", nameOf(to), MoveAnnotation))
 	case claim.DeletionTimestamp != nil:
 		return waitStep("%s has it and is being deleted", nameOf(to)), nil
 	case m.volume.Status.Phase != corev1.VolumeBound || phase.Owned(claim) != m.volume.Name:

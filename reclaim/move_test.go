@@ -70,6 +70,13 @@ func TestNextMove(t *testing.T) {
 		{"R7 begin: then its claim", moving, released(boundAt), Known{}, nil, "Read pvc/shop/data"},
 		{"R7 begin: then the pods", moving, released(boundAt), Known{Claims: []*corev1.PersistentVolumeClaim{holder()}}, nil, "Read pods/shop"},
 		{"R7 begin: then the new claim", moving, released(boundAt), lacking(knowing(holder()), Read{ReadClaim, "archive", "data"}), nil, "Read pvc/archive/data"},
+		{"R7 begin: the claim of that name had it: is it there", moving, released(setAsideFor("archive", "data"), heldBy(heir)), Known{}, nil, "Read pvc/archive/data"},
+		{"R7 begin: it is being bound to it", moving, released(heldBy(heir), at(corev1.VolumePending)), knowing(heir), nil, "Taken"},
+		{"R7 begin: it was an earlier one", moving, released(heldBy(heir)), knowing(), nil, "Taken"},
+		{"R7 arrive: somebody created one that does not fit", moving, released(noted, setAside), knowing(asking("archive", "data", func(c *corev1.PersistentVolumeClaim) {
+			c.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
+		})), nil, "Unfit"},
+		{"R7 finish: the claim had it, and the policy was changed: it is kept", moving, released(noted, heldBy(heir), under("Delete")), knowing(), nil, "UpdateVolume pv/pv-1"},
 		{"R7 begin", moving, released(boundAt, under("Delete")), knowing(holder()), nil, "UpdateVolume pv/pv-1"},
 		{"R7 begin: its claim is being deleted already", moving, released(boundAt, under("Delete")), knowing(holder(claimGoing)), nil, "UpdateVolume pv/pv-1"},
 		{"R7 begin: the new claim waits for it", moving, released(boundAt), knowing(holder(), asking("archive", "data", naming)), nil, "UpdateVolume pv/pv-1"},

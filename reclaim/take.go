@@ -61,7 +61,7 @@ func (r *review) untouched(volume *corev1.PersistentVolume) {
 		r.object(Objection{Reason: Deleting, Message: "it is being deleted"})
 	}
 	if _, moving := volume.Annotations[MoveAnnotation]; moving {
-		r.object(Objection{Reason: Moving, Message: "a move of it is under way; without its annotation " + MoveAnnotation + " there is none"})
+		r.object(Objection{Reason: Moving, Message: "a move of it is under way: finish it, or take the annotation " + MoveAnnotation + " off, which ends it and leaves the volume as it is"})
 	}
 }
 
@@ -86,7 +86,7 @@ func (r *review) spared(volume *corev1.PersistentVolume, claim *corev1.Persisten
 	}
 	if policy := volume.Spec.PersistentVolumeReclaimPolicy; policy != corev1.PersistentVolumeReclaimRetain {
 		r.object(Objection{Reason: PolicyDestroys, Risk: DataDestroyed,
-			Message: fmt.Sprintf("its reclaim policy is %s, so that what is on it may be on its way out; keep it first", policy)})
+			Message: fmt.Sprintf("its reclaim policy is %s, so that what is on it may be on its way out: set the policy to Retain first", policy)})
 	}
 	if volume.Status.Phase == corev1.VolumeFailed {
 		r.warn(DataDestroyed, "reclaiming it was tried and failed, perhaps halfway: "+volume.Status.Message)

@@ -64,9 +64,11 @@ type pairGroup struct {
 	binding.PairReport
 	// Problem is why no repair can be said, if the claim or the volume is malformed.
 	Problem string `json:"problem,omitempty"`
-	// Command does the repair, if a person can: it fails if the object has changed meanwhile.
+	// Command does the repair, if it is a change that a person can make: it fails if the object has changed meanwhile.
 	Command string     `json:"command,omitempty"`
 	Alike   []pairName `json:"alike,omitempty"`
+
+	uid string // of the claim
 }
 
 // pairName names a claim and a volume; one of them may not exist.

@@ -146,7 +146,7 @@ func TestRunPrintsTheDocumentedFields(t *testing.T) {
 	assert.Len(t, read.Claims, 15)
 	assert.Equal(t, []string{"pvc/shop/data-1", "pvc/shop/data-2"}, read.Claims[2].Alike)
 	assert.Equal(t, []string{"pv/old-2"}, read.Volumes[3].Alike)
-	assert.Len(t, read.Pairs, 8)
+	assert.Len(t, read.Pairs, 9)
 }
 
 // Built as a kubectl plugin it calls itself as people call it.
