@@ -2,6 +2,8 @@ package binding
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -19,13 +21,15 @@ func NextForClaim(claim *corev1.PersistentVolumeClaim, view View, rules Rules) (
 	if changed, rule, why := claimMetadata(claim, rules); changed != nil {
 		return updateClaim(changed, rule, why), nil
 	}
+	volume, evidence := namedVolume(claim, view)
+	standing := phase.ClaimStandingOf(claim, volume)
 	if claim.DeletionTimestamp != nil {
-		if action, decided := letGo(claim, view, rules); decided {
+		action, decided := letGo(claim, standing, view, rules)
+		if stuck := action.Kind == Wait && onceBound(standing); decided && !stuck { // C10 and C11 do not wait for that
 			return action.explained(terminating(claim, view)), nil
 		}
 	}
-	volume, evidence := namedVolume(claim, view)
-	switch phase.ClaimStandingOf(claim, volume) {
+	switch standing {
 	case phase.Unbound:
 		return match(claim, view, rules)
 	case phase.Awaiting:
@@ -38,25 +42,37 @@ func NextForClaim(claim *corev1.PersistentVolumeClaim, view View, rules Rules) (
 	case phase.Refused:
 		return refuse(claim, ownerIn(volume.Spec.ClaimRef), holder(volume.Spec.ClaimRef))
 	case phase.Bound:
+		if owners := view.Owners(volume.Name); volume.Spec.ClaimRef == nil && keptFrom(KeyOf(claim), owners) {
+			return contend(claim, volume.Name, owners), nil
+		}
 		action, err := bind(volume, claim)
 		if action.Kind == Nothing && err == nil && provisioning(claim) {
 			return abandonProvisioning(claim, view, rules).explained(*action.explains), nil
 		}
 		return action, err
 	}
-	return lose(claim, volume, evidence)
+	action, err := lose(claim, volume, evidence)
+	if action.Kind == Nothing && err == nil && provisioning(claim) && claim.DeletionTimestamp != nil {
+		return abandonProvisioning(claim, view, rules).explained(terminating(claim, view)), nil
+	}
+	return action, err
 }
 
 // letGo is for a claim that is being deleted: its protection and the trace of its provisioning go. Nothing new is
 // begun for it, but what it was bound to is still put right (C12).
-func letGo(claim *corev1.PersistentVolumeClaim, view View, rules Rules) (action Action, decided bool) {
+func letGo(claim *corev1.PersistentVolumeClaim, standing phase.ClaimStanding, view View, rules Rules) (action Action, decided bool) {
 	if action, decided := releaseClaim(claim, view, rules); decided {
 		return action, true
 	}
 	if provisioning(claim) {
 		return abandonProvisioning(claim, view, rules), true
 	}
-	return nothing("C12", "the claim is being deleted: nothing new is begun for it"), !phase.BindCompleted(claim)
+	return nothing("C12", "the claim is being deleted: nothing new is begun for it"), !onceBound(standing)
+}
+
+// onceBound reports whether a claim of that standing was bound, or is.
+func onceBound(standing phase.ClaimStanding) bool {
+	return standing == phase.Bound || standing == phase.Misbound || standing == phase.Lost
 }
 
 // namedVolume looks up the volume that the claim names; nil if it names none.
@@ -67,10 +83,11 @@ func namedVolume(claim *corev1.PersistentVolumeClaim, view View) (*corev1.Persis
 	return view.Volume(claim.Spec.VolumeName)
 }
 
-// pend makes the claim Pending first, if it is not, and then does what the given action says.
+// pend makes the claim Pending first, if it is not, and then does what the given action says. One that was bound once
+// stays as it is: what it lost is not forgotten.
 func pend(claim *corev1.PersistentVolumeClaim, then Action) Action {
 	pending := unboundStatus(claim, corev1.ClaimPending)
-	if pending == nil {
+	if pending == nil || phase.BindCompleted(claim) {
 		return then
 	}
 	action := updateClaimStatus(pending, then.Rule, then.Why)
@@ -78,10 +95,14 @@ func pend(claim *corev1.PersistentVolumeClaim, then Action) Action {
 	return action
 }
 
-// ask is for a claim that names a volume which nobody has (C7).
+// ask is for a claim that names a volume which has no claimRef (C7).
 func ask(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View) (Action, error) {
-	if owner := view.Owner(volume.Name); owner != (Key{}) && owner != KeyOf(claim) {
-		return refuse(claim, owner, owner.Namespace+"/"+owner.Name)
+	if owners := view.Owners(volume.Name); keptFrom(KeyOf(claim), owners) {
+		var holder Key
+		if len(owners) == 1 {
+			holder = owners[0]
+		}
+		return refuse(claim, holder, nameAll(owners))
 	}
 	mismatches, err := CheckNamed(claim, volume)
 	if err != nil {
@@ -95,17 +116,44 @@ func ask(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, v
 	return pend(claim, waiting.explained(Explanation{State: ClaimMismatched, Volume: volume.Name, Mismatches: mismatches})), nil
 }
 
-// refuse is for a claim that names a volume which another claim has (C9). That a controller bound the
+// refuse is for a claim that names a volume which another claim has (C9), or several (the zero Key). That a controller bound the
 // claim before, as bound-by-controller says, means that somebody removed bind-completed: such a claim is
-// an error and left as it is.
+// an error and left as it is. With bind-completed it only waits, as it is.
 func refuse(claim *corev1.PersistentVolumeClaim, owner Key, holder string) (Action, error) {
-	message := fmt.Sprintf("the volume %q that the claim names belongs to another claim, %s", claim.Spec.VolumeName, holder)
+	whose := "another claim"
+	if owner == (Key{}) {
+		whose = "other claims"
+	}
+	message := fmt.Sprintf("the volume %q that the claim names belongs to %s, %s", claim.Spec.VolumeName, whose, holder)
 	waiting := wait("C9", message, warning(claim, EventFailedBinding, message))
 	waiting = waiting.explained(Explanation{State: ClaimRefused, Volume: claim.Spec.VolumeName, Holder: owner})
-	if phase.BoundByController(claim) {
+	if phase.BoundByController(claim) && !phase.BindCompleted(claim) {
 		return waiting, &InvalidError{KeyOf(claim).String(), "spec.volumeName", message}
 	}
 	return pend(claim, waiting), nil
+}
+
+// contend is for a claim that is Bound to a volume without claimRef which other claims own as well (C11). Whose data it
+// is cannot be told from here, so that nobody gets it.
+func contend(claim *corev1.PersistentVolumeClaim, volume string, owners []Key) Action {
+	message := fmt.Sprintf("the volume %q has no claimRef, and several claims are bound to it; to give it to this one, set its claimRef to %s/%s with UID %s, and the others become Lost: %s",
+		volume, claim.Namespace, claim.Name, claim.UID, nameAll(others(KeyOf(claim), owners)))
+	waiting := wait("C11", message, warning(claim, EventFailedBinding, message))
+	return waiting.explained(Explanation{State: ClaimContended, Volume: volume})
+}
+
+// others are the owners without the claim.
+func others(claim Key, owners []Key) []Key {
+	return slices.DeleteFunc(slices.Clone(owners), func(owner Key) bool { return owner == claim })
+}
+
+// nameAll names the claims: "shop/data" or "shop/data, shop/logs".
+func nameAll(claims []Key) string {
+	names := make([]string, len(claims))
+	for i, claim := range claims {
+		names[i] = claim.Namespace + "/" + claim.Name
+	}
+	return strings.Join(names, ", ")
 }
 
 // holder is the claim that a claimRef names. The UID tells an earlier claim of the same name apart.

@@ -46,6 +46,9 @@ func TestAClaimThatNamesAVolumeItNeverHad(t *testing.T) {
 			want: "C7 UpdateClaimStatus pvc/default/data: status.phase=Pending", events: refused},
 		{name: "C7 M2 another claim owns it", claim: asks, known: knowing(knownVolume("a"), fitClaim(boundTo("a"), named("other"))),
 			want: "C9 Wait", events: []string{"Warning FailedBinding pvc/default/data"}, says: []string{`"a"`, "default/other"}},
+		{name: "C7 M2 two claims own it", claim: asks, known: knowing(knownVolume("a"), fitClaim(boundTo("a"), named("other")), fitClaim(boundTo("a"), named("another"))),
+			want: "C9 Wait", events: []string{"Warning FailedBinding pvc/default/data"}, says: []string{"default/another", "default/other"}},
+		{name: "C7 M2 a claim with a forged annotation does not", claim: asks, known: knowing(knownVolume("a"), knownClaim(naming("a"), named("aaa"), claimNote(completed, "yes"))), want: begins},
 		{name: "X7 C7 a malformed claim", claim: knownClaim(naming("a"), asking("-1")), known: knowing(knownVolume("a")), fails: "spec.resources.requests.storage"},
 
 		{name: "C8 it is reserved for it", claim: asks, known: knowing(knownVolume("a", reserved)), want: finishes},
@@ -86,7 +89,25 @@ func TestAClaimThatWasBoundOnce(t *testing.T) {
 	holds := knownVolume("a", held, inPhase(corev1.VolumeBound))
 	attributes := func(c *corev1.PersistentVolumeClaim) { c.Status.CurrentVolumeAttributesClassName = new("gold") }
 	lostBefore := knownClaim(boundTo("a"), claimPhase(corev1.ClaimLost), func(c *corev1.PersistentVolumeClaim) { c.Status.AccessModes, c.Status.Capacity = nil, nil })
+	forged, bare := knownClaim(naming("a"), claimNote(completed, "yes"), claimNote(boundBy, "yes")), knownClaim(boundTo("a"), withoutNote(completed))
+	byController := lostBefore.DeepCopy()
+	claimNote(boundBy, "yes")(byController)
+	refused, mismatched := []string{"Warning FailedBinding pvc/default/data"}, []string{"Warning VolumeMismatch pvc/default/data"}
 	runDecisions(t, []decision{
+		{name: "C7 M2 the annotation alone: it must fit", claim: forged, known: knowing(knownVolume("a", sized("9Gi"))), want: "C7 Wait", events: mismatched, says: []string{"TooSmall"}},
+		{name: "C7 M2 and it must not be another's", claim: forged, known: knowing(knownVolume("a"), knownClaim(boundTo("a"), named("other"))), want: "C9 Wait", events: refused, says: []string{"default/other"}},
+		{name: "C7 M2 if it fits, it is bound", claim: forged, known: knowing(knownVolume("a")), want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + boundBy},
+		{name: "C12 M2 not if it is being deleted", claim: knownClaim(naming("a"), claimNote(completed, "yes"), claimBeingDeleted), known: knowing(knownVolume("a")), want: "C12 Nothing"},
+		{name: "C7 a Lost one stays Lost if the volume comes back too small", claim: lostBefore, known: knowing(knownVolume("a", sized("9Gi"))), want: "C7 Wait", events: mismatched},
+		{name: "C9 M2 a Lost one stays Lost if it is another's", claim: byController, known: knowing(knownVolume("a"), knownClaim(boundTo("a"), named("other"))), want: "C9 Wait", events: refused},
+		{name: "C11 M2 two claims are bound to it: its status is untouched", claim: bound, known: knowing(knownVolume("a"), bound, knownClaim(boundTo("a"), named("other"))), want: "C11 Wait", events: refused,
+			says: []string{`"a"`, "no claimRef", "default/data with UID uid-1", "Lost: default/other"}},
+		{name: "C11 M2 the same without the annotation", claim: bare, known: knowing(knownVolume("a"), bare, knownClaim(boundTo("a"), named("other"))), want: "C11 Wait", events: refused},
+		{name: "C11 M2 whoever holds it has it", claim: bound, known: knowing(knownVolume("a", held, inPhase(corev1.VolumeBound)), bound, knownClaim(boundTo("a"), named("other"))), want: "C11 Nothing"},
+		{name: "C11 M2 one whose annotation somebody took off is bound again, whether it fits or not", claim: bare, known: knowing(knownVolume("a", sized("9Gi")), bare),
+			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + boundBy},
+		{name: "C11 C12 M2 also while it is being deleted", claim: knownClaim(boundTo("a"), withoutNote(completed), claimBeingDeleted), known: knowing(knownVolume("a")),
+			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + boundBy},
 		{name: "C10 it names none: no proof is needed", claim: knownClaim(boundTo("")), want: lost, events: claimLost, says: []string{"names no volume", "lost"}},
 		{name: "C10 unknown: read it first", claim: bound, want: "C10 Read pv/a"},
 		{name: "C10 known to be absent", claim: bound, known: absent, want: lost, events: claimLost, says: []string{`"a"`, "does not exist", "lost"}},

@@ -24,6 +24,8 @@ const (
 	ClaimMismatched ClaimState = "VolumeMismatch"
 	// ClaimRefused (C9): the volume that it names is another claim's.
 	ClaimRefused ClaimState = "VolumeTaken"
+	// ClaimContended (C11): it is bound to a volume that has lost its claimRef, and so are others.
+	ClaimContended ClaimState = "VolumeContended"
 	// ClaimLost (C10): it was bound, and its volume is gone or another claim's.
 	ClaimLost ClaimState = "Lost"
 	// ClaimTerminating (C12, F2): it is being deleted.

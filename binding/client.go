@@ -4,6 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -29,6 +30,15 @@ type Client interface {
 	// preconditions do not allow is a Conflict.
 	CreateVolume(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error)
 	DeleteVolume(ctx context.Context, name string, preconditions metav1.Preconditions) error
+}
+
+// AttachmentLister is what a Controller with deleters or recyclers needs of its Client besides: storage is not reclaimed
+// while its volume is attached to a node (R3, R4). A Client without it is taken for one of a cluster where no volume is
+// ever attached. The rights are to list volumeattachments in storage.k8s.io, and to watch them for whoever tells the
+// Controller of them; a Controller that is not told asks again after a growing delay.
+type AttachmentLister interface {
+	// ListAttachments lists the attachments of all volumes from the server itself, never from a cache.
+	ListAttachments(ctx context.Context) ([]*storagev1.VolumeAttachment, error)
 }
 
 // Recorder publishes events. It must not block for long and cannot fail: an event is advice.

@@ -26,7 +26,7 @@ type Controller struct {
 	mu     sync.Mutex
 	state  state
 	runner hookRunner
-	pods   podReads
+	lists  listReads
 }
 
 // Observe tells of an object as it was created or changed, and returns the keys to sync for it, none
@@ -41,6 +41,16 @@ func (c *Controller) Observe(object Object) []Key {
 func (c *Controller) ObserveDeleted(object Object) []Key {
 	defer c.lock().Unlock()
 	return c.state.observeDeleted(object)
+}
+
+// Recheck tells what a cache has of an object long after it told of it, as at a resync, and returns the keys to sync: that
+// of a claim or volume among them, though nothing is new. If a later version is known of it, or it is taken for gone, then
+// cache or Controller is wrong, as after a restore of etcd from a backup: the next Sync reads the object from the server
+// before it decides anything. Classes, pods and attachments are known from caches alone; what the cache has of one
+// replaces what is known. The object is kept and must not be modified any more.
+func (c *Controller) Recheck(object Object) []Key {
+	defer c.lock().Unlock()
+	return c.state.recheck(object)
 }
 
 // Sync takes one claim or volume as far as it goes: it decides, writes, and decides again on the
@@ -74,8 +84,8 @@ func (c *Controller) perform(ctx context.Context, key Key, action Action) call {
 	switch {
 	case action.RunsHook():
 		got = c.runner.run(ctx, c.Hooks, action)
-	case action.Kind == Read && action.Key.Kind == KindPods:
-		got = c.pods.read(ctx, action.Key.Namespace, func() reply { return perform(ctx, c.Client, action) })
+	case action.Kind == Read && action.Key.list():
+		got = c.lists.read(ctx, action.Key, func() reply { return perform(ctx, c.Client, action) })
 	default:
 		got = perform(ctx, c.Client, action)
 	}

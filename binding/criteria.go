@@ -22,7 +22,7 @@ type criteria struct {
 	delayed         bool
 	byName          bool // the claim names the volume it is compared with (C7)
 	node            *corev1.Node
-	owner           func(volume string) Key
+	owners          func(volume string) []Key
 }
 
 // newCriteria reads a claim and its terms. An error is an *InvalidError about the claim or its class.
@@ -34,7 +34,7 @@ func newCriteria(claim *corev1.PersistentVolumeClaim, terms Terms) (criteria, er
 		class:           storageclass.OfClaim(claim),
 		attributesClass: textOf(claim.Spec.VolumeAttributesClassName),
 		node:            terms.Node,
-		owner:           terms.Owner,
+		owners:          terms.Owners,
 	}
 	if c.request.Sign() < 0 {
 		return criteria{}, invalidClaim(claim, "spec.resources.requests.storage", c.request.String()+" is negative")

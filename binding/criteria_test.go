@@ -33,17 +33,18 @@ func TestTheVerdictDoesNotAllocate(t *testing.T) {
 	selective := claim.DeepCopy()
 	selective.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
 	elsewhere := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"zone": "b"}}}
-	nobody := func(string) Key { return Key{} }
+	nobody := func(string) []Key { return nil }
+	others := []Key{VolumeKey("x")}
 	for name, c := range map[string]struct {
 		claim *corev1.PersistentVolumeClaim
 		terms Terms
 		want  bool
 	}{
-		"plain":             {claim, Terms{Owner: nobody}, true},
+		"plain":             {claim, Terms{Owners: nobody}, true},
 		"selector":          {selective, Terms{}, true},
 		"a node elsewhere":  {claim, Terms{Node: elsewhere}, false},
 		"a bare node":       {claim, Terms{Node: &corev1.Node{}}, false},
-		"somebody's volume": {claim, Terms{Owner: func(string) Key { return VolumeKey("x") }}, false},
+		"somebody's volume": {claim, Terms{Owners: func(string) []Key { return others }}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			criteria, err := newCriteria(c.claim, c.terms)

@@ -152,6 +152,7 @@ func (d decision) checkOrder(t *testing.T, action binding.Action) {
 	slices.Reverse(turned.known.Volumes)
 	slices.Reverse(turned.known.Claims)
 	slices.Reverse(turned.known.Classes)
+	slices.Reverse(turned.known.Attachments)
 	slices.Reverse(turned.known.Live)
 	again, _ := turned.decide()
 	assert.Equal(t, action, again, "the same objects in any order, the same answer")
@@ -165,7 +166,7 @@ func (d decision) copy() decision {
 
 func copyOf(s binding.Snapshot) binding.Snapshot {
 	return binding.Snapshot{
-		Volumes: copies(s.Volumes), Claims: copies(s.Claims), Classes: copies(s.Classes), Pods: copies(s.Pods),
+		Volumes: copies(s.Volumes), Claims: copies(s.Claims), Classes: copies(s.Classes), Pods: copies(s.Pods), Attachments: copies(s.Attachments),
 		Live: slices.Clone(s.Live), Answers: copiesOfAnswers(s.Answers),
 	}
 }
@@ -247,6 +248,8 @@ func knowing(objects ...binding.Object) binding.Snapshot {
 			known.Classes = append(known.Classes, object)
 		case *corev1.Pod:
 			known.Pods = append(known.Pods, object)
+		case *storagev1.VolumeAttachment:
+			known.Attachments = append(known.Attachments, object)
 		}
 	}
 	return known

@@ -56,7 +56,7 @@
 // a Provisioner, a Deleter, a Recycler. When they are to be called, in which order with the writes, and what
 // follows when they fail, is decided here. A claim carries the ProvisioningFinalizer from before its provisioner is
 // first called until it has its volume, so that nothing which was made for it is left behind if it is deleted
-// in between.
+// in between. A volume that is attached to a node is not reclaimed: see AttachmentLister.
 //
 // Two Controllers at work on one cluster, as while a lease changes hands, never delete what somebody uses. But storage that
 // one makes for a claim while the other deletes claim, storage and volume may be left behind (P2).
@@ -66,14 +66,15 @@
 // Controller does the four duties above for any number of goroutines. Its driver has these:
 //
 //  1. Tell it of every claim, volume and class with Observe and ObserveDeleted; of pods too, if claims are
-//     to be protected while in use or are to say which pods they wait for. All classes come before the first
-//     Sync: a claim whose class is not known is bound at once (M11).
+//     to be protected while in use or are to say which pods they wait for; of VolumeAttachments, if storage is
+//     reclaimed. All classes come before the first Sync: a claim whose class is not known is bound at once (M11).
 //  2. Call Sync with every key that these return, and with every key in Result.Next.
 //  3. If Result.After is not zero, call Sync with the same key again after that time. The error beside it
 //     is for the log.
-//  4. As a safety net, call Sync with every key from time to time. An object that came and went while a watch was
-//     broken may be known from a reply of the Client alone: read live what no watch has shown by then, and tell
-//     of its end with ObserveDeleted.
+//  4. As a safety net, call Recheck with every claim and volume of the caches from time to time, and Sync with the keys that
+//     it returns: that also finds what a server that was restored from a backup has again, or in an older version. An
+//     object that came and went while a watch was broken may be known from a reply of the Client alone: read live what
+//     no watch has shown by then, and tell of its end with ObserveDeleted.
 //
 // Equal keys may be folded, and the order of keys does not matter. Package bindingtest has a driver for
 // tests, and an API server in memory to go with it.

@@ -17,7 +17,7 @@ const (
 	EventClaimLost            EventReason = "ClaimLost"                 // C10
 	EventClaimMisbound        EventReason = "ClaimMisbound"             // C10
 	EventExternalProvisioning EventReason = "ExternalProvisioning"      // P3
-	EventFailedBinding        EventReason = "FailedBinding"             // C5, C9
+	EventFailedBinding        EventReason = "FailedBinding"             // C5, C9, C11, V1
 	EventProvisioningFailed   EventReason = "ProvisioningFailed"        // P1, P2
 	EventProvisioningCleanup  EventReason = "ProvisioningCleanupFailed" // P2
 	EventProvisioned          EventReason = "ProvisioningSucceeded"     // P2

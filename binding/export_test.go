@@ -2,7 +2,11 @@ package binding
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // State lets tests step a controller's state: no goroutine, no I/O but what a test performs itself.
@@ -16,6 +20,7 @@ func NewState(rules Rules) *State { return &State{newState(rules)} }
 func (s *State) Clone() *State                 { return &State{*s.clone()} }
 func (s *State) Observe(object Object) []Key   { return s.observe(object) }
 func (s *State) Forget(object Object) []Key    { return s.observeDeleted(object) }
+func (s *State) Recheck(object Object) []Key   { return s.recheck(object) }
 func (s *State) Start(key Key) Step            { return Step{s.start(key)} }
 func (s *State) Proceed(key Key, got any) Step { return Step{s.proceed(key, got.(reply))} }
 func (s Step) Done() bool                      { return s.done }
@@ -25,10 +30,13 @@ func (s Step) Err() error                      { return s.err }
 func Perform(client Client, action Action) any { return perform(context.Background(), client, action) }
 func (s *State) Holder(object Key) (Key, bool) { by, ok := s.holders[object]; return by, ok }
 func (s *State) Unsettled(object Key) (by Key) { return s.unsettled[object] }
-func (s *State) Reserved() map[string]Key      { return s.index.reserved }
-func (s *State) Turns(volume string) int       { return len(s.offers.made[volume].claims) }
-func (s Step) Published() []Event              { return s.publish }
-func (s Step) After() time.Duration            { return s.result.After }
+func (s *State) Reserved() map[string][]Key    { return s.index.reserved }
+func (s *State) Claims() []*corev1.PersistentVolumeClaim {
+	return slices.Collect(maps.Values(s.claims))
+}
+func (s *State) Turns(volume string) int { return len(s.offers.made[volume].claims) }
+func (s Step) Published() []Event        { return s.publish }
+func (s Step) After() time.Duration      { return s.result.After }
 
 // Replied is the object in a reply; nil if there is none.
 func Replied(got any) Object { return got.(reply).object }

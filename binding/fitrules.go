@@ -69,15 +69,20 @@ func failsClaimed(c criteria, v candidate) bool {
 	if v.link != phase.Unclaimed {
 		return true
 	}
-	owner := c.ownerOf(v.Name)
-	return owner != Key{} && owner != KeyOf(c.claim)
+	return keptFrom(KeyOf(c.claim), c.ownersOf(v.Name))
 }
 
-func (c *criteria) ownerOf(volume string) Key {
-	if c.owner == nil {
-		return Key{}
+func (c *criteria) ownersOf(volume string) []Key {
+	if c.owners == nil {
+		return nil
 	}
-	return c.owner(volume)
+	return c.owners(volume)
+}
+
+// keptFrom reports whether a volume with these owners fits the claim in no case: it belongs to another one, or to
+// several, of which none can have it.
+func keptFrom(claim Key, owners []Key) bool {
+	return len(owners) > 1 || len(owners) == 1 && owners[0] != claim
 }
 
 func failsMalformed(_ criteria, v candidate) bool {

@@ -66,7 +66,9 @@ func FuzzFind(f *testing.F) {
 		var index binding.Index
 		index.Load(request.Volumes...)
 		for _, volume := range request.Volumes {
-			index.SetOwner(volume.Name, request.Owner(volume.Name))
+			for _, owner := range request.Owners(volume.Name) {
+				index.SetClaim(owning(owner, volume.Name))
+			}
 		}
 		indexed, err := index.Find(request.Claim, binding.Terms{Node: request.Node, Class: request.Class})
 		require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 // people do one thing, on one of a few volumes, claims, classes and pods. What the server refuses does not happen.
 func (h *history) people() {
 	volume, claim := h.anyVolume(), h.anyClaim()
-	switch h.IntN(24) {
+	switch h.IntN(26) {
 	case 0, 1, 2, 3:
 		h.create(h.newVolume())
 	case 4, 5, 6, 7:
@@ -52,6 +52,13 @@ func (h *history) people() {
 		h.provision(claim)
 	case 23:
 		h.letGo(volume, claim)
+	case 24:
+		h.editClaim("forges annotations of", claim, h.forge)
+	case 25:
+		forged := h.newClaim()
+		forged.Spec.VolumeName = volume.Name
+		h.forge(forged)
+		h.create(forged)
 	}
 	h.judgeCalls("people")
 }
@@ -130,6 +137,14 @@ func (h *history) newClaim() *corev1.PersistentVolumeClaim {
 		claim.Spec.VolumeName = h.anyVolume().Name
 	}
 	return claim
+}
+
+// forge writes what a controller writes on a claim that it has bound. A tenant can do that, but for the status.
+func (h *history) forge(claim *corev1.PersistentVolumeClaim) {
+	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, completed, "yes")
+	if h.one(2) {
+		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, boundBy, "yes")
+	}
 }
 
 func (h *history) newClass() *storagev1.StorageClass {

@@ -31,6 +31,9 @@ func (h *history) judgeDecision(m *member, action binding.Action, reads []bindin
 	if proof := proofFor(action, m.state, claimOfKey); proof != (binding.Key{}) && !slices.Contains(reads, proof) {
 		h.broke("%s: %s without having read %s", action.Rule, action, proof)
 	}
+	if wrong := wrongOfUnneeded(action, m.state); wrong != "" {
+		h.broke("%s", wrong)
+	}
 	if action.RunsHook() {
 		if !slices.Contains(reads, action.Target()) {
 			h.broke("%s: %s without having read %s", action.Rule, action, action.Target())
@@ -38,6 +41,11 @@ func (h *history) judgeDecision(m *member, action binding.Action, reads []bindin
 		return
 	}
 	h.judgeVersion(m, action)
+	if known, ok := m.state.Known(action.Target()).(*corev1.PersistentVolume); ok && action.Volume != nil {
+		if wrong := wronglyTaken(known, action.Volume, m.state.Claims()); wrong != "" {
+			h.broke("%s: %s", wrong, action)
+		}
+	}
 	if m.doubts[action.Target()] {
 		h.broke("B6: %s writes %s without having read it after the write before", m.name, action.Target())
 	}
@@ -145,6 +153,17 @@ func (h *history) judgeVolume(world binding.Snapshot, volume *corev1.PersistentV
 		claim, _ = world.Claim(ref.Namespace, ref.Name)
 	}
 	standing := phase.VolumeStandingOf(volume, claim)
+	if owners := world.Owners(volume.Name); volume.Spec.ClaimRef == nil && len(owners) > 0 {
+		if len(owners) == 1 {
+			h.broke("C11: %s has no claimRef, and %v is Bound to it", volume.Name, owners)
+		}
+		return // M2: nobody gets it, and it stays as it is
+	}
+	if standing == phase.Misplaced || standing == phase.Surplus {
+		if other, _ := world.Volume(claim.Spec.VolumeName); other == nil || phase.LinkOf(other, claim) != phase.Held {
+			return // V2: it is left as it is
+		}
+	}
 	switch standing {
 	case phase.Misplaced:
 		h.broke("X1, V4: %s is still held by %s, which has %s", volume.Name, claim.Name, claim.Spec.VolumeName)
@@ -161,11 +180,11 @@ func (h *history) judgeVolume(world binding.Snapshot, volume *corev1.PersistentV
 	}
 }
 
-// judgeHalfBound is about a volume that is held by a claim that names none: only something that does not fit, or a
-// deletion, keeps the two from coming together.
+// judgeHalfBound is about a volume that is held by a claim that names none: only something that does not fit, a deletion,
+// or bind-completed, forged halfway or of a claim whose volume's name is lost (C10), keeps the two from coming together.
 func (h *history) judgeHalfBound(world binding.Snapshot, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) {
 	mismatches, err := binding.Check(claim, volume, binding.Terms{Class: world.Class(storageclass.OfClaim(claim))})
-	if len(mismatches) == 0 && err == nil && claim.DeletionTimestamp == nil {
+	if len(mismatches) == 0 && err == nil && claim.DeletionTimestamp == nil && !phase.BindCompleted(claim) {
 		h.broke("B5: %s is held by %s and the bind does not go on", volume.Name, claim.Name)
 	}
 }
@@ -176,10 +195,14 @@ func (h *history) judgeClaim(world binding.Snapshot, claim *corev1.PersistentVol
 	if standing == phase.Bound && claim.Status.Phase == corev1.ClaimLost && phase.LinkOf(volume, claim) == phase.Held {
 		h.broke("X4: %s is Lost and holds %s", claim.Name, volume.Name)
 	}
+	if volume != nil && volume.Spec.ClaimRef == nil && phase.Owned(claim) != "" && len(world.Owners(volume.Name)) > 1 {
+		return // C11: nobody gets it
+	}
 	if claim.Status.Phase == corev1.ClaimBound {
 		h.judgeBound(world, claim, volume)
 	}
-	if claim.DeletionTimestamp != nil && !phase.BindCompleted(claim) {
+	wasBound := standing == phase.Bound || standing == phase.Misbound || standing == phase.Lost
+	if claim.DeletionTimestamp != nil && !wasBound {
 		return // C12
 	}
 	switch standing {
@@ -192,7 +215,7 @@ func (h *history) judgeClaim(world binding.Snapshot, claim *corev1.PersistentVol
 		}
 	case phase.Asking:
 		mismatches, _ := binding.CheckNamed(claim, volume)
-		if owner := world.Owner(volume.Name); len(mismatches) == 0 && owner == (binding.Key{}) {
+		if len(mismatches) == 0 && len(world.Owners(volume.Name)) == 0 {
 			h.broke("C7: %s fits %s, which names it, and nobody binds them", volume.Name, claim.Name)
 		}
 	case phase.Finishing:
@@ -210,6 +233,9 @@ func (h *history) provisions(world binding.Snapshot, claim *corev1.PersistentVol
 
 // judgeBound is X1: to each Bound claim a volume of its own, and one only.
 func (h *history) judgeBound(world binding.Snapshot, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) {
+	if volume != nil && volume.Spec.ClaimRef == nil && len(world.Owners(volume.Name)) > 1 {
+		return // M2: they stay as they are
+	}
 	if phase.BindCompleted(claim) && (volume == nil || phase.LinkOf(volume, claim) != phase.Held || volume.Status.Phase != corev1.VolumeBound) {
 		h.broke("X1: %s is Bound without a volume that is bound to it", claim.Name)
 	}

@@ -212,7 +212,7 @@ func TestRhWhenAHookIsAskedAgain(t *testing.T) {
 // toDelete is a sync of madeByOwn up to the point where its object is to be deleted.
 func toDelete(t *testing.T) *talk {
 	t.Helper()
-	d := newTalk(t, hooked(), aKey, madeByOwn()).starts()
+	d := newTalk(t, hooked(), aKey, madeByOwn()).starts().says("R3 Read volumeattachments").gets(nil, nil)
 	d.says("R3 Read pv/a").gets(madeByOwn(), nil).says("V3 Read pvc/default/data").gets(nil, errNotFound)
 	return d.says("R3 RunDeleter pv/a").gets(nil, nil).says("R3 DeleteVolume pv/a")
 }
@@ -243,7 +243,7 @@ func TestR3WhatComesOfDeletingTheVolume(t *testing.T) {
 	})
 	t.Run("R3 Rh Conflict: another volume of its name has storage of its own", func(t *testing.T) {
 		d := toDelete(t).gets(nil, errConflict).says("B6 Read pv/a").gets(at("60", madeByOwn(func(v *corev1.PersistentVolume) { v.UID = "uid-9" })), nil)
-		d.says("V3 Read pvc/default/data").gets(nil, errNotFound).says("R3 RunDeleter pv/a")
+		d.says("R3 Read volumeattachments").gets(nil, nil).says("V3 Read pvc/default/data").gets(nil, errNotFound).says("R3 RunDeleter pv/a")
 		assert.Equal(t, types.UID("uid-9"), d.step.Action().Volume.UID)
 	})
 	t.Run("R3 NotFound: a live read proves it", func(t *testing.T) {
@@ -258,7 +258,7 @@ func TestR3WhatComesOfDeletingTheVolume(t *testing.T) {
 	}
 	t.Run("R3 B6 Rh nobody knows: a live read first, and the deleter once more, in the next sync", func(t *testing.T) {
 		d := toDelete(t).gets(nil, errLost).starts().says("B6 Read pv/a").gets(madeByOwn(), nil)
-		d.says("V3 Read pvc/default/data").gets(nil, errNotFound).says("R3 RunDeleter pv/a")
+		d.says("R3 Read volumeattachments").gets(nil, nil).says("V3 Read pvc/default/data").gets(nil, errNotFound).says("R3 RunDeleter pv/a")
 	})
 	t.Run("R3 B6 nobody knows, and it is gone", func(t *testing.T) {
 		toDelete(t).gets(nil, errLost).starts().says("B6 Read pv/a").gets(nil, errNotFound).ends()
@@ -267,11 +267,12 @@ func TestR3WhatComesOfDeletingTheVolume(t *testing.T) {
 		failed := at("101", madeByOwn(inPhase(corev1.VolumeFailed), func(v *corev1.PersistentVolume) {
 			v.Status.Message = "the volume cannot be reclaimed: the disk is broken"
 		}))
-		d := newTalk(t, hooked(), aKey, madeByOwn()).starts().says("R3 Read pv/a").gets(madeByOwn(), nil).says("V3 Read pvc/default/data").gets(nil, errNotFound)
+		d := newTalk(t, hooked(), aKey, madeByOwn()).starts().says("R3 Read volumeattachments").gets(nil, nil)
+		d.says("R3 Read pv/a").gets(madeByOwn(), nil).says("V3 Read pvc/default/data").gets(nil, errNotFound)
 		d.says("R3 RunDeleter pv/a").gets(nil, errBroken).says("R3 UpdateVolumeStatus pv/a").stored().says("R3 Read pv/a").gets(failed, nil).ends()
 		assert.Positive(t, d.step.After(), "W6")
 		assert.Equal(t, []string{"Warning VolumeFailedDelete"}, d.published)
-		d.starts().says("R3 Read pv/a").gets(failed, nil).says("V3 Read pvc/default/data").gets(nil, errNotFound).says("R3 RunDeleter pv/a")
+		d.starts().says("R3 Read volumeattachments").gets(nil, nil).says("R3 Read pv/a").gets(failed, nil).says("V3 Read pvc/default/data").gets(nil, errNotFound).says("R3 RunDeleter pv/a")
 	})
 }
 

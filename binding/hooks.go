@@ -39,6 +39,8 @@ type ProvisionRequest struct {
 // It is idempotent: storage that does not exist, or no longer, is success. Where the answer of a provisioner was
 // never heard, it is called with a volume that was never stored and has no source: its name ("pvc-" and the UID
 // of the claim) and its claimRef say what to delete, if it exists. A *HookError says more than that it failed.
+//
+// Neither it nor a Recycler is called while a VolumeAttachment names the volume: see AttachmentLister.
 type Deleter interface {
 	Delete(ctx context.Context, volume *corev1.PersistentVolume) error
 }
@@ -77,6 +79,9 @@ const (
 	defaultTimeout = 2 * time.Minute
 	defaultAtOnce  = 10
 )
+
+// Reclaims reports whether there is any deleter or recycler. Without, nobody has to know of attachments.
+func (h Hooks) Reclaims() bool { return len(h.Deleters)+len(h.SourceDeleters)+len(h.Recyclers) > 0 }
 
 // names are those that the hooks are registered under.
 func (h Hooks) names() HookNames {

@@ -39,7 +39,10 @@ type Index struct {
 	// deleting and claimed count volumes for the summary; one that is both counts as deleting.
 	deleting, claimed int
 
-	owners, reserved map[string]Key
+	owned map[Key]string // the volume that a claim owns
+	// owners are the claims that own a volume, in order, and reserved the one that Reserve was called for. A slice in
+	// them is replaced, never changed: callers have it.
+	owners, reserved map[string][]Key
 }
 
 // claimName is the name that claims have in turn: a claimRef may mean any of them.

@@ -52,7 +52,7 @@ type search struct {
 }
 
 func (q *Query) search(k int) search {
-	return search{Query: *q, k: k, ask: askOf(&q.criteria), serving: serving(q.modes), recheck: q.owner != nil}
+	return search{Query: *q, k: k, ask: askOf(&q.criteria), serving: serving(q.modes), recheck: q.owners != nil}
 }
 
 func (s *search) run() {

@@ -10,7 +10,8 @@ import (
 // Volumes that belong to the claim or whose claimRef has its name are looked at one by one. A node
 // affinity is looked up by a `key In (values)` that each of its terms has, and checked if it says more;
 // those that have none are tried one by one, by size. A selector's labels and `In` are looked up, and the
-// one that leaves the fewest volumes is gone through by size. Terms.Owner has to say only what SetOwner and Reserve did not; it must not use the Index.
+// one that leaves the fewest volumes is gone through by size. Terms.Owners has
+// to say only what SetClaim and Reserve did not; it must not use the Index.
 func (x *Index) Find(claim *corev1.PersistentVolumeClaim, terms Terms) (Match, error) {
 	c, err := newCriteria(claim, terms)
 	if err != nil {
@@ -131,6 +132,6 @@ func (q *Query) findRelated() Match {
 		return Match{}
 	}
 	withOwners := q.criteria
-	withOwners.owner = q.x.ownerBeside(q.owner)
+	withOwners.owners = q.x.ownersBeside(q.owners)
 	return withOwners.find(q.related)
 }

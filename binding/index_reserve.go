@@ -1,8 +1,16 @@
 package binding
 
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/phase"
+)
+
 // Reserve takes a volume for a claim, and reports whether the claim has it now. It has if the Index knows
 // the volume in exactly this resourceVersion, the one that the decision was made on, and nobody else had
-// it: no claimRef to another claim, no owner and no reservation. From then on it is found for this claim
+// it: no claimRef to another claim, no other owner and no reservation. From then on it is found for this claim
 // only, and counts as Claimed for others.
 //
 // A reservation ends with Release, with Delete, and with a Set that shows a claimRef. A Set of a newer
@@ -18,11 +26,11 @@ func (x *Index) Reserve(volume, version string, claim Key) bool {
 	if known.Spec.ClaimRef != nil {
 		return referenced(known) == claim // its claimRef keeps it from others
 	}
-	owner := x.owner(volume)
-	if owner == (Key{}) {
-		x.refile(volume, func() { put(&x.reserved, volume, claim) })
+	owners := x.ownersOf(volume)
+	if len(owners) == 0 {
+		x.refile(volume, func() { put(&x.reserved, volume, []Key{claim}) })
 	}
-	return owner == Key{} || owner == claim
+	return !keptFrom(claim, owners)
 }
 
 // Release gives back what Reserve took: for a write that certainly failed, or whose outcome is known. If
@@ -30,61 +38,82 @@ func (x *Index) Reserve(volume, version string, claim Key) bool {
 func (x *Index) Release(volume string, claim Key) {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
-	if x.reserved[volume] == claim {
+	if slices.Contains(x.reserved[volume], claim) {
 		x.refile(volume, func() { delete(x.reserved, volume) })
 	}
 }
 
-// SetOwner says which claim an unclaimed volume belongs to all the same (M2): one with bind-completed
-// that names it. The zero Key: none does. It need not be known yet, and outlives a Delete.
-func (x *Index) SetOwner(volume string, claim Key) {
+// SetClaim tells the Index of a claim, or of a newer version of it. If its status is Bound, the volume that it names is
+// its own even without a claimRef (M2). A volume that several claims own is found for none of them. Neither the claim's
+// volume need be known yet, nor does a Delete of it end that.
+func (x *Index) SetClaim(claim *corev1.PersistentVolumeClaim) {
+	x.setOwned(KeyOf(claim), phase.Owned(claim))
+}
+
+// DeleteClaim tells the Index that a claim is gone. One that is not known is no error.
+func (x *Index) DeleteClaim(claim Key) { x.setOwned(claim, "") }
+
+func (x *Index) setOwned(claim Key, volume string) {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
-	if x.owners[volume] == claim {
+	before := x.owned[claim]
+	if before == volume {
 		return
 	}
+	if before != "" {
+		delete(x.owned, claim)
+		x.setOwners(before, slices.DeleteFunc(slices.Clone(x.owners[before]), func(owner Key) bool { return owner == claim }))
+	}
+	if volume != "" {
+		put(&x.owned, claim, volume)
+		at, _ := slices.BinarySearchFunc(x.owners[volume], claim, compareKeys)
+		x.setOwners(volume, slices.Insert(slices.Clone(x.owners[volume]), at, claim))
+	}
+}
+
+func (x *Index) setOwners(volume string, owners []Key) {
 	x.refile(volume, func() {
-		if claim == (Key{}) {
+		if len(owners) == 0 {
 			delete(x.owners, volume)
 			return
 		}
-		put(&x.owners, volume, claim)
+		put(&x.owners, volume, owners)
 	})
 }
 
-// Owner is the claim that an unclaimed volume belongs to, by SetOwner or else by Reserve; the zero Key if
-// it belongs to none. It can be the Owner of Terms for a list of the same volumes. In Terms for the Index
-// itself it must not be: it is called with the Index locked, and it knows already.
-func (x *Index) Owner(volume string) Key {
+// Owners are the claims that an unclaimed volume belongs to, in order: by SetClaim, or else the one by Reserve. It can
+// be the Owners of Terms for a list of the same volumes. In Terms for the Index itself it must not be: it is called with
+// the Index locked, and it knows already. The slice must not be modified.
+func (x *Index) Owners(volume string) []Key {
 	x.mutex.RLock()
 	defer x.mutex.RUnlock()
-	return x.owner(volume)
+	return x.ownersOf(volume)
 }
 
-func (x *Index) owner(volume string) Key {
-	if owner := x.owners[volume]; owner != (Key{}) {
-		return owner
+func (x *Index) ownersOf(volume string) []Key {
+	if owners := x.owners[volume]; len(owners) > 0 {
+		return owners
 	}
 	return x.reserved[volume]
 }
 
-// refile changes what decides where a volume is put.
+// refile changes what decides where a volume is put. With a claimRef it is that alone.
 func (x *Index) refile(volume string, change func()) {
 	known := x.volumes[volume]
-	if known != nil {
-		x.take(known)
+	if known == nil || known.Spec.ClaimRef != nil {
+		change()
+		return
 	}
+	x.take(known)
 	change()
-	if known != nil {
-		x.put(known)
-	}
+	x.put(known)
 }
 
-// ownerBeside is the owner of a volume, if need be from Terms.
-func (x *Index) ownerBeside(other func(string) Key) func(string) Key {
-	return func(volume string) Key {
-		if owner := x.owner(volume); owner != (Key{}) || other == nil {
-			return owner
+// ownersBeside are the owners of a volume, if need be from Terms.
+func (x *Index) ownersBeside(other func(string) []Key) func(string) []Key {
+	return func(volume string) []Key {
+		if owners := x.ownersOf(volume); len(owners) > 0 || other == nil {
+			return owners
 		}
 		return other(volume)
 	}

@@ -21,7 +21,7 @@ func (x *Index) standingOf(volume *corev1.PersistentVolume) standing {
 	switch reason := unavailable(volume); {
 	case reason == Deleting:
 		return standsDeleting
-	case volume.Spec.ClaimRef != nil || x.owner(volume.Name) != Key{}:
+	case volume.Spec.ClaimRef != nil || len(x.ownersOf(volume.Name)) > 0:
 		return standsClaimed
 	case reason == Malformed:
 		return standsMalformed
@@ -81,10 +81,14 @@ func (x *Index) takeRelated(name claimName, volume *corev1.PersistentVolume) {
 	x.related[name] = related
 }
 
-// relativeOf is the name of the claims that a volume has to do with; zero if there is none.
+// relativeOf is the name of the claims that a volume has to do with; zero if there is none, or if several own it, for
+// then it fits none of them.
 func (x *Index) relativeOf(volume *corev1.PersistentVolume) claimName {
 	if volume.Spec.ClaimRef != nil {
 		return referenced(volume).claimName()
 	}
-	return x.owner(volume.Name).claimName()
+	if owners := x.ownersOf(volume.Name); len(owners) == 1 {
+		return owners[0].claimName()
+	}
+	return claimName{}
 }

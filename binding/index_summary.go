@@ -11,7 +11,7 @@ import (
 //
 // It counts volumes by groups of like ones, so that it costs in groups, not in volumes. A selector costs
 // as many looks as volumes have the label of it that the fewest have, or that match it; a node, as many
-// as it can use. With Terms.Owner, every volume is looked at.
+// as it can use. With Terms.Owners, every volume is looked at.
 func (x *Index) Summary(claim *corev1.PersistentVolumeClaim, terms Terms) (Summary, error) {
 	c, err := newCriteria(claim, terms)
 	if err != nil {
@@ -19,8 +19,8 @@ func (x *Index) Summary(claim *corev1.PersistentVolumeClaim, terms Terms) (Summa
 	}
 	x.mutex.RLock()
 	defer x.mutex.RUnlock()
-	if c.owner != nil {
-		c.owner = x.ownerBeside(c.owner)
+	if c.owners != nil {
+		c.owners = x.ownersBeside(c.owners)
 		return c.report(slices.Collect(maps.Values(x.volumes))).Summary(), nil
 	}
 	t := x.tally(&c)
@@ -51,7 +51,7 @@ func (x *Index) tally(c *criteria) tally {
 func (x *Index) addOneByOne(t *tally, c *criteria) {
 	deleting, claimed := x.deleting, x.claimed
 	withOwners := *c
-	withOwners.owner = x.owner
+	withOwners.owners = x.ownersOf
 	for _, volume := range x.related[KeyOf(c.claim).claimName()] {
 		t.add(withOwners.verdict(volume))
 		if x.standingOf(volume) == standsDeleting {

@@ -73,7 +73,7 @@ func TestIndexReserve(t *testing.T) {
 	assert.Equal(t, "a", foundFor(t, &index, logsClaim()))
 
 	assert.True(t, index.Reserve("a", "1", data))
-	assert.Equal(t, data, index.Owner("a"))
+	assert.Equal(t, []binding.Key{data}, index.Owners("a"))
 	assert.True(t, index.Reserve("a", "1", data), "it has it already")
 	assert.False(t, index.Reserve("a", "1", logs), "B6 the loser asks again")
 	assert.Equal(t, "a", foundFor(t, &index, fitClaim()), "the claim itself finds it")
@@ -96,19 +96,21 @@ func TestIndexReservationEnds(t *testing.T) {
 		volume.ResourceVersion = "2"
 		return volume
 	}
+	mine := []binding.Key{data}
 	cases := []struct {
 		rule string
 		then func(*binding.Index)
-		want binding.Key
+		want []binding.Key
 	}{
-		{"B6 not with a newer version", func(x *binding.Index) { x.Set(newer()) }, data},
-		{"not with a change of phase", func(x *binding.Index) { x.Set(newer(inPhase(corev1.VolumeBound))) }, data},
-		{"L3 with the write itself", func(x *binding.Index) { x.Set(newer(held)) }, binding.Key{}},
-		{"L5 with somebody else's", func(x *binding.Index) { x.Set(newer(refersTo("default", "logs", "uid-2"))) }, binding.Key{}},
-		{"with the volume", func(x *binding.Index) { x.Delete("a") }, binding.Key{}},
-		{"with Release", func(x *binding.Index) { x.Release("a", data) }, binding.Key{}},
-		{"M2 under an owner's name", func(x *binding.Index) { x.SetOwner("a", logs) }, logs},
-		{"M2 not with the owner's going", func(x *binding.Index) { x.SetOwner("a", logs); x.SetOwner("a", binding.Key{}) }, data},
+		{"B6 not with a newer version", func(x *binding.Index) { x.Set(newer()) }, mine},
+		{"not with a change of phase", func(x *binding.Index) { x.Set(newer(inPhase(corev1.VolumeBound))) }, mine},
+		{"L3 with the write itself", func(x *binding.Index) { x.Set(newer(held)) }, nil},
+		{"L5 with somebody else's", func(x *binding.Index) { x.Set(newer(refersTo("default", "logs", "uid-2"))) }, nil},
+		{"with the volume", func(x *binding.Index) { x.Delete("a") }, nil},
+		{"with Release", func(x *binding.Index) { x.Release("a", data) }, nil},
+		{"M2 under an owner's name", func(x *binding.Index) { x.SetClaim(owning(logs, "a")) }, []binding.Key{logs}},
+		{"M2 under the names of several", func(x *binding.Index) { x.SetClaim(owning(logs, "a")); x.SetClaim(owning(data, "a")) }, []binding.Key{data, logs}},
+		{"M2 not with the owner's going", func(x *binding.Index) { x.SetClaim(owning(logs, "a")); x.DeleteClaim(logs) }, mine},
 	}
 	for _, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {
@@ -116,9 +118,10 @@ func TestIndexReservationEnds(t *testing.T) {
 			index.Set(reservable("a"))
 			require.True(t, index.Reserve("a", "1", data))
 			c.then(&index)
-			assert.Equal(t, c.want, index.Owner("a"))
+			assert.Equal(t, c.want, index.Owners("a"))
 			index.Set(newer())
-			assert.Equal(t, c.want == data, !index.Reserve("a", "2", logs))
+			theirs := len(c.want) > 0 && !slices.Equal(c.want, []binding.Key{logs})
+			assert.Equal(t, theirs, !index.Reserve("a", "2", logs))
 		})
 	}
 }
@@ -135,14 +138,14 @@ func TestIndexReserveWhatIsClaimed(t *testing.T) {
 		var index binding.Index
 		index.Set(reservable("a", c.edit))
 		assert.Equal(t, c.want, index.Reserve("a", "1", data), rule)
-		assert.Zero(t, index.Owner("a"), "%s: the claimRef is enough", rule)
+		assert.Empty(t, index.Owners("a"), "%s: the claimRef is enough", rule)
 	}
 }
 
 // M2: an owner that is known before the volume is, or after it went, counts when it comes.
 func TestIndexOwnerOutlivesTheVolume(t *testing.T) {
 	var index binding.Index
-	index.SetOwner("a", data)
+	index.SetClaim(owning(data, "a"))
 	index.Set(reservable("a"))
 	assert.Empty(t, foundFor(t, &index, logsClaim()))
 	assert.Equal(t, "a", foundFor(t, &index, fitClaim()))
@@ -150,8 +153,44 @@ func TestIndexOwnerOutlivesTheVolume(t *testing.T) {
 	assert.Zero(t, index.Len())
 	index.Set(reservable("a"))
 	assert.False(t, index.Reserve("a", "1", logs))
-	index.SetOwner("a", binding.Key{})
+	index.DeleteClaim(data)
 	assert.Equal(t, "a", foundFor(t, &index, logsClaim()))
+}
+
+// M2: a volume that two claims own is for neither of them, until one of them owns it no more.
+func TestIndexTwoOwners(t *testing.T) {
+	var index binding.Index
+	index.Set(reservable("a"))
+	index.SetClaim(owning(data, "a"))
+	index.SetClaim(owning(logs, "a"))
+	assert.Equal(t, []binding.Key{data, logs}, index.Owners("a"))
+	for _, claim := range []*corev1.PersistentVolumeClaim{fitClaim(), logsClaim()} {
+		assert.Empty(t, foundFor(t, &index, claim))
+		line, err := index.Summary(claim, binding.Terms{})
+		require.NoError(t, err)
+		assert.Equal(t, "0/1 volumes fit: 1 Claimed", line.String(), "E2")
+		assert.False(t, index.Reserve("a", "1", binding.KeyOf(claim)))
+	}
+	before := index.Owners("a")
+	index.SetClaim(owning(logs, "b"))
+	assert.Equal(t, []binding.Key{data, logs}, before, "what was returned stays as it was")
+	assert.Equal(t, "a", foundFor(t, &index, fitClaim()))
+	assert.True(t, index.Reserve("a", "1", data))
+}
+
+// M2: an annotation is no proof, and the lack of one is none either.
+func TestIndexOwnersHaveStatus(t *testing.T) {
+	forged, bare := owning(logs, "a"), owning(logs, "a")
+	forged.Status.Phase = corev1.ClaimPending
+	bare.Annotations = nil
+	for _, c := range []struct {
+		claim *corev1.PersistentVolumeClaim
+		want  []binding.Key
+	}{{forged, nil}, {bare, []binding.Key{logs}}} {
+		var index binding.Index
+		index.SetClaim(c.claim)
+		assert.Equal(t, c.want, index.Owners("a"))
+	}
 }
 
 func TestEmptyIndex(t *testing.T) {

@@ -23,7 +23,7 @@ type indexed struct {
 	names    int
 	index    *binding.Index
 	volumes  map[string]*corev1.PersistentVolume
-	owners   map[string]binding.Key
+	owned    map[binding.Key]string // the volume of a claim
 	reserved map[string]binding.Key
 	version  int
 }
@@ -31,7 +31,7 @@ type indexed struct {
 func newIndexed(seed, n uint64, names int) *indexed {
 	return &indexed{
 		world: world{rand.New(rand.NewPCG(seed, n))}, names: names, index: &binding.Index{},
-		volumes: map[string]*corev1.PersistentVolume{}, owners: map[string]binding.Key{}, reserved: map[string]binding.Key{},
+		volumes: map[string]*corev1.PersistentVolume{}, owned: map[binding.Key]string{}, reserved: map[string]binding.Key{},
 	}
 }
 
@@ -75,16 +75,23 @@ func (x *indexed) load(count int) {
 	x.index.Load(slices.Collect(maps.Values(x.volumes))...)
 }
 
-// someClaim is one that the volumes of the world know, or another.
-func (x *indexed) someClaim() binding.Key {
-	return pick(x.world, binding.ClaimKey("default", "data"), binding.ClaimKey("default", "logs"), binding.ClaimKey("other", "data"))
+// someClaims are those that the volumes of the world know, and another, in order. someClaim is one of them.
+func (x *indexed) someClaims() []binding.Key {
+	return []binding.Key{binding.ClaimKey("default", "data"), binding.ClaimKey("default", "logs"), binding.ClaimKey("other", "data")}
 }
 
-func (x *indexed) owner(volume string) binding.Key {
-	if owner := x.owners[volume]; owner != (binding.Key{}) {
-		return owner
+func (x *indexed) someClaim() binding.Key { return pick(x.world, x.someClaims()...) }
+
+func (x *indexed) owners(volume string) (owners []binding.Key) {
+	for _, claim := range x.someClaims() {
+		if x.owned[claim] == volume {
+			owners = append(owners, claim)
+		}
 	}
-	return x.reserved[volume]
+	if claim, ok := x.reserved[volume]; ok && len(owners) == 0 {
+		return []binding.Key{claim}
+	}
+	return owners
 }
 
 // change makes one random change to both.
@@ -110,11 +117,17 @@ func (x *indexed) change(t *testing.T) {
 			delete(x.reserved, name)
 		}
 	case 7:
-		if x.rarely(2) {
-			claim = binding.Key{}
+		if x.rarely(3) {
+			x.index.DeleteClaim(claim)
+			delete(x.owned, claim)
+			return
 		}
-		x.index.SetOwner(name, claim)
-		x.owners[name] = claim
+		newer := owning(claim, name)
+		if x.owned[claim] = name; x.rarely(4) {
+			delete(x.owned, claim)
+			newer.Status.Phase = pick(x.world, corev1.ClaimPending, corev1.ClaimLost)
+		}
+		x.index.SetClaim(newer)
 	}
 }
 
@@ -128,10 +141,10 @@ func (x *indexed) reserve(t *testing.T, name string, claim binding.Key) {
 	case !want:
 	case known.Spec.ClaimRef != nil:
 		want = binding.ClaimKey(known.Spec.ClaimRef.Namespace, known.Spec.ClaimRef.Name) == claim
-	case x.owner(name) == binding.Key{}:
+	case len(x.owners(name)) == 0:
 		x.reserved[name] = claim
 	default:
-		want = x.owner(name) == claim
+		want = slices.Equal(x.owners(name), []binding.Key{claim})
 	}
 	require.Equal(t, want, x.index.Reserve(name, version, claim), "reserve %s for %s", name, claim)
 }
@@ -154,19 +167,19 @@ func (x *indexed) request() (request binding.Request, forIndex binding.Terms) {
 	}
 	forIndex = request.Terms
 	if x.rarely(8) {
-		foreign, by := x.name(), x.someClaim()
-		forIndex.Owner = func(volume string) binding.Key {
+		foreign, by := x.name(), []binding.Key{x.someClaim()}
+		forIndex.Owners = func(volume string) []binding.Key {
 			if volume == foreign {
 				return by
 			}
-			return binding.Key{}
+			return nil
 		}
 	}
-	request.Owner = func(volume string) binding.Key {
-		if owner := x.owner(volume); owner != (binding.Key{}) || forIndex.Owner == nil {
-			return owner
+	request.Owners = func(volume string) []binding.Key {
+		if owners := x.owners(volume); len(owners) > 0 || forIndex.Owners == nil {
+			return owners
 		}
-		return forIndex.Owner(volume)
+		return forIndex.Owners(volume)
 	}
 	request.Volumes = slices.Collect(maps.Values(x.volumes))
 	return request, forIndex
@@ -204,7 +217,7 @@ func (x *indexed) requireAgreement(t *testing.T) {
 	}
 	require.Equal(t, len(x.volumes), x.index.Len())
 	name := x.name()
-	require.Equal(t, x.owner(name), x.index.Owner(name))
+	require.Equal(t, x.owners(name), x.index.Owners(name))
 }
 
 func describe(request binding.Request) string {

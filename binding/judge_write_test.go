@@ -2,6 +2,7 @@ package binding_test
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -20,17 +21,71 @@ func proofFor(action binding.Action, state *binding.State, claimOfKey func(bindi
 		}
 	case "F2":
 		return binding.PodsKey(action.Claim.Namespace)
-	case "V3", "R3", "R4", "R5":
+	case "V3", "V4", "R3", "R4", "R5":
 		volume, ok := state.Known(action.Target()).(*corev1.PersistentVolume) // for the action may unbind it
 		if !ok || volume.Spec.ClaimRef == nil {
 			return binding.Key{}
 		}
 		key := claimOf(volume)
+		if other := namedByHolder(volume, state); other != (binding.Key{}) {
+			return other
+		}
 		if claim := claimOfKey(key); claim == nil || phase.LinkOf(volume, claim) != phase.Held {
 			return key
 		}
 	}
 	return binding.Key{}
+}
+
+// wronglyTaken is what a write of a volume that had no claimRef breaks, given all claims that its controller knows; "" if
+// nothing. It is M2, that the volume is neither given to another than the one claim that is Bound to it, nor made
+// available. What the controller has not heard of it cannot know.
+func wronglyTaken(before, after *corev1.PersistentVolume, claims []*corev1.PersistentVolumeClaim) string {
+	if before == nil || before.Spec.ClaimRef != nil {
+		return ""
+	}
+	var owners []string
+	theirs := false
+	for _, claim := range claims {
+		if claim.Spec.VolumeName == before.Name && claim.Status.Phase == corev1.ClaimBound {
+			owners = append(owners, claim.Name)
+			theirs = phase.LinkOf(after, claim) == phase.Held
+		}
+	}
+	given, freed := after.Spec.ClaimRef != nil, after.Status.Phase == corev1.VolumeAvailable && before.Status.Phase != corev1.VolumeAvailable
+	switch {
+	case len(owners) > 0 && freed:
+		return fmt.Sprintf("M2: %s is made available, and %v are Bound to it", before.Name, owners)
+	case len(owners) > 0 && given && (len(owners) > 1 || !theirs):
+		return fmt.Sprintf("M2: %s is given to %s, and %v are Bound to it", before.Name, after.Spec.ClaimRef.Name, owners)
+	}
+	return ""
+}
+
+// namedByHolder is the other volume that the claim which holds the volume names; zero if there is no such claim.
+func namedByHolder(volume *corev1.PersistentVolume, state *binding.State) binding.Key {
+	claim, known := state.Known(claimOf(volume)).(*corev1.PersistentVolumeClaim)
+	if !known || phase.LinkOf(volume, claim) != phase.Held || claim.Spec.VolumeName == "" || claim.Spec.VolumeName == volume.Name {
+		return binding.Key{}
+	}
+	return binding.VolumeKey(claim.Spec.VolumeName)
+}
+
+// wrongOfUnneeded is V2: what a claim holds is taken from it, or its storage deleted, only if the claim has the other volume
+// that it names, as far as the controller knows; "" if that is so.
+func wrongOfUnneeded(action binding.Action, state *binding.State) string {
+	volume, ok := state.Known(action.Target()).(*corev1.PersistentVolume)
+	takes := slices.Contains([]string{"V3", "V4", "R3", "R4", "R5"}, action.Rule)
+	done := action.Kind == binding.DeleteVolume || ok && volume.DeletionTimestamp != nil // the storage is deleted
+	if !ok || !takes || done || volume.Spec.ClaimRef == nil {
+		return ""
+	}
+	key := namedByHolder(volume, state)
+	other, known := state.Known(key).(*corev1.PersistentVolume)
+	if key == (binding.Key{}) || known && other.Spec.ClaimRef != nil && other.Spec.ClaimRef.UID == volume.Spec.ClaimRef.UID {
+		return ""
+	}
+	return fmt.Sprintf("V2: %s, though the claim does not have %s", action, key)
 }
 
 func claimOf(volume *corev1.PersistentVolume) binding.Key {

@@ -17,16 +17,19 @@ const (
 	KindVolume Kind = "PersistentVolume"
 	KindClaim  Kind = "PersistentVolumeClaim"
 	KindPods   Kind = "Pods" // all pods of a namespace, read as one list
+	// KindAttachments are all VolumeAttachments of the cluster, read as one list.
+	KindAttachments Kind = "VolumeAttachments"
 
-	kindPod Kind = "Pod"
+	kindPod        Kind = "Pod"
+	kindAttachment Kind = "VolumeAttachment"
 )
 
-// Key names one claim, one volume or the pods of one namespace. It is comparable, so that a queue can
+// Key names one claim, one volume, the pods of one namespace or all attachments. It is comparable, so that a queue can
 // hold keys and fold equal ones.
 type Key struct {
 	Kind      Kind
-	Namespace string // empty for a volume
-	Name      string // empty for pods
+	Namespace string // empty for a volume and for attachments
+	Name      string // empty for a list
 }
 
 // VolumeKey names a volume.
@@ -40,10 +43,17 @@ func ClaimKey(namespace, name string) Key {
 // PodsKey names the pods of a namespace.
 func PodsKey(namespace string) Key { return Key{Kind: KindPods, Namespace: namespace} }
 
+// AttachmentsKey names all VolumeAttachments of the cluster.
+func AttachmentsKey() Key { return Key{Kind: KindAttachments} }
+
+// list reports whether the key names all objects of a kind, which are read together.
+func (k Key) list() bool { return k.Kind == KindPods || k.Kind == KindAttachments }
+
 // KeyOf names a claim.
 func KeyOf(claim *corev1.PersistentVolumeClaim) Key { return ClaimKey(claim.Namespace, claim.Name) }
 
-// String is the key as kubectl would name it: "pv/a", "pvc/default/a", "pods/default", "pod/default/a".
+// String is the key as kubectl would name it: "pv/a", "pvc/default/a", "pods/default", "pod/default/a",
+// "volumeattachments".
 func (k Key) String() string {
 	switch k.Kind {
 	case KindVolume:
@@ -52,6 +62,8 @@ func (k Key) String() string {
 		return "pvc/" + k.Namespace + "/" + k.Name
 	case KindPods:
 		return "pods/" + k.Namespace
+	case KindAttachments:
+		return "volumeattachments"
 	}
 	kind := strings.ToLower(string(k.Kind)) // one that only others store
 	if k.Namespace == "" {

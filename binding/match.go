@@ -12,10 +12,10 @@ type Terms struct {
 	Class *storagev1.StorageClass
 	// Node is the node that the volume must be usable on (M10); nil if none is given.
 	Node *corev1.Node
-	// Owner returns the claim that an Unclaimed volume belongs to all the same (M2): one with
-	// bind-completed that names it, or one that it is being bound to at this moment. The zero Key:
-	// nobody. A nil function: no such claim is known.
-	Owner func(volume string) Key
+	// Owners returns the claims that an Unclaimed volume belongs to all the same (M2): those whose status
+	// is Bound and that name it (phase.Owned), or else the one that it is being bound to at this moment.
+	// Of several none can have it. None: nobody. A nil function: no such claim is known.
+	Owners func(volume string) []Key
 }
 
 // Request asks for a volume for a claim. Nothing in it is modified.

@@ -129,7 +129,12 @@ func waiting() binding.Terms {
 	return binding.Terms{Class: classWith(new(storagev1.VolumeBindingWaitForFirstConsumer))}
 }
 
-// ownedBy are Terms under which every Unclaimed volume belongs to one claim.
-func ownedBy(owner binding.Key) binding.Terms {
-	return binding.Terms{Owner: func(string) binding.Key { return owner }}
+// ownedBy are Terms under which every Unclaimed volume belongs to these claims.
+func ownedBy(owners ...binding.Key) binding.Terms {
+	return binding.Terms{Owners: func(string) []binding.Key { return owners }}
+}
+
+// owning is the claim of that name, Bound to the volume.
+func owning(claim binding.Key, volume string) *corev1.PersistentVolumeClaim {
+	return fitClaim(func(c *corev1.PersistentVolumeClaim) { c.Namespace, c.Name = claim.Namespace, claim.Name }, boundTo(volume))
 }

@@ -27,7 +27,7 @@ func (m *model) sabotaged(now *moment, l *leader, action binding.Action) answer 
 	case m.sabotage == dropsVersion && action.Claim != nil:
 		action.Claim = action.Claim.DeepCopy()
 		action.Claim.ResourceVersion = ""
-	case m.sabotage == trustsCache && action.Kind == binding.Read && action.Key.Kind != binding.KindPods:
+	case m.sabotage == trustsCache && action.Kind == binding.Read && !isList(action.Key):
 		if known := l.state.Known(action.Key); known != nil {
 			return answer{got: m.of(known)}
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -70,21 +71,23 @@ func (s *State) describeStore(n Notebook, keys []Key) {
 		}
 		n.Object(object)
 		if key.Kind == KindVolume {
-			n.Key(s.index.owners[key.Name])
-			n.Key(s.index.reserved[key.Name])
+			n.Number(len(s.index.owners[key.Name]))
+			for _, claim := range slices.Concat(s.index.owners[key.Name], s.index.reserved[key.Name]) {
+				n.Key(claim)
+			}
 		}
 		if key.Kind == KindClaim {
 			n.Object(orNil(s.waiting.claims[key]))
 			n.Object(orNil(s.called.claims[key]))
 		}
 	}
-	if found != len(s.volumes)+len(s.claims)+len(s.classes)+len(s.pods) {
+	if found != len(s.volumes)+len(s.claims)+len(s.classes)+len(s.pods)+len(s.attachments) {
 		panic("the state knows objects that the model does not describe")
 	}
 }
 
 func (s *State) describeLinks(n Notebook, to Key) {
-	for _, l := range []links{s.naming, s.holding, s.using, s.waiters, s.doubts, s.offers.pending} {
+	for _, l := range []links{s.naming, s.holding, s.using, s.attached, s.waiters, s.doubts, s.offers.pending} {
 		n.KeySet(l[to])
 	}
 }
@@ -137,6 +140,10 @@ func (t *task) describe(n Notebook) {
 			n.Object(pod)
 		}
 	}
+	n.Number(len(t.attachments))
+	for _, attachment := range t.attachments {
+		n.Object(attachment)
+	}
 	n.Number(len(t.answers))
 	for _, answer := range t.answers {
 		n.Text(string(answer.Of))
@@ -176,6 +183,10 @@ func (s *State) Known(key Key) Object {
 		if pod := s.pods[key]; pod != nil {
 			return pod
 		}
+	case kindAttachment:
+		if attachment := s.attachments[key]; attachment != nil {
+			return attachment
+		}
 	default:
 		if class := s.classes[key.Name]; class != nil {
 			return class
@@ -206,6 +217,11 @@ func flag(set bool) int {
 		return 1
 	}
 	return 0
+}
+
+// ReplyAttachments is what comes of a list of attachments.
+func ReplyAttachments(attachments []*storagev1.VolumeAttachment) any {
+	return reply{attachments: attachments}
 }
 
 // ReplyPods is what comes of a list of pods.

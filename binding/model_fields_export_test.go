@@ -15,8 +15,8 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		fields []string
 	}{
 		{state{}, []string{"store", "rules", "tasks", "holders", "waiters", "unsettled", "doubts", "offers", "slots", "said", "refused", "failures"}},
-		{store{}, []string{"volumes", "claims", "classes", "pods", "naming", "holding", "using", "index", "waiting", "called", "gone", "gonePods"}},
-		{task{}, []string{"key", "volume", "version", "pending", "asked", "contradicted", "live", "pods", "answers", "publish", "next", "steps"}},
+		{store{}, []string{"volumes", "claims", "classes", "pods", "naming", "holding", "using", "index", "waiting", "called", "gone", "gonePods", "attachments", "attached"}},
+		{task{}, []string{"key", "volume", "version", "pending", "asked", "contradicted", "live", "pods", "attachments", "answers", "publish", "next", "steps"}},
 		{contradiction{}, []string{"uid", "missing"}},
 		{offers{}, []string{"made", "pending", "awaited", "calls"}},
 		{offer{}, []string{"version", "claims"}},

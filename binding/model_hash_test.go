@@ -173,9 +173,9 @@ func (n *notes) errand(e *errand) {
 	}
 	n.Text(string(e.answer.fail))
 	n.thing(e.answer.got)
-	n.bytes(byte(len(e.answer.pods)))
-	for _, pod := range e.answer.pods {
-		n.thing(pod)
+	n.bytes(byte(len(e.answer.listed)))
+	for _, listed := range e.answer.listed {
+		n.thing(listed)
 	}
 	if e.answer.got != nil {
 		n.mentioned = append(n.mentioned, e.answer.got.object.GetUID())

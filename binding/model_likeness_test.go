@@ -53,7 +53,7 @@ func (l *likeness) keyOf(key binding.Key) binding.Key {
 func (l *likeness) differ() string {
 	l.meet()
 	for at, key := range l.tiny.things.keys {
-		if key.Kind == binding.KindPods {
+		if isList(key) {
 			continue
 		}
 		object, err := l.large.Get(context.Background(), l.keyOf(key))
@@ -119,6 +119,9 @@ const likenessTables = `
 
 	POD        NODE   CLAIMS
 	default/p  node   a
+
+	VA  VOLUME  NODE
+	x   x       node
 `
 
 // TestModelServerIsLikeTheOther makes the same calls on the model's server and on bindingtest.Server, wild ones too,
@@ -160,7 +163,7 @@ type wildCaller struct {
 type pairOfVersions struct{ tiny, large binding.Object }
 
 func (w *wildCaller) call() (call string, tiny, large failure) {
-	at := w.IntN(len(w.m.keys) - 1)
+	at := w.IntN(len(w.m.rows))
 	key := w.m.keys[at]
 	switch w.IntN(9) {
 	case 0:
@@ -172,7 +175,7 @@ func (w *wildCaller) call() (call string, tiny, large failure) {
 	case 2:
 		return w.deleteExactly()
 	}
-	if w.tiny.objects[at] != nil && key.Kind != bindingtest.KindPod {
+	if w.tiny.objects[at] != nil && key.Kind != bindingtest.KindPod && key.Kind != bindingtest.KindAttachment {
 		object, _ := w.large.Get(context.Background(), key)
 		w.olds = append(w.olds, pairOfVersions{w.tiny.objects[at].object, object})
 	}

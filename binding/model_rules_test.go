@@ -16,9 +16,14 @@ func versionIn(object binding.Object) uint8 {
 	return uint8(version)
 }
 
+// isList reports whether the key is of a list, which is read but not known.
+func isList(key binding.Key) bool {
+	return key.Kind == binding.KindPods || key.Kind == binding.KindAttachments
+}
+
 // judgeKnown holds what a leader knows of a name to X5: it never goes back.
 func (m *model) judgeKnown(l *leader, at int, before binding.Object) {
-	if m.keys[at].Kind == binding.KindPods || before == nil {
+	if isList(m.keys[at]) || before == nil {
 		return
 	}
 	after := l.state.Known(m.keys[at])
@@ -53,6 +58,11 @@ func (m *model) judgeDecision(l *leader, decided *errand) {
 		return
 	}
 	known, creates := l.state.Known(action.Target()), action.Kind == binding.CreateVolume
+	if volume, ok := known.(*corev1.PersistentVolume); ok && action.Volume != nil {
+		if wrong := wronglyTaken(volume, action.Volume, l.state.Claims()); wrong != "" {
+			m.broke("%s", wrong)
+		}
+	}
 	switch {
 	case creates && known != nil:
 		m.broke("P2: %s though it exists", action)
@@ -79,6 +89,9 @@ func (m *model) judgeProof(l *leader, decided *errand) {
 	}
 	if proof := proofFor(decided.action, l.state, claimOfKey); proof != (binding.Key{}) && !decided.reads.has(m.place(proof)) {
 		m.broke("%s: %s without having read %s", decided.action.Rule, decided.action, proof)
+	}
+	if wrong := wrongOfUnneeded(decided.action, l.state); wrong != "" {
+		m.broke("%s", wrong)
 	}
 }
 

@@ -279,7 +279,7 @@ func newModel(world modelWorld) *model {
 	for _, name := range world.made {
 		keys = append(keys, binding.VolumeKey(name))
 	}
-	m.things = newThings(append(keys, binding.PodsKey("default")))
+	m.things = newThings(append(keys, binding.PodsKey("default"), binding.AttachmentsKey()))
 	for _, d := range world.deedTexts {
 		m.deeds = append(m.deeds, m.doing(d))
 	}

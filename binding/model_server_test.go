@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -16,7 +17,7 @@ import (
 const maxNames = 10
 
 // watched are the kinds that a cache is kept of, each lagging by itself.
-var watched = [...]binding.Kind{bindingtest.KindClass, binding.KindVolume, binding.KindClaim, bindingtest.KindPod}
+var watched = [...]binding.Kind{bindingtest.KindClass, binding.KindVolume, binding.KindClaim, bindingtest.KindPod, bindingtest.KindAttachment}
 
 // change is what watchers are told of.
 type change struct {
@@ -37,9 +38,9 @@ type tinyServer struct {
 
 // answer is what a server says to a request: the object that it stored or holds, or why not.
 type answer struct {
-	got  *thing
-	pods []*thing
-	fail failure
+	got    *thing
+	listed []*thing
+	fail   failure
 }
 
 // failure is the reason of an error, as the API calls it.
@@ -84,15 +85,14 @@ func (s *tinyServer) get(at int) answer {
 	return answer{got: s.objects[at]}
 }
 
-// listPods are all pods, by name.
-func (s *tinyServer) listPods() answer {
-	listed := answer{}
+// list are all objects of a kind, by name.
+func (s *tinyServer) list(kind binding.Kind) (all answer) {
 	for at, key := range s.things.keys {
-		if key.Kind == bindingtest.KindPod && s.objects[at] != nil {
-			listed.pods = append(listed.pods, s.objects[at])
+		if key.Kind == kind && s.objects[at] != nil {
+			all.listed = append(all.listed, s.objects[at])
 		}
 	}
-	return listed
+	return all
 }
 
 // create stores a new object: a UID of its own, the first phase, the protection of admission (A1, A6). Defaults
@@ -180,4 +180,17 @@ func (s *tinyServer) volume(name string) *corev1.PersistentVolume {
 		return s.objects[at].object.(*corev1.PersistentVolume)
 	}
 	return nil
+}
+
+// attachment is one that names the volume, if there is any.
+func (s *tinyServer) attachment(volume string) (name string, attached bool) {
+	for at, key := range s.things.keys {
+		if key.Kind != bindingtest.KindAttachment || s.objects[at] == nil {
+			continue
+		}
+		if *s.objects[at].object.(*storagev1.VolumeAttachment).Spec.Source.PersistentVolumeName == volume {
+			return key.Name, true
+		}
+	}
+	return "", false
 }

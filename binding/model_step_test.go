@@ -5,10 +5,12 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
 )
 
 // effect is what a move did.
@@ -82,8 +84,11 @@ func (m *model) perform(now *moment, action binding.Action) answer {
 	case action.RunsHook():
 		return m.runHook(now, action)
 	case !action.Writes():
-		if action.Key.Kind == binding.KindPods {
-			return s.listPods()
+		switch action.Key.Kind {
+		case binding.KindPods:
+			return s.list(bindingtest.KindPod)
+		case binding.KindAttachments:
+			return s.list(bindingtest.KindAttachment)
 		}
 		return s.get(m.place(action.Key))
 	}
@@ -107,7 +112,7 @@ func (m *model) perform(now *moment, action binding.Action) answer {
 func (m *model) hear(now *moment, l *leader, at int) {
 	was := l.running[at]
 	before := l.state.Known(m.keys[was.target])
-	step := l.state.Proceed(m.keys[at], replyOf(m.keys[was.target], was.answer))
+	step := l.state.Proceed(m.keys[at], replyOf(was.action.Target(), was.answer))
 	reads := was.reads
 	target := place(was.target)
 	switch fail := was.answer.fail; {
@@ -138,18 +143,25 @@ var (
 )
 
 // replyOf is the answer as the controller sees it. Objects are shared: nobody may modify them (X6).
-func replyOf(key binding.Key, a *answer) any {
+func replyOf(read binding.Key, a *answer) any {
 	switch {
 	case a.fail == notFound:
-		return binding.Reply(nil, notFoundError(key))
+		return binding.Reply(nil, notFoundError(read))
 	case a.fail != "":
 		return binding.Reply(nil, errorsByReason[a.fail])
 	case a.got != nil:
 		return binding.Reply(a.got.object, nil)
 	}
-	pods := make([]*corev1.Pod, len(a.pods))
-	for i, listed := range a.pods {
-		pods[i] = listed.object.(*corev1.Pod)
+	if read.Kind == binding.KindAttachments {
+		return binding.ReplyAttachments(objectsOf[*storagev1.VolumeAttachment](a.listed))
 	}
-	return binding.ReplyPods(pods)
+	return binding.ReplyPods(objectsOf[*corev1.Pod](a.listed))
+}
+
+func objectsOf[T binding.Object](listed []*thing) []T {
+	objects := make([]T, len(listed))
+	for i, one := range listed {
+		objects[i] = one.object.(T)
+	}
+	return objects
 }

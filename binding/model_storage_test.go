@@ -73,6 +73,8 @@ func (m *model) judgeHookDecision(l *leader, decided *errand) {
 		m.broke("%s: %s without having read %s", action.Rule, action, action.Target())
 	case l.doubts.has(decided.target):
 		m.broke("B6: %s without having read what became of the write before", action)
+	case stored && !decided.reads.has(m.place(binding.AttachmentsKey())):
+		m.broke("%s: %s without having read what is attached", action.Rule, action)
 	case stored && (known == nil || versionIn(known) != decided.version):
 		m.broke("X5: %s is decided on version %d, which is not the newest known", action, decided.version)
 	case !stored && known != nil:
@@ -110,6 +112,9 @@ func (m *model) judgeHook(now *moment, action binding.Action) {
 	}
 	claim := s.claim(claimOf(volume))
 	serves := claim != nil && phase.LinkOf(volume, claim) == phase.Held && (claim.Spec.VolumeName == "" || claim.Spec.VolumeName == volume.Name)
+	if stored, attached := s.attachment(volume.Name); attached {
+		m.broke("X2: %s, and %s attaches it", action, stored)
+	}
 	unborn := volume.UID == "" && (s.volume(volume.Name) == nil || claim != nil && claim.DeletionTimestamp != nil && !phase.BindCompleted(claim))
 	if serves && !unborn {
 		m.broke("X2: %s, and its claim exists", action)

@@ -106,6 +106,10 @@ func (t *things) contentOf(object binding.Object) uint32 {
 		bare := *o
 		bare.ResourceVersion = ""
 		size = t.marshal('p', &bare)
+	case *storagev1.VolumeAttachment:
+		bare := *o
+		bare.ResourceVersion = ""
+		size = t.marshal('a', &bare)
 	}
 	text := t.scratch[:size]
 	if known, ok := t.contents[string(text)]; ok {

@@ -74,6 +74,8 @@ func modelWorlds() []modelWorld {
 		{name: "protection and a pod", tables: usedByPod, absent: []string{"pod/default/p"}, settledFirst: true, leaders: 1, workers: 2, lags: allLag,
 			rules: recyclerHook, people: 2, faults: 1, long: [2]uint8{3, 1},
 			deedTexts: deeds("delete pvc/default/a", "create pvc/default/a", "delete pv/x", "create pv/x", "create pod/default/p", "delete pod/default/p")},
+		{name: "a bound pair and a tenant who forges", tables: namesVolume, settledFirst: true, leaders: 1, workers: 2, lags: pairLags,
+			people: 3, long: [2]uint8{4, 1}, deedTexts: deeds("annotate pvc/default/a "+completed+"=yes", "annotate pvc/default/b "+completed+"-", "set pv/x CLAIM=-")},
 		{name: "a claim that names its volume", tables: namesVolume, leaders: 1, workers: 2, lags: pairLags,
 			people: 1, long: [2]uint8{1, 1},
 			deedTexts: deeds("remove pvc/default/b", "create pvc/default/b", "remove pvc/default/a", "set pv/x CAPACITY=5Gi", "set pv/x CLAIM=default/a", "set pv/x CLAIM=-")},
@@ -91,6 +93,9 @@ func modelWorlds() []modelWorld {
 			rules: ownHooks, deedTexts: deeds("delete pvc/default/a")}, // with the deed, P2 admits that storage is left behind
 		{name: "storage that is reclaimed", tables: onePair, settledFirst: true, leaders: 1, workers: 2, lags: pairLags,
 			rules: sourceHooks, people: 2, faults: 1, long: [2]uint8{3, 1}, deedTexts: anyOf(deeds("delete pvc/default/a", "create pvc/default/a", "delete pv/x"), policyChanges)},
+		{name: "attached storage that is reclaimed", tables: attached, absent: []string{"va/x"}, settledFirst: true, leaders: 1, workers: 1,
+			lags: []binding.Kind{binding.KindVolume, bindingtest.KindAttachment}, rules: sourceHooks, people: 3, faults: 1, long: [2]uint8{4, 1},
+			deedTexts: append(deeds("delete pvc/default/a", "delete va/x"), deed{text: "create va/x", when: volumeIs("x", corev1.VolumeBound)})},
 	}
 }
 
@@ -172,6 +177,16 @@ const (
 
 		PVC        REQUEST  CLASS
 		default/a  1Gi      late
+	`
+	attached = `
+		PV  CAPACITY  POLICY
+		x   1Gi       Delete
+
+		PVC        REQUEST  CLASS
+		default/a  1Gi      ""
+
+		VA  VOLUME  NODE
+		x   x       node
 	`
 	usedByPod = `
 		PV  CAPACITY  POLICY

@@ -61,7 +61,11 @@ func (m mutant) killer(t *testing.T) string {
 // killers are the tests that may notice, the cheap ones first.
 var killers = [][]string{
 	{"-test.run", "^TestScenario$"},
+	{"-test.run", "^TestR3WhatIsAttachedAsASyncReadsIt$"},
+	{"-test.run", "^TestVerbsTakeNothingFromWhoIsBound$"},
+	{"-test.run", "^TestRecheck"},
 	{"-test.run", "^TestModel$", "-test.short"},
+	{"-test.run", "^TestAdviceIsFollowed$"},
 	{"-test.run", "^TestModel$"},
 }
 

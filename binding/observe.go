@@ -32,6 +32,10 @@ func (s *state) observe(object Object) []Key {
 		if old, stored := s.putPod(object); stored {
 			return s.wokenByPods(old, object)
 		}
+	case *storagev1.VolumeAttachment:
+		if old, stored := s.putAttachment(object); stored {
+			return s.wokenByAttachments(old, object)
+		}
 	}
 	return nil
 }
@@ -58,6 +62,10 @@ func (s *state) observeDeleted(object Object) []Key {
 		if old := s.dropPod(object); old != nil {
 			return s.wokenByPods(old)
 		}
+	case *storagev1.VolumeAttachment:
+		if old := s.dropAttachment(object); old != nil {
+			return s.wokenByAttachments(old)
+		}
 	}
 	return nil
 }
@@ -69,8 +77,9 @@ func (s *state) forget(key Key) {
 	delete(s.refused, key)
 }
 
-// wokenByVolume are the volume, the claim that it names, and those that name it (W1, W2). The versions are the
-// old and the new one, as far as there are such.
+// wokenByVolume are the volume, the claim that it names, and those that name it with the other volumes that are bound to
+// them, which may be needed or not by what became of this one (W1 to W3, V2). The versions are the old and the new one, as
+// far as there are such.
 func (s *state) wokenByVolume(versions ...*corev1.PersistentVolume) []Key {
 	var keys []Key
 	for _, volume := range versions {
@@ -81,7 +90,11 @@ func (s *state) wokenByVolume(versions ...*corev1.PersistentVolume) []Key {
 		if claim := referenced(volume); s.claims[claim] != nil {
 			keys = append(keys, claim)
 		}
-		keys = append(keys, s.naming.of(VolumeKey(volume.Name))...)
+		naming := s.naming.of(VolumeKey(volume.Name))
+		keys = append(keys, naming...)
+		for _, claim := range naming {
+			keys = append(keys, s.holding.of(claim)...)
+		}
 	}
 	return unique(keys)
 }
@@ -98,7 +111,7 @@ func (s *state) wokenByClaim(versions ...*corev1.PersistentVolumeClaim) []Key {
 		if claim.Spec.VolumeName != "" {
 			keys = append(keys, VolumeKey(claim.Spec.VolumeName))
 		}
-		if phase.BindCompleted(claim) {
+		if phase.Owned(claim) != "" {
 			keys = append(keys, s.wokenByOwner(named(claim))...)
 		}
 	}
@@ -106,7 +119,7 @@ func (s *state) wokenByClaim(versions ...*corev1.PersistentVolumeClaim) []Key {
 }
 
 // wokenByOwner are the claims that name a volume, if it has no claimRef. They are refused for as long as it is
-// another's all the same (M2, C9), and nothing else tells them that it is not any more, or has become so.
+// another's all the same (M2, C9, C11), and nothing else tells them that it is not any more, or has become so.
 func (s *state) wokenByOwner(volume Key) []Key {
 	if known := s.volumes[volume.Name]; known == nil || known.Spec.ClaimRef != nil {
 		return nil
@@ -133,6 +146,19 @@ func (s *state) wokenByPods(versions ...*corev1.Pod) []Key {
 	for _, pod := range versions {
 		for _, claim := range claimsOf(pod) {
 			keys = append(append(keys, claim), s.holding.of(claim)...)
+		}
+	}
+	return unique(keys)
+}
+
+// wokenByAttachments are the volumes that attachments name, if they wait to be reclaimed (W5).
+func (s *state) wokenByAttachments(versions ...*storagev1.VolumeAttachment) []Key {
+	var keys []Key
+	for _, attachment := range versions {
+		key := attachedVolume(attachment)
+		volume := s.volumes[key.Name]
+		if volume != nil && (volume.Status.Phase == corev1.VolumeReleased || volume.Status.Phase == corev1.VolumeFailed) {
+			keys = append(keys, key)
 		}
 	}
 	return unique(keys)

@@ -177,8 +177,8 @@ var differences = []difference{
 }
 
 func (u upstream) belongsToAnother(volume *corev1.PersistentVolume) bool {
-	owner := u.Owner(volume.Name)
-	return volume.Spec.ClaimRef == nil && owner != binding.Key{} && owner != binding.KeyOf(u.Claim)
+	owners := u.Owners(volume.Name)
+	return volume.Spec.ClaimRef == nil && len(owners) > 0 && !slices.Equal(owners, []binding.Key{binding.KeyOf(u.Claim)})
 }
 
 func malformed(volume *corev1.PersistentVolume) bool {

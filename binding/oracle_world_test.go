@@ -31,13 +31,18 @@ func (w world) request() binding.Request {
 		immediate := storagev1.VolumeBindingImmediate
 		request.Class = classWith(new(pick(w, immediate, immediate, storagev1.VolumeBindingWaitForFirstConsumer)))
 	}
-	owners := map[string]binding.Key{}
-	request.Owner = func(volume string) binding.Key { return owners[volume] }
+	owners, owns := map[string][]binding.Key{}, false
+	request.Owners = func(volume string) []binding.Key { return owners[volume] }
 	for i := range w.IntN(10) {
 		volume := w.volume(fmt.Sprintf("pv-%d", i))
 		request.Volumes = append(request.Volumes, volume)
 		if w.rarely(15) {
-			owners[volume.Name] = pick(w, binding.KeyOf(request.Claim), binding.ClaimKey("default", "logs"))
+			other := binding.ClaimKey("default", "logs-"+volume.Name)
+			owners[volume.Name] = []binding.Key{other}
+			if !owns && w.rarely(2) { // a claim owns one volume
+				owns = true
+				owners[volume.Name] = pick(w, []binding.Key{binding.KeyOf(request.Claim)}, []binding.Key{binding.KeyOf(request.Claim), other})
+			}
 		}
 	}
 	w.shuffle(request.Volumes)

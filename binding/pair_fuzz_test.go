@@ -35,6 +35,12 @@ func requirePairReport(t *testing.T, request binding.PairRequest) {
 	case err != nil || report.Healthy():
 		require.Zero(t, report.Repair)
 		return
+	case report.Repair.By == binding.ByPerson && action.Kind == binding.CreateVolume:
+		require.Nil(t, request.Volume)
+		require.Equal(t, request.Claim.Spec.VolumeName, action.Volume.Name)
+		require.Equal(t, corev1.PersistentVolumeReclaimRetain, action.Volume.Spec.PersistentVolumeReclaimPolicy)
+		require.Equal(t, request.Claim.UID, action.Volume.Spec.ClaimRef.UID)
+		require.NotEmpty(t, report.Repair.Risk)
 	case report.Repair.By == binding.ByPerson:
 		require.Equal(t, binding.UpdateVolume, action.Kind)
 		require.Equal(t, request.Volume.ResourceVersion, action.Volume.ResourceVersion, "B5")

@@ -78,8 +78,13 @@ func (w *ward) repair(meanwhile func()) binding.PairReport {
 	return binding.PairReport{}
 }
 
-// write may fail; then the pair is looked at anew.
+// write may fail; then the pair is looked at anew. To what is to be created a person adds the storage.
 func (w *ward) write(action binding.Action) {
+	if action.Kind == binding.CreateVolume {
+		onHostPath(action.Volume)
+		_, _ = w.person.Create(w.ctx, action.Volume)
+		return
+	}
 	require.Equal(w.t, binding.UpdateVolume, action.Kind, "a person writes one object")
 	require.NotEmpty(w.t, action.Volume.ResourceVersion, "B5")
 	_, _ = w.person.Update(w.ctx, action.Volume)
@@ -126,6 +131,7 @@ func ailments() []ailment {
 	healthy, either := []string{""}, []string{"", "UIDDiffers"}
 	return []ailment{
 		{"C11 claimRef dropped", of(mine(boundTo("a")), ill(inPhase(corev1.VolumeBound))), healthy},
+		{"C11 M2 claimRef dropped, and two claims are bound", of(mine(boundTo("a")), ill(inPhase(corev1.VolumeBound)), knownClaim(named("other"), boundTo("a"))), healthy},
 		{"C11 Lost though it is there", of(mine(boundTo("a"), lost), well()), healthy},
 		{"C8 bind-completed removed", of(mine(boundTo("a"), withoutNote(completed)), well()), healthy},
 		{"L4 restored, Bound", of(mine(boundTo("a")), ill(refersToGone, inPhase(corev1.VolumeBound))), healthy},
@@ -140,7 +146,9 @@ func ailments() []ailment {
 		{"V3 its claim is gone", of(well()), healthy},
 		{"F2 F3 being deleted, both", of(mine(boundTo("a"), claimBeingDeleted), well(beingDeleted)), healthy},
 		{"C10 another has it", of(mine(boundTo("a")), ill(refersToOther, inPhase(corev1.VolumeBound)), knownClaim(named("other"), boundTo("a"))), []string{"VolumeTaken"}},
-		{"C10 the volume is gone", of(mine(boundTo("a"))), []string{"VolumeAbsent"}},
+		{"C10 the volume is gone", of(mine(boundTo("a"))), healthy},
+		{"C10 the volume is gone, and a copy has another name", of(mine(boundTo("a"), lost), knownVolume("copy", held, volumeNote(provisionedBy, "csi.example.com"), deletedPolicy)), healthy},
+		{"C6 the volume never was", of(mine(naming("a"))), healthy},
 	}
 }
 

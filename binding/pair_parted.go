@@ -17,9 +17,17 @@ func (r *PairRequest) violations() []Violation {
 		found = append(found, Violation{PairClaimTerminating, "to be gone", keptBy(r.Claim.Finalizers, usersOf(r.Claim, r.View))})
 	}
 	if r.Volume != nil && r.Volume.DeletionTimestamp != nil {
-		found = append(found, Violation{PairVolumeTerminating, "to be gone", keptBy(r.Volume.Finalizers, nil)})
+		found = append(found, Violation{PairVolumeTerminating, "to be gone", keptBy(r.Volume.Finalizers, nil) + r.attached()})
 	}
 	return found
+}
+
+// attached says which nodes the volume is attached to; "" if none is known.
+func (r *PairRequest) attached() string {
+	if attachments, _ := r.View.AttachmentsOf(r.Volume.Name); len(attachments) > 0 {
+		return ", and " + attachedTo(attachments)
+	}
+	return ""
 }
 
 // parted is what is wrong between the two.
@@ -81,11 +89,13 @@ func (r *PairRequest) named() (Violation, bool) {
 
 // unclaimed is for a claim that names the volume, which has no claimRef.
 func (r *PairRequest) unclaimed() (Violation, bool) {
-	owner := r.View.Owner(r.Volume.Name)
+	owners, owns := r.View.Owners(r.Volume.Name), phase.Owned(r.Claim) == r.Volume.Name
 	switch mismatches, err := CheckNamed(r.Claim, r.Volume); {
-	case owner != (Key{}) && owner != KeyOf(r.Claim):
-		return Violation{PairVolumeTaken, "claimRef to " + KeyOf(r.Claim).String(), "the owner " + owner.String()}, true
-	case phase.BindCompleted(r.Claim):
+	case keptFrom(KeyOf(r.Claim), owners) && owns:
+		return Violation{PairContended, "claimRef to " + KeyOf(r.Claim).String(), none + ", and " + ownersText(owners)}, true
+	case keptFrom(KeyOf(r.Claim), owners):
+		return Violation{PairVolumeTaken, "claimRef to " + KeyOf(r.Claim).String(), ownersText(owners)}, true
+	case owns:
 		return Violation{PairClaimRefDropped, "claimRef to " + KeyOf(r.Claim).String(), none}, true
 	case r.Claim.DeletionTimestamp != nil || err != nil:
 		return Violation{}, false

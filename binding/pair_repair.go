@@ -1,6 +1,7 @@
 package binding
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/pvbind/pvbind/phase"
@@ -12,7 +13,8 @@ type Repairer string
 const (
 	// ByController: the Controller, or kube-controller-manager, mends it by itself. Repair.Action is its next step.
 	ByController Repairer = "Controller"
-	// ByPerson: Repair.Action mends it, if a person takes the risk. The Controller does the rest.
+	// ByPerson: Repair.Action mends it, if a person takes the risk. The Controller does the rest. A volume to create
+	// lacks its source, which only a person can know, and Repair.Why says what comes before it.
 	ByPerson Repairer = "Person"
 	// ByNobody: no write is known to be safe.
 	ByNobody Repairer = "Nobody"
@@ -33,10 +35,16 @@ func (r *PairRequest) repair(violations []Violation) (Repair, error) {
 	switch kind := violations[0].Kind; kind {
 	case PairUIDDiffers, PairUIDCleared:
 		return r.repoint()
+	case PairContended:
+		return r.award()
 	case PairVolumeTaken:
-		return nobody("the volume serves another claim; a claim that is to have another volume must be deleted and made anew"), nil
+		return nobody(fmt.Sprintf("the volume serves another claim, and spec.volumeName cannot be changed: for another volume, set reclaim policy Retain "+
+			"on every volume whose claimRef has UID %s, then delete the claim and create it anew without that name", r.Claim.UID)), nil
 	case PairVolumeAbsent:
-		return nobody("only a volume with its storage could mend that: create one whose claimRef names the claim, if the storage is still there"), nil
+		if r.Claim.DeletionTimestamp != nil {
+			return r.letGo(violations[1:])
+		}
+		return r.restore()
 	case PairUnrelated:
 		return nobody("they have nothing to do with each other"), nil
 	case PairMisfit:
@@ -98,9 +106,12 @@ func (r *PairRequest) part() (Repair, error) {
 	if r.link() != phase.Held {
 		return left, nil
 	}
-	why := "the claim was never bound to the volume, and cannot be"
-	return Repair{By: ByPerson, Action: updateVolume(unbind(r.Volume), "V4", why), Why: why,
-		Risk: "the volume is free for other claims then, with what is on it"}, nil
+	why, unbound := "the claim was never bound to the volume, and cannot be", unbind(r.Volume)
+	risk := "the volume is free for other claims then, with what is on it"
+	if unbound.Spec.ClaimRef != nil { // a person's reservation stays one
+		risk = "the volume stays reserved for the claim's name, and the next claim of that name gets what is on it"
+	}
+	return Repair{By: ByPerson, Action: updateVolume(unbound, "V4", why), Why: why, Risk: risk}, nil
 }
 
 // letGo says what keeps an object that is being deleted, and who must let it go.

@@ -27,26 +27,53 @@ func (r *PairRequest) repoint() (Repair, error) {
 	return Repair{By: ByPerson, Action: updateVolume(repointed, "L4", why), Why: why, Risk: risk}, nil
 }
 
+// award gives a volume without claimRef to this one of the claims that are bound to it, if nothing speaks against it. Only a
+// person can know whose data it is. The fit does not count, for the claim has the volume already.
+func (r *PairRequest) award() (Repair, error) {
+	if r.Claim.UID == "" {
+		return Repair{}, &InvalidError{KeyOf(r.Claim).String(), "metadata.uid", "is missing"}
+	}
+	if against := r.againstGiving(); against != "" {
+		return nobody(against), nil
+	}
+	awarded := r.Volume.DeepCopy()
+	awarded.Spec.ClaimRef = referenceTo(r.Claim)
+	why := fmt.Sprintf("several claims are bound to volume %q; with this claim's UID in claimRef it is this one's", r.Volume.Name)
+	risk := "these claims become Lost, and if the data is theirs, this one gets it: " + joinKeys(others(KeyOf(r.Claim), r.View.Owners(r.Volume.Name)))
+	return Repair{By: ByPerson, Action: updateVolume(awarded, "C11", why), Why: why, Risk: oneLine(risk, eventLimit)}, nil
+}
+
 // againstRepointing is why a volume cannot safely be given to a claim that names it; "" if it can.
 func (r *PairRequest) againstRepointing() (string, error) {
 	mismatches, err := CheckNamed(r.Claim, r.Volume)
-	owner := r.View.Owner(r.Volume.Name)
-	at, policy := r.Volume.Status.Phase, r.Volume.Spec.PersistentVolumeReclaimPolicy
+	owners := r.View.Owners(r.Volume.Name)
 	switch {
 	case err != nil:
 		return "", err
 	case r.Claim.UID == "":
 		return "", &InvalidError{KeyOf(r.Claim).String(), "metadata.uid", "is missing"}
 	case r.deleting():
-		return "the claim or the volume is being deleted", nil
+		return beingDeleted, nil
 	case len(mismatches) > 0:
 		return "the volume does not fit the claim: " + mismatches.String(), nil
-	case owner != (Key{}) && owner != KeyOf(r.Claim):
-		return "the volume was bound to " + owner.String() + " too", nil
-	case len(r.SameStorage) > 0:
-		return "the storage is also that of " + strings.Join(r.SameStorage, ", "), nil
-	case (at == corev1.VolumeReleased || at == corev1.VolumeFailed) && policy != corev1.PersistentVolumeReclaimRetain:
-		return fmt.Sprintf("the volume is %s with reclaim policy %s: its data may be on the way out or gone; keep it first (policy Retain), and see what is left", at, policy), nil
+	case keptFrom(KeyOf(r.Claim), owners):
+		return "the volume was bound to " + joinKeys(owners) + " too", nil
 	}
-	return "", nil
+	return r.againstGiving(), nil
+}
+
+const beingDeleted = "the claim or the volume is being deleted"
+
+// againstGiving is why a volume cannot safely be given to any claim; "" if it can.
+func (r *PairRequest) againstGiving() string {
+	at, policy := r.Volume.Status.Phase, r.Volume.Spec.PersistentVolumeReclaimPolicy
+	switch {
+	case r.deleting():
+		return beingDeleted
+	case len(r.SameStorage) > 0:
+		return "the storage is also that of " + strings.Join(r.SameStorage, ", ")
+	case (at == corev1.VolumeReleased || at == corev1.VolumeFailed) && policy != corev1.PersistentVolumeReclaimRetain:
+		return fmt.Sprintf("the volume is %s with reclaim policy %s: its data may be on the way out or gone; set the policy to Retain first, and then see what is left", at, policy)
+	}
+	return ""
 }

@@ -3,6 +3,7 @@ package binding_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -29,7 +30,7 @@ type pairRow struct {
 
 func (r pairRow) request() binding.PairRequest {
 	known := knowing(r.others...)
-	live := []binding.Key{binding.VolumeKey("a"), dataKey}
+	live := []binding.Key{binding.VolumeKey("a"), binding.VolumeKey("b"), dataKey}
 	if r.claim != nil {
 		known.Claims = append(known.Claims, r.claim)
 	}
@@ -70,6 +71,10 @@ func (r pairRow) text(repair binding.Repair) string {
 	switch {
 	case action.Kind == binding.Nothing:
 		return text
+	case action.Kind == binding.CreateVolume:
+		made := action.Volume
+		ref, size := made.Spec.ClaimRef, made.Spec.Capacity[corev1.ResourceStorage]
+		return fmt.Sprintf("%s %s: %s/%s %s %s %v %s %s", text, action.Kind, ref.Namespace, ref.Name, ref.UID, size.String(), made.Spec.AccessModes, made.Spec.PersistentVolumeReclaimPolicy, made.Name)
 	case action.Volume != nil && action.Writes():
 		return text + " " + string(action.Kind) + ": " + bindingtest.Diff(r.volume, action.Volume)
 	case action.Claim != nil && action.Writes():
@@ -87,6 +92,7 @@ var (
 	unbornStatus = func(c *corev1.PersistentVolumeClaim) {
 		c.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
 	}
+	created    = "Person CreateVolume: default/data uid-1 10Gi [ReadWriteOnce] Retain a"
 	repointed  = "Person UpdateVolume: spec.claimRef={default/data uid-1}"
 	otherClaim = knownClaim(named("other"))
 	withBound  = func(edits ...volumeEdit) *corev1.PersistentVolume {
@@ -150,7 +156,14 @@ func TestPairsThatAPersonCanMend(t *testing.T) {
 		{name: "L4 the same, Lost and Released", claim: knownClaim(boundTo("a"), lost), volume: knownVolume("a", refersToGone, inPhase(corev1.VolumeReleased)), want: "UIDDiffers", by: repointed, says: "by name"},
 		{name: "L4 the same, never bound: it only names the volume", claim: knownClaim(naming("a")), volume: knownVolume("a", refersToGone, inPhase(corev1.VolumeReleased)), want: "UIDDiffers", by: repointed},
 		{name: "L4 policy Delete, nothing begun yet", claim: knownClaim(boundTo("a")), volume: knownVolume("a", refersToGone, deletedPolicy, inPhase(corev1.VolumeBound)), want: "UIDDiffers", by: repointed},
+		{name: "C11 M2 claimRef dropped, and another claim is bound too", claim: knownClaim(boundTo("a")), volume: knownVolume("a", inPhase(corev1.VolumeBound)), others: []binding.Object{knownClaim(named("other"), boundTo("a"))},
+			want: "VolumeContended", by: repointed, says: "become Lost, and if the data is theirs, this one gets it: pvc/default/other"},
+		{name: "C11 M2 the same, and the claim has been resized", claim: knownClaim(boundTo("a"), asking("20Gi")), volume: knownVolume("a"), others: []binding.Object{knownClaim(named("other"), boundTo("a"))},
+			want: "VolumeContended", by: repointed},
 		{name: "C11 the UID was cleared", claim: knownClaim(boundTo("a")), volume: knownVolume("a", reserved), want: "UIDCleared", by: repointed, says: "another's data"},
+		{name: "C10 the volume is gone", claim: knownClaim(boundTo("a"), lost), want: "VolumeAbsent", by: created, says: `exactly the name "a", and claimRef to default/data with UID uid-1`},
+		{name: "C6 it never was", claim: knownClaim(naming("a")), want: "VolumeAbsent", by: created, says: "if it is still there"},
+		{name: "C10 what the claim has counts, where it has more than it asked for", claim: knownClaim(boundTo("a"), asking("1Gi")), want: "VolumeAbsent", by: created, says: "at least 10Gi"},
 		{name: "V2 held, and of another volume mode", claim: knownClaim(), volume: withBound(blockMode), want: "Misfit", by: "Person UpdateVolume: -spec.claimRef -annotation " + boundBy, says: "never bound"},
 		{name: "V4 a person's link is cleared, not dropped", claim: knownClaim(), volume: knownVolume("a", held, sized("1Gi")), want: "Misfit", by: "Person UpdateVolume: spec.claimRef={default/data}"},
 	} {
@@ -168,19 +181,26 @@ func TestPairsThatNoWriteMendsSafely(t *testing.T) {
 		{name: "L4 it does not fit", claim: knownClaim(boundTo("a")), volume: gone(sized("1Gi")), want: "UIDDiffers", by: "Nobody", says: "TooSmall"},
 		{name: "L4 its storage is another volume's too", claim: knownClaim(boundTo("a")), volume: gone(), shares: []string{"b"}, want: "UIDDiffers", by: "Nobody", says: "also that of b"},
 		{name: "L4 another claim was bound to it", claim: knownClaim(naming("a")), volume: gone(), others: []binding.Object{knownClaim(named("other"), boundTo("a"))}, want: "UIDDiffers", by: "Nobody", says: "default/other"},
-		{name: "L4 its storage may be on the way out", claim: knownClaim(boundTo("a")), volume: gone(deletedPolicy, inPhase(corev1.VolumeReleased)), want: "UIDDiffers", by: "Nobody", says: "keep it first"},
-		{name: "C10 another claim has the volume", claim: knownClaim(boundTo("a")), volume: knownVolume("a", refersToOther), others: []binding.Object{otherClaim}, want: "VolumeTaken", by: "Nobody", says: "deleted and made anew"},
+		{name: "L4 its storage may be on the way out", claim: knownClaim(boundTo("a")), volume: gone(deletedPolicy, inPhase(corev1.VolumeReleased)), want: "UIDDiffers", by: "Nobody", says: "set the policy to Retain first"},
+		{name: "C10 another claim has the volume", claim: knownClaim(boundTo("a")), volume: knownVolume("a", refersToOther), others: []binding.Object{otherClaim}, want: "VolumeTaken", by: "Nobody", says: "Retain on every volume whose claimRef has UID uid-1, then delete the claim and create it anew"},
 		{name: "C9 the same, never bound", claim: knownClaim(naming("a")), volume: knownVolume("a", refersToOther), want: "VolumeTaken", by: "Nobody"},
+		{name: "C11 M2 claimRef dropped, two claims are bound, and it is being deleted", claim: knownClaim(boundTo("a")), volume: knownVolume("a", beingDeleted), others: []binding.Object{knownClaim(named("other"), boundTo("a"))},
+			want: "VolumeContended VolumeTerminating", by: "Nobody", says: "being deleted"},
+		{name: "C11 M2 the same, the storage is another volume's too", claim: knownClaim(boundTo("a")), volume: knownVolume("a"), others: []binding.Object{knownClaim(named("other"), boundTo("a"))}, shares: []string{"b"},
+			want: "VolumeContended", by: "Nobody", says: "the storage is also that of b"},
+		{name: "C9 M2 the owner has it, and this one is forged", claim: knownClaim(naming("a"), claimNote(completed, "yes")), volume: knownVolume("a"), others: []binding.Object{knownClaim(named("other"), boundTo("a"))}, want: "VolumeTaken", by: "Nobody"},
+		{name: "C9 M2 two owners have it", claim: knownClaim(naming("a")), volume: knownVolume("a"), others: []binding.Object{knownClaim(named("other"), boundTo("a")), knownClaim(named("another"), boundTo("a"))}, want: "VolumeTaken", by: "Nobody"},
 		{name: "C9 M2 the owner has it", claim: knownClaim(naming("a")), volume: knownVolume("a"), others: []binding.Object{knownClaim(named("other"), boundTo("a"))}, want: "VolumeTaken", by: "Nobody"},
-		{name: "C10 the volume is gone", claim: knownClaim(boundTo("a")), want: "VolumeAbsent", by: "Nobody", says: "if the storage is still there"},
-		{name: "C6 it never was", claim: knownClaim(naming("a")), want: "VolumeAbsent", by: "Nobody"},
-		{name: "C10 no name", claim: knownClaim(boundTo("")), want: "VolumeAbsent", by: "Nobody"},
+		{name: "C10 no name", claim: knownClaim(boundTo("")), want: "VolumeAbsent", by: "Nobody", says: "spec.volumeName to the name of the one with the claim's data"},
+		{name: "C12 the volume is gone, and the claim goes", claim: knownClaim(naming("a"), claimBeingDeleted, claimFinalizers("theirs")), want: "VolumeAbsent ClaimTerminating", by: "Nobody", says: "finalizers theirs"},
 		{name: "C10 no name, though the volume is known", claim: knownClaim(boundTo("")), volume: withBound(), want: "VolumeAbsent", by: "Nobody"},
 		{name: "C7 it does not fit", claim: knownClaim(naming("a")), volume: knownVolume("a", sized("1Gi")), want: "Misfit", by: "Nobody", says: "TooSmall"},
 		{name: "M12 reserved, and does not fit", claim: knownClaim(), volume: knownVolume("a", reserved, sized("1Gi")), want: "Misfit", by: "Nobody", says: "no volume fits"},
 		{name: "F2 pods use the claim", claim: knownClaim(boundTo("a"), claimBeingDeleted, claimFinalizers(claimProtection)), volume: withBound(), others: []binding.Object{podUsing("web", scheduled)},
 			want: "ClaimTerminating", by: "Nobody", says: "kubernetes.io/pvc-protection, and the pods that use it: web"},
 		{name: "F3 a finalizer of others", volume: withBound(beingDeleted, inPhase(corev1.VolumeReleased), volumeFinalizers("theirs")), want: "VolumeTerminating", by: "Nobody", says: "theirs"},
+		{name: "R3 and it is attached", volume: withBound(beingDeleted, inPhase(corev1.VolumeReleased), volumeFinalizers("theirs")), others: []binding.Object{attachedTo("n2"), attachedTo("n1")},
+			want: "VolumeTerminating", by: "Nobody", says: "theirs, and attached to node n1, n2"},
 		{name: "L5 unrelated", claim: knownClaim(), volume: knownVolume("a"), want: "Unrelated", by: "Nobody"},
 	} {
 		t.Run(row.name, row.run)

@@ -12,8 +12,10 @@ const (
 	PairMisfit ViolationKind = "Misfit"
 	// PairLostThoughThere (X4): the claim is Lost, and its volume is there.
 	PairLostThoughThere ViolationKind = "LostThoughThere"
-	// PairClaimRefDropped (M2): the claim was bound, and somebody took the volume's claimRef away.
+	// PairClaimRefDropped (M2): the claim is bound, and somebody took the volume's claimRef away.
 	PairClaimRefDropped ViolationKind = "ClaimRefDropped"
+	// PairContended (M2, C11): the same, and other claims are bound to the volume as well.
+	PairContended ViolationKind = "VolumeContended"
 	// PairUIDCleared (C11): the claim was bound, and the volume is merely reserved for its name.
 	PairUIDCleared ViolationKind = "UIDCleared"
 	// PairUIDDiffers (L4): the claim names the volume, whose claimRef has the UID of another claim of that name, as

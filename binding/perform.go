@@ -6,15 +6,18 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // reply is what came of an action. The zero value is the absence of one, before the first.
 type reply struct {
-	object Object        // what the server stored or holds; nil: nothing, or an error
-	pods   []*corev1.Pod // for a read of pods
+	object Object // what the server stored or holds; nil: nothing, or an error
 	err    error
+
+	pods        []*corev1.Pod                 // for a read of pods
+	attachments []*storagev1.VolumeAttachment // for a read of attachments
 }
 
 // perform does what the action says, unless a hook is to do it. It is all the I/O there is.
@@ -64,10 +67,22 @@ func performRead(ctx context.Context, client Client, key Key) reply {
 		return volumeReply(client.GetVolume(ctx, key.Name))
 	case KindClaim:
 		return claimReply(client.GetClaim(ctx, key.Namespace, key.Name))
+	case KindAttachments:
+		return attachmentsReply(ctx, client)
 	default:
 		pods, err := client.ListPods(ctx, key.Namespace)
 		return reply{pods: pods, err: err}
 	}
+}
+
+// attachmentsReply is an empty list where the client has none to give: see AttachmentLister.
+func attachmentsReply(ctx context.Context, client Client) reply {
+	lister, attaches := client.(AttachmentLister)
+	if !attaches {
+		return reply{}
+	}
+	attachments, err := lister.ListAttachments(ctx)
+	return reply{attachments: attachments, err: err}
 }
 
 // errNoObject is made of an answer that says nothing: it proves no absence, and no write.

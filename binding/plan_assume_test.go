@@ -102,13 +102,13 @@ func TestAssume(t *testing.T) {
 		a := planning{objects: []binding.Object{manualClass(), claimNamed("a"), storedVolume("p1", refersTo("default", "a", ""))}}.assuming(t)
 		a.assume(a.plan(node, "a")).Revert()
 		assert.Equal(t, "a p1", planText(a.plan(node, "a")))
-		assert.Zero(t, a.request.Index.Owner("p1"))
+		assert.Empty(t, a.request.Index.Owners("p1"))
 	})
 	t.Run("S8 what another reserved is not reverted", func(t *testing.T) {
 		a := planning{objects: objects}.assuming(t)
 		require.True(t, a.request.Index.Reserve("p1", "8", binding.ClaimKey("default", "a")))
 		a.assume(a.plan(node, "a")).Revert()
-		assert.Equal(t, binding.ClaimKey("default", "a"), a.request.Index.Owner("p1"))
+		assert.Equal(t, []binding.Key{binding.ClaimKey("default", "a")}, a.request.Index.Owners("p1"))
 	})
 	t.Run("S8 two pods of one claim", func(t *testing.T) {
 		a := planning{objects: objects}.assuming(t)

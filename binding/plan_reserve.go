@@ -20,7 +20,7 @@ func (x *Index) reserveAll(bindings []PodBinding) (taken map[string]bool, ok boo
 	}
 	for _, b := range bindings {
 		if taken[b.Volume.Name] {
-			x.refile(b.Volume.Name, func() { put(&x.reserved, b.Volume.Name, KeyOf(b.Claim)) })
+			x.refile(b.Volume.Name, func() { put(&x.reserved, b.Volume.Name, []Key{KeyOf(b.Claim)}) })
 		}
 	}
 	return taken, true
@@ -36,6 +36,6 @@ func (x *Index) available(b PodBinding) (free, available bool) {
 		link := phase.LinkOf(known, b.Claim)
 		return false, link == phase.Reserved || link == phase.Held
 	}
-	owner := x.owner(known.Name)
-	return owner == Key{}, owner == Key{} || owner == KeyOf(b.Claim)
+	owners := x.ownersOf(known.Name)
+	return len(owners) == 0, !keptFrom(KeyOf(b.Claim), owners)
 }

@@ -56,13 +56,12 @@ func (s PodSnapshot) CSIStorageCapacities(class string) []*storagev1.CSIStorageC
 	return ofClass
 }
 
-// Index is a new Index of the snapshot's volumes and their owners (M2).
+// Index is a new Index of the snapshot's volumes and claims.
 func (s PodSnapshot) Index() *Index {
 	index := &Index{}
 	index.Load(s.Volumes...)
-	owner := s.owners()
-	for _, volume := range s.Volumes {
-		index.SetOwner(volume.Name, owner(volume.Name))
+	for _, claim := range s.Claims {
+		index.SetClaim(claim)
 	}
 	return index
 }

@@ -9,7 +9,7 @@ import (
 // haveWritten takes the outcome of a write. Proofs and answers hold until a write.
 func (s *state) haveWritten(t *task, got reply) error {
 	target := t.pending.Target()
-	t.live, t.pods = nil, nil
+	t.unprove()
 	switch outcome := outcomeOf(got.err); {
 	case outcome == done && t.pending.Kind == DeleteVolume:
 		s.doubt(target, t.key) // its finalizers may keep it

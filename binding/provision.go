@@ -45,7 +45,7 @@ func awaitProvisioner(awaited Explanation) string {
 	if awaited.Node != "" {
 		where = fmt.Sprintf(" that node %q can use", awaited.Node)
 	}
-	return fmt.Sprintf("waiting for the provisioner %q, or an administrator, to make a volume%s for the claim", awaited.Provisioner, where)
+	return fmt.Sprintf("waiting for the provisioner %q to make a volume%s for the claim, or for an administrator to reserve one that fits (claimRef with namespace and name)", awaited.Provisioner, where)
 }
 
 // provisionerOf is who provisions for the class, the CSI driver's name where it is migrated, or the

@@ -28,7 +28,7 @@ func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, rules R
 	case !evidence.Proven():
 		return readLive(VolumeKey(name), "P2", "before what was made for the claim is deleted")
 	case volume == nil && !rules.Hooks.Deleters.Has(provisioner):
-		message := fmt.Sprintf("whoever runs provisioner %q must delete what it made for the claim, if anything: no deleter of that name is registered here", provisioner)
+		message := fmt.Sprintf("what provisioner %q made for the claim, if anything, is not deleted, for no deleter of that name is registered here: run a controller that has it, or delete the storage by hand and then take the finalizer %s off the claim", provisioner, ProvisioningFinalizer)
 		return wait("P2", message, warning(claim, EventProvisioningCleanup, message))
 	case volume == nil:
 		if action, gone := deleteAgain(claim, madeFor(claim, provisioner, view, rules), why, view, rules); !gone {

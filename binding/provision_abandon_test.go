@@ -33,7 +33,7 @@ func TestP2AClaimThatNeedsNoVolumeAnyMore(t *testing.T) {
 	protected.Protection = binding.ProtectionOn
 	byTheirs := binding.Answer{Of: binding.RunDeleter, Hook: "their.example.com", For: "uid-1"}
 	ofOther := binding.Answer{Of: binding.RunDeleter, Hook: own, For: "uid-9"}
-	waits := "whoever runs provisioner"
+	waits := "run a controller that has it"
 	ownBound := func(edits ...claimEdit) *corev1.PersistentVolumeClaim {
 		return provisioningClaim(append([]claimEdit{boundTo(ownKey.Name)}, edits...)...)
 	}
@@ -56,6 +56,11 @@ func TestP2AClaimThatNeedsNoVolumeAnyMore(t *testing.T) {
 		{name: "P2 the volume is stored and nobody's: the same", claim: leaving, known: exists(), rules: hooked(), want: forgetsOwn},
 		{name: "P2 the volume is stored, and nobody could delete its storage: the same", claim: leaving, known: exists(held), want: forgetsOwn},
 		{name: "P2 a binder without hooks waits for the one that has them", claim: leaving, known: absent, want: "P2 Wait", events: []string{cleanupOf}, says: []string{waits, own}},
+		{name: "C10 C12 its volume is gone: it is Lost meanwhile", claim: elsewhere(claimBeingDeleted), known: proving(fast, ownKey, binding.VolumeKey("a")),
+			want: "C10 UpdateClaimStatus pvc/default/data: -status.accessModes -status.capacity.storage status.phase=Lost", events: []string{"Warning ClaimLost pvc/default/data"}},
+		{name: "C10 C12 P2 and then it waits on", claim: elsewhere(claimBeingDeleted, lost), known: proving(fast, ownKey, binding.VolumeKey("a")), want: "P2 Wait", events: []string{cleanupOf}, says: []string{waits, own}},
+		{name: "C11 C12 P2 its volume lost its claimRef: it is bound again meanwhile", claim: elsewhere(claimBeingDeleted), known: proving(knowing(knownVolume("a", ofClass("fast"))), ownKey),
+			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + boundBy},
 		{name: "P2 so does one that lost its deleter", claim: leaving, known: absent, rules: hooked(withoutDeleters), want: "P2 Wait", events: []string{cleanupOf}, says: []string{waits, own}},
 		{name: "F2 P2 the protection goes on its own", claim: provisioningClaim(claimBeingDeleted, claimFinalizers(claimProtection, provisioningFinalizer)), known: proving(fast, binding.PodsKey("default")), rules: protected,
 			want: "F2 UpdateClaim pvc/default/data: -finalizer " + claimProtection},

@@ -10,7 +10,8 @@ import (
 
 // outlived is for storage that a sync may have made for a claim which was gone by then: an old leader that has not
 // noticed runs its provisioner, and the new one has already let the claim go. Nobody but the one who made it knows of
-// it. It is deleted unless a volume stands for it, which is reclaimed as any other. uid is that of the claim there is
+// it. It is deleted unless a volume stands for it, which is reclaimed as any other. What was never a volume is attached
+// nowhere: an attachment names its volume. uid is that of the claim there is
 // now under the name, if any.
 func outlived(claim Key, uid types.UID, made []Answer, view View, rules Rules) (action Action, left bool) {
 	for _, answer := range made {

@@ -110,7 +110,7 @@ func discard(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolum
 }
 
 // deleteAgain runs the deleter for storage that no volume stands for, and reports whether it is gone. If it is
-// not, there is only to wait.
+// not, there is only to wait. What was never a volume is attached nowhere: an attachment names its volume.
 func deleteAgain(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, why string, view View, rules Rules) (action Action, gone bool) {
 	provisioner := volume.Annotations[phase.ProvisionedByAnnotation]
 	deleted, ran := lastOf(provisioner, view.Answered(RunDeleter, claim.UID))

@@ -14,14 +14,14 @@ import (
 
 // IsAbsent reports whether the error of a live read is the API server's own word that the object does not exist: a
 // NotFound that names kind and object. A proxy's 404 is none. client-go makes the same error of it, kind and name
-// filled in, but for a cause.
+// filled in, but for a cause. A list is never absent.
 func IsAbsent(err error, key Key) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
 		return false
 	}
 	details := status.Status().Details
-	if details == nil || details.Group != corev1.GroupName || details.Name != key.Name {
+	if details == nil || details.Group != corev1.GroupName || details.Name != key.Name || key.list() {
 		return false
 	}
 	kind := strings.TrimSuffix(strings.ToLower(details.Kind), "s") // the server names the resource, in the plural
@@ -67,8 +67,11 @@ func (s *state) haveRead(t *task, got reply) error {
 	if s.renew(t) && key != t.key {
 		return nil // it is read anew if it matters still
 	}
-	if key.Kind == KindPods {
+	switch key.Kind {
+	case KindPods:
 		put(&t.pods, key.Namespace, got.pods)
+	case KindAttachments:
+		t.attachments = got.attachments
 	}
 	put(&t.live, key, struct{}{})
 	return nil

@@ -59,7 +59,7 @@ func TestV3AServerThatWentBack(t *testing.T) {
 	t.Run("what was deleted is there, twice", func(t *testing.T) {
 		d := newTalk(t, rules, a, volume("20", corev1.VolumeReleased), at("30", knownClaim(boundTo("a"))))
 		d.state.Forget(before)
-		d.starts().gets(volume("20", corev1.VolumeReleased), nil).says("V3 Read pvc/default/data")
+		d.starts().says("R3 Read volumeattachments").gets(nil, nil).gets(volume("20", corev1.VolumeReleased), nil).says("V3 Read pvc/default/data")
 		d.gets(before, nil).says("V3 Read pvc/default/data")
 		ended := d.gets(before, nil).step
 		require.True(t, ended.Done())
@@ -72,7 +72,7 @@ func TestV3AServerThatWentBack(t *testing.T) {
 	})
 	t.Run("a reply that was overtaken by a deletion proves nothing", func(t *testing.T) {
 		d := newTalk(t, rules, a, volume("20", corev1.VolumeReleased))
-		d.starts().gets(volume("20", corev1.VolumeReleased), nil).says("V3 Read pvc/default/data")
+		d.starts().says("R3 Read volumeattachments").gets(nil, nil).gets(volume("20", corev1.VolumeReleased), nil).says("V3 Read pvc/default/data")
 		d.state.Observe(before)
 		d.state.Forget(before)
 		d.gets(before, nil).says("V3 Read pvc/default/data")
@@ -80,7 +80,7 @@ func TestV3AServerThatWentBack(t *testing.T) {
 	})
 	t.Run("an older version, twice", func(t *testing.T) {
 		d := newTalk(t, rules, a, volume("20", corev1.VolumeReleased))
-		d.starts().says("R3 Read pv/a")
+		d.starts().says("R3 Read volumeattachments").gets(nil, nil).says("R3 Read pv/a")
 		d.gets(volume("10", corev1.VolumeBound), nil).says("R3 Read pv/a")
 		ended := d.gets(volume("10", corev1.VolumeBound), nil).step
 		require.ErrorContains(t, ended.Err(), "pv/a")
@@ -88,7 +88,7 @@ func TestV3AServerThatWentBack(t *testing.T) {
 	})
 	t.Run("an older version once, and the new one again", func(t *testing.T) {
 		d := newTalk(t, rules, a, volume("20", corev1.VolumeReleased))
-		d.starts().says("R3 Read pv/a")
+		d.starts().says("R3 Read volumeattachments").gets(nil, nil).says("R3 Read pv/a")
 		d.gets(volume("10", corev1.VolumeBound), nil).says("R3 Read pv/a")
 		d.gets(volume("20", corev1.VolumeReleased), nil).says("V3 Read pvc/default/data")
 	})

@@ -16,7 +16,10 @@ import (
 	"github.com/pvbind/pvbind/storageclass"
 )
 
-var aKey = binding.VolumeKey("a")
+var (
+	aKey     = binding.VolumeKey("a")
+	detached = binding.AttachmentsKey() // read live, that there is none
+)
 
 // reclaimed is the answer of a deleter or recycler to the volume of orphan.
 func reclaimed(of binding.ActionKind, hook string, err error) binding.Answer {
@@ -28,7 +31,7 @@ func madeByOwn(edits ...volumeEdit) *corev1.PersistentVolume {
 }
 
 func TestR3WhoDeletesTheStorage(t *testing.T) {
-	proven := proving(binding.Snapshot{}, dataKey, aKey)
+	proven := proving(binding.Snapshot{}, dataKey, aKey, detached)
 	remove := corev1.PersistentVolumeReclaimDelete
 	csi := func(v *corev1.PersistentVolume) {
 		v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "csi.example.com"}}
@@ -65,24 +68,29 @@ func TestR3WhoDeletesTheStorage(t *testing.T) {
 func TestR3WhatMustBeProvenBeforeStorageIsDeleted(t *testing.T) {
 	elsewhere := knownClaim(naming("b"))
 	runDecisions(t, []decision{
-		{name: "R3 V3 X2 the claim is gone: a live read", volume: madeByOwn(), known: proving(binding.Snapshot{}, aKey), rules: hooked(), want: "V3 Read pvc/default/data"},
-		{name: "R3 V3 X2 a cached claim of another UID proves nothing", volume: madeByOwn(), known: proving(knowing(knownClaim(ofUID("uid-9"))), aKey), rules: hooked(), want: "V3 Read pvc/default/data"},
-		{name: "R3 V3 the claim recreated, read live", volume: madeByOwn(), known: proving(knowing(knownClaim(ofUID("uid-9"))), aKey, dataKey), rules: hooked(), want: "R3 RunDeleter pv/a by " + own},
-		{name: "R3 X2 the volume itself: a live read", volume: madeByOwn(), known: proving(binding.Snapshot{}, dataKey), rules: hooked(), want: "R3 Read pv/a"},
-		{name: "R3 X2 after its deleter's answer too", volume: madeByOwn(), known: answering(proving(binding.Snapshot{}, dataKey), reclaimed(binding.RunDeleter, own, nil)), rules: hooked(), want: "R3 Read pv/a"},
-		{name: "R3 V3 X2 the claim too", volume: madeByOwn(), known: answering(proving(binding.Snapshot{}, aKey), reclaimed(binding.RunDeleter, own, nil)), rules: hooked(), want: "V3 Read pvc/default/data"},
-		{name: "R3 V2 X2 the claim is there and has the volume: never", volume: madeByOwn(), known: proving(knowing(knownClaim(boundTo("a"))), dataKey, aKey), rules: hooked(), want: "V2 UpdateVolumeStatus pv/a: status.phase=Bound"},
-		{name: "R3 V2 X2 the claim is there and has none yet: never", volume: madeByOwn(), known: answering(proving(knowing(knownClaim()), dataKey, aKey), reclaimed(binding.RunDeleter, own, nil)), rules: hooked(), want: "V2 HandOver pvc/default/data"},
-		{name: "R3 V2 the claim has another volume, as its own spec says: no live read of it", volume: madeByOwn(), known: proving(knowing(elsewhere), aKey), rules: hooked(), want: "R3 RunDeleter pv/a by " + own},
-		{name: "R3 V2 Released first", volume: madeByOwn(inPhase(corev1.VolumeBound)), known: proving(knowing(elsewhere), aKey), rules: hooked(), want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
-		{name: "R3 V3 Released first, when the claim is gone", volume: madeByOwn(inPhase(corev1.VolumeBound)), known: proving(binding.Snapshot{}, aKey, dataKey), rules: hooked(), want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
-		{name: "R3 V1 X2 a person took the claimRef away: never", volume: madeByOwn(func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }), known: answering(proving(binding.Snapshot{}, aKey, dataKey), reclaimed(binding.RunDeleter, own, nil)), rules: hooked(),
+		{name: "R3 V3 X2 the claim is gone: a live read", volume: madeByOwn(), known: proving(binding.Snapshot{}, aKey, detached), rules: hooked(), want: "V3 Read pvc/default/data"},
+		{name: "R3 V3 X2 a cached claim of another UID proves nothing", volume: madeByOwn(), known: proving(knowing(knownClaim(ofUID("uid-9"))), aKey, detached), rules: hooked(), want: "V3 Read pvc/default/data"},
+		{name: "R3 V3 the claim recreated, read live", volume: madeByOwn(), known: proving(knowing(knownClaim(ofUID("uid-9"))), aKey, dataKey, detached), rules: hooked(), want: "R3 RunDeleter pv/a by " + own},
+		{name: "R3 X2 the volume itself: a live read", volume: madeByOwn(), known: proving(binding.Snapshot{}, dataKey, detached), rules: hooked(), want: "R3 Read pv/a"},
+		{name: "R3 X2 after its deleter's answer too", volume: madeByOwn(), known: answering(proving(binding.Snapshot{}, dataKey, detached), reclaimed(binding.RunDeleter, own, nil)), rules: hooked(), want: "R3 Read pv/a"},
+		{name: "R3 V3 X2 the claim too", volume: madeByOwn(), known: answering(proving(binding.Snapshot{}, aKey, detached), reclaimed(binding.RunDeleter, own, nil)), rules: hooked(), want: "V3 Read pvc/default/data"},
+		{name: "R3 V2 X2 the claim is there and has the volume: never", volume: madeByOwn(), known: proving(knowing(knownClaim(boundTo("a"))), dataKey, aKey, detached), rules: hooked(), want: "V2 UpdateVolumeStatus pv/a: status.phase=Bound"},
+		{name: "R3 V2 X2 the claim is there and has none yet: never", volume: madeByOwn(), known: answering(proving(knowing(knownClaim()), dataKey, aKey, detached), reclaimed(binding.RunDeleter, own, nil)), rules: hooked(), want: "V2 HandOver pvc/default/data"},
+		{name: "R3 V2 the claim has another volume", volume: madeByOwn(), known: proving(knowing(elsewhere, knownVolume("b", held)), aKey, binding.VolumeKey("b"), detached), rules: hooked(), want: "R3 RunDeleter pv/a by " + own},
+		{name: "R3 V2 that it has it is read live", volume: madeByOwn(), known: proving(knowing(elsewhere, knownVolume("b", held)), aKey, detached), rules: hooked(), want: "V2 Read pv/b"},
+		{name: "R3 V2 X2 it has none: never", volume: madeByOwn(), known: proving(knowing(elsewhere), aKey, binding.VolumeKey("b"), detached), rules: hooked(), want: "V2 Wait",
+			events: []string{"Warning VolumeMismatch pv/a", "Warning VolumeMismatch pvc/default/data"}},
+		{name: "R3 V2 its storage is deleted, and then the other volume: it goes", volume: madeByOwn(),
+			known: answering(proving(knowing(elsewhere), aKey, binding.VolumeKey("b"), detached), reclaimed(binding.RunDeleter, own, nil)), rules: hooked(), want: "R3 DeleteVolume pv/a"},
+		{name: "R3 V2 Released first", volume: madeByOwn(inPhase(corev1.VolumeBound)), known: proving(knowing(elsewhere, knownVolume("b", held)), aKey, binding.VolumeKey("b"), detached), rules: hooked(), want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
+		{name: "R3 V3 Released first, when the claim is gone", volume: madeByOwn(inPhase(corev1.VolumeBound)), known: proving(binding.Snapshot{}, aKey, dataKey, detached), rules: hooked(), want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
+		{name: "R3 V1 X2 a person took the claimRef away: never", volume: madeByOwn(func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }), known: answering(proving(binding.Snapshot{}, aKey, dataKey, detached), reclaimed(binding.RunDeleter, own, nil)), rules: hooked(),
 			want: "V1 UpdateVolumeStatus pv/a: status.phase=Available"},
 	})
 }
 
 func TestR3TheOrderOfADeletion(t *testing.T) {
-	proven := proving(binding.Snapshot{}, dataKey, aKey)
+	proven := proving(binding.Snapshot{}, dataKey, aKey, detached)
 	done := func(hook string) binding.Snapshot { return answering(proven, reclaimed(binding.RunDeleter, hook, nil)) }
 	others := madeByOwn(func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.UID = "uid-1"; v.UID = "uid-of-volume" })
 	runDecisions(t, []decision{
@@ -106,7 +114,7 @@ func TestR3TheOrderOfADeletion(t *testing.T) {
 
 // TestRhWhatADeleterMeans is about every answer there is, to a Released and to a Failed volume.
 func TestRhWhatADeleterMeans(t *testing.T) {
-	proven := proving(binding.Snapshot{}, dataKey, aKey)
+	proven := proving(binding.Snapshot{}, dataKey, aKey, detached)
 	fails := `R3 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: the disk is broken" status.phase=Failed status.reason=VolumeFailedDelete`
 	failed, inUse := []string{"Warning VolumeFailedDelete pv/a"}, []string{"Normal VolumeDelete pv/a"}
 	broken := []string{"the disk is broken"}
@@ -133,7 +141,7 @@ func TestR4Recycling(t *testing.T) {
 		return orphan(corev1.PersistentVolumeReclaimRecycle, append([]volumeEdit{volumeNote(boundBy, "yes")}, edits...)...)
 	}
 	pods := binding.PodsKey("default")
-	proven := proving(binding.Snapshot{}, dataKey, aKey, pods)
+	proven := proving(binding.Snapshot{}, dataKey, aKey, pods, detached)
 	runs := "R4 RunRecycler pv/a by hostPath"
 	user, failed, scrubbed := podUsing("web-0", scheduled), []string{"Warning VolumeFailedRecycle pv/a"}, []string{"Normal VolumeRecycled pv/a"}
 	answers := func(err error) binding.Snapshot {
@@ -142,17 +150,17 @@ func TestR4Recycling(t *testing.T) {
 	fails := `R4 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: the disk is broken" status.phase=Failed status.reason=VolumeFailedRecycle`
 	again := knownClaim(ofUID("uid-9"))
 	runDecisions(t, []decision{
-		{name: "R4 a live list of pods before it is scrubbed", volume: recycled(), known: proving(knowing(podOf("other")), dataKey, aKey), rules: hooked(), want: "R4 Read pods/default"},
-		{name: "R4 V3 a live read of the claim before it is scrubbed", volume: recycled(), known: proving(binding.Snapshot{}, aKey, pods), rules: hooked(), want: "V3 Read pvc/default/data"},
-		{name: "R4 a live read of the volume before it is scrubbed", volume: recycled(), known: proving(binding.Snapshot{}, dataKey, pods), rules: hooked(), want: "R4 Read pv/a"},
+		{name: "R4 a live list of pods before it is scrubbed", volume: recycled(), known: proving(knowing(podOf("other")), dataKey, aKey, detached), rules: hooked(), want: "R4 Read pods/default"},
+		{name: "R4 V3 a live read of the claim before it is scrubbed", volume: recycled(), known: proving(binding.Snapshot{}, aKey, pods, detached), rules: hooked(), want: "V3 Read pvc/default/data"},
+		{name: "R4 a live read of the volume before it is scrubbed", volume: recycled(), known: proving(binding.Snapshot{}, dataKey, pods, detached), rules: hooked(), want: "R4 Read pv/a"},
 		{name: "R4 it is scrubbed", volume: recycled(), known: proven, rules: hooked(), want: runs},
 		{name: "R4 whoever made it", volume: recycled(volumeNote(provisionedBy, own)), known: proven, rules: hooked(), want: runs},
 		{name: "R4 Failed: once more", volume: recycled(inPhase(corev1.VolumeFailed)), known: proven, rules: hooked(), want: runs},
-		{name: "R4 a pod uses it", volume: recycled(), known: proving(knowing(user), dataKey, aKey, pods), rules: hooked(), want: "R4 Wait", events: []string{"Normal VolumeFailedRecycle pv/a"}, says: []string{"Volume is used by pods: default/web-0"}, retry: binding.RetryBackoff},
-		{name: "R4 a pod that came since it was scrubbed: not free yet", volume: recycled(), known: answering(proving(knowing(user), dataKey, aKey, pods), reclaimed(binding.RunRecycler, "hostPath", nil)), rules: hooked(),
+		{name: "R4 a pod uses it", volume: recycled(), known: proving(knowing(user), dataKey, aKey, pods, detached), rules: hooked(), want: "R4 Wait", events: []string{"Normal VolumeFailedRecycle pv/a"}, says: []string{"Volume is used by pods: default/web-0"}, retry: binding.RetryBackoff},
+		{name: "R4 a pod that came since it was scrubbed: not free yet", volume: recycled(), known: answering(proving(knowing(user), dataKey, aKey, pods, detached), reclaimed(binding.RunRecycler, "hostPath", nil)), rules: hooked(),
 			want: "R4 Wait", events: []string{"Normal VolumeFailedRecycle pv/a"}, retry: binding.RetryBackoff},
-		{name: "R4 a pod that has finished", volume: recycled(), known: proving(knowing(podUsing("done", podPhase(corev1.PodFailed))), dataKey, aKey, pods), rules: hooked(), want: runs},
-		{name: "R4 a claim of the name is there again: its pods are its own", volume: recycled(), known: proving(knowing(user, again), dataKey, aKey), rules: hooked(), want: runs},
+		{name: "R4 a pod that has finished", volume: recycled(), known: proving(knowing(podUsing("done", podPhase(corev1.PodFailed))), dataKey, aKey, pods, detached), rules: hooked(), want: runs},
+		{name: "R4 a claim of the name is there again: its pods are its own", volume: recycled(), known: proving(knowing(user, again), dataKey, aKey, detached), rules: hooked(), want: runs},
 		{name: "R4 R1 migrated: not ours", volume: recycled(volumeNote(migratedTo, "csi.example.com")), known: proven, rules: hooked(), want: "R3 Wait"},
 
 		{name: "R4 V4 scrubbed: free", volume: recycled(), known: answers(nil), rules: hooked(), want: "R4 UpdateVolume pv/a: -spec.claimRef -annotation " + boundBy, events: scrubbed},
@@ -189,14 +197,14 @@ func TestR6FinalizersOfWhatOwnMade(t *testing.T) {
 		{name: "R6 only a provisioner registered, which cannot delete: hands off", volume: holds(remove), known: used, rules: hooked(withoutDeleters), want: bound},
 		{name: "R6 nobody made it: hands off", volume: holds(remove, bySource), known: used, rules: hooked(), want: bound},
 		{name: "R6 being deleted: nothing is added", volume: holds(remove, beingDeleted), known: used, rules: hooked(), want: bound},
-		{name: "R6 before it is reclaimed", volume: madeByOwn(volumeFinalizers()), known: proving(binding.Snapshot{}, dataKey, aKey), rules: hooked(), want: gets},
+		{name: "R6 before it is reclaimed", volume: madeByOwn(volumeFinalizers()), known: proving(binding.Snapshot{}, dataKey, aKey, detached), rules: hooked(), want: gets},
 	})
 }
 
 // TestR3WhatADeleterIsGiven is the volume as it is stored, which the preconditions of the deletion are made of.
 func TestR3WhatADeleterIsGiven(t *testing.T) {
 	volume := madeByOwn()
-	known := proving(knowing(volume), dataKey, aKey)
+	known := proving(knowing(volume), dataKey, aKey, detached)
 	action, err := binding.NextForVolume(volume, known, hooked())
 	require.NoError(t, err)
 	assert.Equal(t, volume, action.Volume)

@@ -6,25 +6,22 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
-// release is for a volume whose claim is gone, or has another volume in its place (V3, and the last case
-// of V2): it becomes Released, and then what its reclaim policy says. claim is whoever has the claim's
-// name now, if anybody. Every write here needs proof that the claim is gone; where there is nothing to
-// write, none is asked for.
-func release(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, evidence Evidence, view View, rules Rules, why string) Action {
-	action := released(volume, claim, view, rules, why)
-	held := claim != nil && phase.LinkOf(volume, claim) == phase.Held
-	if (action.Writes() || action.RunsHook()) && !held && !evidence.Proven() {
+// release is for a volume whose claim is gone (V3): it becomes Released, and then what its reclaim policy
+// says. claim is whoever has the claim's name now, if anybody. Every write here needs proof that the claim
+// is gone; where there is nothing to write, none is asked for.
+func release(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, evidence Evidence, view View, rules Rules) Action {
+	action := released(volume, claim, view, rules, "its claim is gone")
+	if (action.Writes() || action.RunsHook()) && !evidence.Proven() {
 		ref := volume.Spec.ClaimRef
 		return readLive(ClaimKey(ref.Namespace, ref.Name), "V3", "before the volume is released")
 	}
 	return action
 }
 
-// released is what is to be done if the claim is gone. Failed says that reclaiming was tried, and stays.
+// released is what is to be done if the claim is gone, or has another volume in the place of this one. Failed says that reclaiming was tried, and stays.
 func released(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View, rules Rules, why string) Action {
 	if at := volume.Status.Phase; at != corev1.VolumeReleased && at != corev1.VolumeFailed {
 		// A crash after this write leaves a Released volume whose policy is still to be carried out;

@@ -61,6 +61,9 @@ func (s *stage) direct(a *actor, text string, all []*actor) ([]string, error) {
 	switch {
 	case text == "settle":
 		return s.settle(all...), nil
+	case text == "resync":
+		a.Resync()
+		return s.settle(all...), nil
 	case text == "fall due":
 		err := a.FallDue(s.ctx)
 		return s.report(err, all), nil

@@ -16,5 +16,8 @@ func (c *Controller) Known() []Object {
 	for _, pod := range c.state.pods {
 		known = append(known, pod)
 	}
+	for _, attachment := range c.state.attachments {
+		known = append(known, attachment)
+	}
 	return known
 }

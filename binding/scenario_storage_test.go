@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/pvbind/pvbind/binding"
@@ -70,6 +71,7 @@ func (s *stage) hooksOf(a *actor) binding.Hooks {
 	}
 	for _, name := range s.hooks["recycler"] {
 		hooks.Recyclers[name] = recycles(func(_ context.Context, volume *corev1.PersistentVolume) error {
+			s.checkDetached(volume)
 			return s.call(a, "recycle "+volume.Name, func(hookFault) string { return "scrubbed" })
 		})
 	}
@@ -171,8 +173,18 @@ func (s *stage) hooksBefore(n int) (lines []string) {
 	return lines
 }
 
+// checkDetached holds a deleter or recycler to X2.
+func (s *stage) checkDetached(volume *corev1.PersistentVolume) {
+	for _, object := range s.all(bindingtest.KindAttachment) {
+		if spec := object.(*storagev1.VolumeAttachment).Spec; spec.Source.PersistentVolumeName != nil && *spec.Source.PersistentVolumeName == volume.Name {
+			s.violate("X2: the storage of %s is reclaimed, and it is attached to %s", volume.Name, spec.NodeName)
+		}
+	}
+}
+
 // checkStorageIsFree holds a deleter to X2.
 func (s *stage) checkStorageIsFree(volume *corev1.PersistentVolume) {
+	s.checkDetached(volume)
 	stored := s.server.Volume(volume.Name)
 	switch {
 	case stored == nil:

@@ -36,6 +36,7 @@ func kindTables() []kindTable {
 		{"pvc", binding.KindClaim, blankClaim, claimColumns(), []string{"STATUS", "VOLUME", "CAPACITY", "CLASS"}},
 		{"sc", bindingtest.KindClass, func(name string) binding.Object { return bindingtest.Class(name) }, classColumns(), nil},
 		{"pod", bindingtest.KindPod, blankPod, podColumns(), nil},
+		{"va", bindingtest.KindAttachment, blankAttachment, attachmentColumns(), nil},
 	}
 }
 
@@ -58,6 +59,12 @@ func blankClaim(name string) binding.Object {
 func blankPod(name string) binding.Object {
 	namespace, name, _ := strings.Cut(name, "/")
 	return bindingtest.Pod(namespace, name, "")
+}
+
+func blankAttachment(name string) binding.Object {
+	attachment := bindingtest.Attachment("", "")
+	attachment.Name = name
+	return attachment
 }
 
 func kindNamed(short string) (kindTable, bool) {
@@ -231,5 +238,13 @@ func podColumns() []column {
 		text("NODE", func(p pod) *string { return &p.Spec.NodeName }),
 		inStatus(text("STATUS", func(p pod) *corev1.PodPhase { return &p.Status.Phase })),
 		of("CLAIMS", func(p pod) string { return "" }, setPodClaims),
+	)
+}
+
+func attachmentColumns() []column {
+	type va = *storagev1.VolumeAttachment
+	return append(metadataColumns(),
+		pointer("VOLUME", func(a va) **string { return &a.Spec.Source.PersistentVolumeName }),
+		text("NODE", func(a va) *string { return &a.Spec.NodeName }),
 	)
 }

@@ -19,6 +19,8 @@ type Snapshot struct {
 	Claims  []*corev1.PersistentVolumeClaim
 	Classes []*storagev1.StorageClass
 	Pods    []*corev1.Pod
+	// Attachments may be of any volume.
+	Attachments []*storagev1.VolumeAttachment
 	// Live are the keys that the server itself was asked for: what the lists have of them was read live,
 	// and what they lack of them does not exist.
 	Live []Key
@@ -89,6 +91,12 @@ func (s Snapshot) PodsOf(namespace, claim string) ([]*corev1.Pod, Evidence) {
 	return users, s.evidence(PodsKey(namespace), Live, otherwise)
 }
 
+// AttachmentsOf are the attachments that name the volume. If there is none, that is Unknown.
+func (s Snapshot) AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, Evidence) {
+	found := attachmentsOf(s.Attachments, volume)
+	return found, s.evidence(AttachmentsKey(), Live, evidenceOf(found))
+}
+
 // Find chooses a volume for the claim by looking at each. Errors are those of [Check].
 func (s Snapshot) Find(claim *corev1.PersistentVolumeClaim) (Match, error) {
 	return Find(Request{Claim: claim, Volumes: s.Volumes, Terms: s.terms(claim)})
@@ -104,25 +112,28 @@ func (s Snapshot) terms(claim *corev1.PersistentVolumeClaim) Terms {
 	return s.termsWith(s.owners())(claim)
 }
 
-func (s Snapshot) termsWith(owners func(string) Key) func(*corev1.PersistentVolumeClaim) Terms {
+func (s Snapshot) termsWith(owners func(string) []Key) func(*corev1.PersistentVolumeClaim) Terms {
 	return func(claim *corev1.PersistentVolumeClaim) Terms {
-		return Terms{Class: s.Class(storageclass.OfClaim(claim)), Owner: owners}
+		return Terms{Class: s.Class(storageclass.OfClaim(claim)), Owners: owners}
 	}
 }
 
-// Owner is the claim with bind-completed that names the volume; the first by name if there are several.
-func (s Snapshot) Owner(volume string) Key { return s.owners()(volume) }
+// Owners are the claims whose status is Bound and that name the volume.
+func (s Snapshot) Owners(volume string) []Key { return s.owners()(volume) }
 
 // owners looks up owners, having gone through the claims once.
-func (s Snapshot) owners() func(volume string) Key {
-	owners := map[string]Key{}
+func (s Snapshot) owners() func(volume string) []Key {
+	owners := map[string][]Key{}
 	for _, claim := range s.Claims {
-		key, volume := KeyOf(claim), claim.Spec.VolumeName
-		if first, taken := owners[volume]; phase.BindCompleted(claim) && (!taken || compareKeys(key, first) < 0) {
-			owners[volume] = key
+		if volume := phase.Owned(claim); volume != "" {
+			owners[volume] = append(owners[volume], KeyOf(claim))
 		}
 	}
-	return func(volume string) Key { return owners[volume] }
+	for volume, claims := range owners {
+		slices.SortFunc(claims, compareKeys)
+		owners[volume] = slices.Compact(claims) // a claim may be listed twice, and is not two
+	}
+	return func(volume string) []Key { return owners[volume] }
 }
 
 // Waiting is the claim to offer the volume to.

@@ -59,13 +59,16 @@ func TestSnapshotEvidence(t *testing.T) {
 	assert.True(t, binding.Absent.Proven())
 }
 
-func TestSnapshotOwner(t *testing.T) {
-	owner := func(claims ...binding.Object) binding.Key { return knowing(claims...).Owner("a") }
+func TestSnapshotOwners(t *testing.T) {
+	owners := func(claims ...binding.Object) []binding.Key { return knowing(claims...).Owners("a") }
 
-	assert.Zero(t, owner(), "M2 nobody")
-	assert.Zero(t, owner(knownClaim(naming("a"))), "M2 one that was never bound")
-	assert.Zero(t, owner(knownClaim(boundTo("b"))), "M2 one of another volume")
-	assert.Equal(t, dataKey, owner(knownClaim(boundTo("a"))), "M2")
-	assert.Equal(t, dataKey, owner(knownClaim(boundTo("a"), claimPhase(corev1.ClaimLost))), "M2 a Lost one")
-	assert.Equal(t, binding.ClaimKey("default", "b"), owner(knownClaim(boundTo("a"), named("c")), knownClaim(boundTo("a"), named("b"))), "M2 the first by name")
+	assert.Empty(t, owners(), "M2 nobody")
+	assert.Empty(t, owners(knownClaim(naming("a"))), "M2 one that was never bound")
+	assert.Empty(t, owners(knownClaim(boundTo("b"))), "M2 one of another volume")
+	assert.Equal(t, []binding.Key{dataKey}, owners(knownClaim(boundTo("a"))), "M2")
+	assert.Equal(t, []binding.Key{dataKey}, owners(knownClaim(boundTo("a"), withoutNote(completed))), "M2 its tenant took the annotation off")
+	assert.Empty(t, owners(knownClaim(boundTo("a"), claimPhase(corev1.ClaimLost))), "M2 a Lost one")
+	assert.Empty(t, owners(knownClaim(naming("a"), claimNote(completed, "yes"), claimNote(boundBy, "yes"))), "M2 a forged one")
+	assert.Equal(t, []binding.Key{binding.ClaimKey("default", "b"), binding.ClaimKey("default", "c")},
+		owners(knownClaim(boundTo("a"), named("c")), knownClaim(boundTo("a"), named("b"))), "M2 both of two")
 }

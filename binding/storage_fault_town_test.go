@@ -22,7 +22,8 @@ import (
 )
 
 // TestX2StorageOfATown has 50 claims of several classes and policies, faults at random at every call, crashes,
-// and people who delete claims and create them again. PVBIND_SEED replays one.
+// people who delete claims and create them again, and nodes that Bound volumes are attached to, and detached from at any
+// later time. PVBIND_SEED replays one.
 func TestX2StorageOfATown(t *testing.T) {
 	t.Parallel()
 	if seed := os.Getenv("PVBIND_SEED"); seed != "" {
@@ -115,6 +116,27 @@ func (c *town) changeMinds() {
 	}
 }
 
+// attach attaches the volume of a claim that is Bound to a node.
+func (c *town) attach(i int) {
+	claim := c.cluster.Claim("default", fmt.Sprintf("c-%d", i))
+	if claim == nil || claim.Status.Phase != corev1.ClaimBound || c.cluster.Volume(claim.Spec.VolumeName).Status.Phase != corev1.VolumeBound {
+		return
+	}
+	_, err := c.cluster.Create(context.Background(), bindingtest.Attachment(claim.Spec.VolumeName, fmt.Sprintf("node-%d", c.IntN(2))))
+	require.True(c.t, err == nil || apierrors.IsAlreadyExists(err), err)
+}
+
+// detach ends one in n attachments.
+func (c *town) detach(n int) {
+	attachments, err := c.cluster.Server.ListAttachments(context.Background())
+	require.NoError(c.t, err)
+	for _, attachment := range attachments {
+		if c.IntN(n) == 0 {
+			require.NoError(c.t, c.cluster.Server.Delete(context.Background(), bindingtest.AttachmentKey(attachment.Name), metav1.DeleteOptions{}))
+		}
+	}
+}
+
 // fault is what happens to a call. People interfere now and then, and the controller is told of it in the middle.
 func (c *town) fault() fate {
 	if !c.trouble {
@@ -125,6 +147,12 @@ func (c *town) fault() fate {
 		for _, kind := range bindingtest.Kinds() {
 			c.cluster.Deliver(kind, c.IntN(10))
 		}
+	}
+	switch c.IntN(20) {
+	case 0:
+		c.attach(c.IntN(townSize))
+	case 1:
+		c.detach(3)
 	}
 	switch n := c.IntN(60); n {
 	case 0, 1, 2:
@@ -180,6 +208,9 @@ func (c *town) suffer(suffers fate, do func() error) error {
 
 // settle goes on until nothing is left to do or, while there is trouble, for some time.
 func (c *town) settle() {
+	if !c.trouble {
+		c.detach(1)
+	}
 	for range 60 {
 		err := c.cluster.FallDue(c.t.Context())
 		var unsettled *bindingtest.UnsettledError

@@ -6,8 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-
-	"github.com/pvbind/pvbind/phase"
 )
 
 // store is the newest known version of every object, and where they name each other. What is stored is
@@ -18,15 +16,19 @@ type store struct {
 	classes map[string]*storagev1.StorageClass
 	pods    map[Key]*corev1.Pod
 
+	attachments map[Key]*storagev1.VolumeAttachment
+
 	naming  links // volume: the claims whose spec.volumeName is it
 	holding links // claim: the volumes whose claimRef has its name
 	using   links // claim: the pods that name it
+
+	attached links // volume: the attachments that name it
 
 	index   *Index   // the volumes once more, to choose from
 	waiting waitlist // the claims that any volume may serve
 	called  waitlist // those of them that a volume was offered to and that have not had their sync yet
 	gone    tombstones
-	// gonePods are apart, or the pods, which come and go by the thousand, would push out the rest.
+	// gonePods are apart, or the pods and attachments, which come and go by the thousand, would push out the rest.
 	gonePods tombstones
 }
 
@@ -65,7 +67,7 @@ func (s *store) putClaim(claim *corev1.PersistentVolumeClaim) (old *corev1.Persi
 	}
 	s.naming.move(named(old), named(claim), key)
 	put(&s.claims, key, claim)
-	s.own(completed(old), completed(claim))
+	s.index.SetClaim(claim)
 	s.enlist(claim)
 	return old, true
 }
@@ -79,35 +81,10 @@ func (s *store) dropClaim(claim *corev1.PersistentVolumeClaim) *corev1.Persisten
 	}
 	s.naming.move(named(old), Key{}, key)
 	delete(s.claims, key)
-	s.own(completed(old))
+	s.index.DeleteClaim(key)
 	s.waiting.delete(key)
 	s.called.delete(key)
 	return old
-}
-
-// own lets the index know whose the volumes are now though no claimRef may say so (M2): the first, by name,
-// of the claims with bind-completed that name one.
-func (s *store) own(volumes ...Key) {
-	for _, volume := range volumes {
-		var owner Key
-		for claim := range s.naming[volume] {
-			if phase.BindCompleted(s.claims[claim]) && (owner == Key{} || compareKeys(claim, owner) < 0) {
-				owner = claim
-			}
-		}
-		if volume != (Key{}) {
-			s.index.SetOwner(volume.Name, owner)
-		}
-	}
-}
-
-// completed is the volume that a claim with bind-completed names. Any number of other claims may name it too, and say
-// nothing of whose it is.
-func completed(claim *corev1.PersistentVolumeClaim) Key {
-	if claim == nil || !phase.BindCompleted(claim) {
-		return Key{}
-	}
-	return named(claim)
 }
 
 func (s *store) clone() store {
@@ -124,13 +101,18 @@ func (s *store) clone() store {
 		called:  s.called.clone(),
 		gone:    s.gone.clone(),
 
+		attachments: maps.Clone(s.attachments),
+		attached:    s.attached.clone(),
+
 		gonePods: s.gonePods.clone(),
 	}
 	copied.index.Load(slices.Collect(maps.Values(s.volumes))...)
-	for volume, claim := range s.index.reserved {
-		copied.index.Reserve(volume, s.volumes[volume].ResourceVersion, claim)
+	for volume, claims := range s.index.reserved {
+		copied.index.Reserve(volume, s.volumes[volume].ResourceVersion, claims[0])
 	}
-	copied.own(slices.Collect(maps.Keys(s.naming))...)
+	for _, claim := range s.claims {
+		copied.index.SetClaim(claim)
+	}
 	return copied
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/pvbind/pvbind/phase"
 )
@@ -22,6 +23,8 @@ type task struct {
 	version string                   // of the object of the key, for which the rest was read
 	live    map[Key]struct{}         // read since the last write
 	pods    map[string][]*corev1.Pod // the pods of a namespace, listed since the last write
+	// attachments are those of all volumes, if live says that they are listed.
+	attachments []*storagev1.VolumeAttachment
 
 	answers []Answer // since the sync began
 
@@ -82,9 +85,13 @@ func (s *state) renew(t *task) bool {
 	if version == t.version {
 		return false
 	}
-	t.version, t.live, t.pods = version, nil, nil
+	t.version = version
+	t.unprove()
 	return true
 }
+
+// unprove forgets what was read live.
+func (t *task) unprove() { t.live, t.pods, t.attachments = nil, nil, nil }
 
 // decide asks for the next action on the newest known version of the task's object.
 func (s *state) decide(t *task) (Action, error) {

@@ -73,6 +73,17 @@ func (v *taskView) PodsOf(namespace, claim string) ([]*corev1.Pod, Evidence) {
 	return users, Cached
 }
 
+func (v *taskView) AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, Evidence) {
+	if _, listed := v.task.live[AttachmentsKey()]; listed {
+		return attachmentsOf(v.task.attachments, volume), Live
+	}
+	var found []*storagev1.VolumeAttachment
+	for _, key := range v.attached.of(VolumeKey(volume)) {
+		found = append(found, v.attachments[key])
+	}
+	return found, evidenceOf(found)
+}
+
 func (v *taskView) Find(claim *corev1.PersistentVolumeClaim) (Match, error) {
 	return v.index.Find(claim, Terms{Class: v.classOf(claim)})
 }
@@ -81,9 +92,9 @@ func (v *taskView) Summary(claim *corev1.PersistentVolumeClaim) (Summary, error)
 	return v.index.Summary(claim, Terms{Class: v.classOf(claim)})
 }
 
-// Owner is the claim that names the volume and was bound to it, or one that it is being bound to: by a
+// Owners are the claims that are Bound and name the volume, or the one that it is being bound to: by a
 // sync that runs, or by one that does not know whether its write succeeded.
-func (v *taskView) Owner(volume string) Key { return v.index.Owner(volume) }
+func (v *taskView) Owners(volume string) []Key { return v.index.Owners(volume) }
 
 // Waiting is the claim to offer a volume to (W1): the one that the volume is reserved for, or one that names
 // it, or the neediest that it fits.
@@ -120,7 +131,7 @@ func (v *taskView) takes(claim *corev1.PersistentVolumeClaim, volume *corev1.Per
 }
 
 func (v *taskView) terms(claim *corev1.PersistentVolumeClaim) Terms {
-	return Terms{Class: v.classOf(claim), Owner: v.Owner}
+	return Terms{Class: v.classOf(claim), Owners: v.Owners}
 }
 
 // refusedBefore reports whether the claim comes back by itself after a refusal: then other volumes leave it

@@ -1,6 +1,7 @@
 package binding
 
 import (
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +22,7 @@ func deletingValues(_ criteria, v candidate) (asks, has string) {
 func claimedValues(c criteria, v candidate) (asks, has string) {
 	asks = "an unclaimed volume"
 	if v.link == phase.Unclaimed {
-		return asks, "the owner " + c.ownerOf(v.Name).String()
+		return asks, ownersText(c.ownersOf(v.Name))
 	}
 	ref := v.Spec.ClaimRef
 	has = "claimRef to " + ClaimKey(ref.Namespace, ref.Name).String()
@@ -29,6 +30,22 @@ func claimedValues(c criteria, v candidate) (asks, has string) {
 		has += " with uid " + string(ref.UID) + ", an earlier claim of that name"
 	}
 	return asks, has
+}
+
+// ownersText is "the owner pvc/shop/data", or "the owners pvc/shop/data, pvc/shop/logs".
+func ownersText(owners []Key) string {
+	if len(owners) == 1 {
+		return "the owner " + owners[0].String()
+	}
+	return "the owners " + joinKeys(owners)
+}
+
+func joinKeys(keys []Key) string {
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = key.String()
+	}
+	return strings.Join(names, ", ")
 }
 
 func malformedValues(_ criteria, v candidate) (asks, has string) {

@@ -39,7 +39,7 @@ func TestR7ReserveAgreesWithM12(t *testing.T) {
 	fits := 0
 	for _, volume := range volumes {
 		for _, claim := range claims {
-			_, err := reclaim.Reserve(volume, claim, reclaim.Known{})
+			_, err := reclaim.Reserve(volume, claim, reclaim.Known{AllClaims: true})
 			if err == nil {
 				fits++
 			}
@@ -68,7 +68,7 @@ func TestR7ReserveRefusesMalformedVolumes(t *testing.T) {
 			asksNothing := knownClaim(func(c *corev1.PersistentVolumeClaim) { c.Spec.Resources.Requests = nil })
 			toCome := &corev1.PersistentVolumeClaim{ObjectMeta: asksNothing.ObjectMeta}
 			for _, claim := range []*corev1.PersistentVolumeClaim{asksNothing, toCome} {
-				_, err := reclaim.Reserve(volume, claim, reclaim.Known{})
+				_, err := reclaim.Reserve(volume, claim, reclaim.Known{AllClaims: true})
 				require.Error(t, err)
 				assert.Equal(t, "Malformed", unfit(err)[0])
 			}
@@ -97,4 +97,9 @@ func unfit(err error) (reasons []string) {
 		}
 	}
 	return reasons
+}
+
+// notThere is what a server says that does not have the claim yet.
+func notThere(claim *corev1.PersistentVolumeClaim) reclaim.Known {
+	return reclaim.Known{Missing: []reclaim.Read{{Kind: reclaim.ReadClaim, Namespace: claim.Namespace, Name: claim.Name}}}
 }

@@ -107,14 +107,13 @@ func (p *person) act() {
 	if volume == nil {
 		return
 	}
-	accepting := p.risks()
-	known := p.readFor(volume, accepting)
+	accepting, heir := p.risks(), p.anyClaim()
+	known := p.readFor(volume, heir, accepting)
 	switch p.IntN(3) {
 	case 0:
 		change, err := reclaim.Open(volume, known, accepting...)
 		p.write("open", volume, change, accepting, err)
 	case 1:
-		heir := p.anyClaim()
 		change, err := reclaim.Reserve(volume, toClaim(heir.Namespace, heir.Name), known, accepting...)
 		p.write("reserve", volume, change, accepting, err)
 	case 2:
@@ -131,10 +130,10 @@ func (p *person) risks() (some []reclaim.Risk) {
 	return some
 }
 
-// readFor reads what Open asks for, and time passes.
-func (p *person) readFor(volume *corev1.PersistentVolume, accepting []reclaim.Risk) reclaim.Known {
+// readFor reads what Open and Reserve ask for, and time passes.
+func (p *person) readFor(volume *corev1.PersistentVolume, heir binding.Key, accepting []reclaim.Risk) reclaim.Known {
 	p.tool.known = reclaim.Known{}
-	_, err := reclaim.Open(volume, p.tool.known, accepting...)
+	_, err := reclaim.Reserve(volume, toClaim(heir.Namespace, heir.Name), p.tool.known, accepting...)
 	if refused := (*reclaim.Refusal)(nil); errors.As(err, &refused) {
 		for _, read := range refused.Reads() {
 			_ = p.tool.read(context.Background(), read)
@@ -154,15 +153,33 @@ func (p *person) write(verb string, volume *corev1.PersistentVolume, change recl
 	}
 	_, err = p.tool.client.UpdateVolume(context.Background(), change.Volume)
 	p.note("people %s %s, accepting %v: %v", verb, volume.Name, accepted, err)
-	if err != nil || volume.Spec.ClaimRef == nil {
+	if err != nil {
 		return
 	}
 	p.done[verb]++
+	if volume.Spec.ClaimRef == nil {
+		p.judgeUnclaimed(verb, volume, change.Volume, accepted)
+		return
+	}
 	ref := volume.Spec.ClaimRef
 	claim := p.server.Claim(ref.Namespace, ref.Name)
 	lives := claim != nil && claim.UID == ref.UID && claim.Spec.VolumeName == volume.Name
 	if now := change.Volume.Spec.ClaimRef; lives && len(accepted) == 0 && (now == nil || now.UID != ref.UID) {
 		p.broke("X2: %s takes %s from %s, which has it", verb, volume.Name, claim.Name)
+	}
+}
+
+// judgeUnclaimed holds a verb to M2: whoever did not accept it gives a volume without claimRef to nobody but the claim that
+// is Bound to it, as far as the server said.
+func (p *person) judgeUnclaimed(verb string, before, after *corev1.PersistentVolume, accepted []reclaim.Risk) {
+	if verb == "retain" || len(accepted) > 0 {
+		return
+	}
+	for _, claim := range p.tool.known.Claims {
+		heir := after.Spec.ClaimRef != nil && after.Spec.ClaimRef.Name == claim.Name
+		if claim.Spec.VolumeName == before.Name && claim.Status.Phase == corev1.ClaimBound && !heir {
+			p.broke("M2: %s takes %s from %s, which is Bound to it", verb, before.Name, claim.Name)
+		}
 	}
 }
 

@@ -49,6 +49,12 @@ func (t *tool) read(ctx context.Context, what reclaim.Read) error {
 			t.keepPods(what.Namespace, pods)
 		}
 		return err
+	case reclaim.ReadClaims:
+		claims, err := t.client.List(ctx, binding.KindClaim, "")
+		if err == nil {
+			t.keepClaims(claims)
+		}
+		return err
 	case reclaim.ReadVolume:
 		object, err = t.client.Get(ctx, binding.VolumeKey(what.Name))
 	case reclaim.ReadClaim:
@@ -66,6 +72,14 @@ func (t *tool) read(ctx context.Context, what reclaim.Read) error {
 		}
 	}
 	return err
+}
+
+// keepClaims keeps a list of all claims in place of those read before.
+func (t *tool) keepClaims(claims []binding.Object) {
+	t.known.Claims, t.known.AllClaims = nil, true
+	for _, claim := range claims {
+		t.known.Claims = append(t.known.Claims, claim.(*corev1.PersistentVolumeClaim))
+	}
 }
 
 func (t *tool) keepPods(namespace string, pods []*corev1.Pod) {

@@ -40,13 +40,16 @@ type View interface {
 	// PodsOf are the pods of the namespace that name the claim in a volume, finished ones too. Unknown
 	// means that no pods are known at all.
 	PodsOf(namespace, claim string) ([]*corev1.Pod, Evidence)
+	// AttachmentsOf are the attachments that name the volume, those being deleted too. Unknown means that none is
+	// known, which proves nothing; Live, that all there are were listed since the last write.
+	AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, Evidence)
 
 	// Find chooses a volume for the claim among all volumes (M). Errors, here and of Summary, are those of Check.
 	Find(claim *corev1.PersistentVolumeClaim) (Match, error)
 	// Summary tells in numbers why no volume fits the claim (E2).
 	Summary(claim *corev1.PersistentVolumeClaim) (Summary, error)
-	// Owner is the claim that an Unclaimed volume belongs to all the same (M2); zero if none. See Terms.
-	Owner(volume string) Key
+	// Owners are the claims that an Unclaimed volume belongs to all the same (M2), in order; none if nobody. See Terms.
+	Owners(volume string) []Key
 	// Answered are the answers to actions of this kind about the object with this UID that were given since
 	// the sync began, the oldest first.
 	Answered(of ActionKind, about types.UID) []Answer

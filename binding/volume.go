@@ -2,6 +2,7 @@ package binding
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -30,7 +31,7 @@ func NextForVolume(volume *corev1.PersistentVolume, view View, rules Rules) (Act
 // follow does for a volume what its claim calls for (V).
 func follow(volume *corev1.PersistentVolume, view View, rules Rules) (Action, error) {
 	claim, evidence := referencedClaim(volume, view)
-	switch phase.VolumeStandingOf(volume, claim) {
+	switch standing := phase.VolumeStandingOf(volume, claim); standing {
 	case phase.Free:
 		return unheld(volume, view)
 	case phase.Binding:
@@ -40,13 +41,10 @@ func follow(volume *corev1.PersistentVolume, view View, rules Rules) (Action, er
 			return updateVolumeStatus(enter(volume, corev1.VolumeBound, "", ""), "V2", "its claim names it"), nil
 		}
 		return nothing("V2", "bound"), nil
-	case phase.Misplaced:
-		// A crash after this write leaves a volume without its phase; V1 gives it that.
-		return updateVolume(unbind(volume), "V4", "its claim has another volume, "+claim.Spec.VolumeName), nil
-	case phase.Surplus:
-		return release(volume, claim, evidence, view, rules, "its claim has another volume, "+claim.Spec.VolumeName), nil
+	case phase.Misplaced, phase.Surplus:
+		return unneeded(volume, claim, standing, view, rules), nil
 	}
-	return release(volume, claim, evidence, view, rules, "its claim is gone"), nil
+	return release(volume, claim, evidence, view, rules), nil
 }
 
 // referencedClaim looks up the claim that exists under the name in the volume's claimRef.
@@ -61,8 +59,12 @@ func referencedClaim(volume *corev1.PersistentVolume, view View) (*corev1.Persis
 // Available first (W1). One that nothing fits, for it is malformed, is reported (X7).
 func unheld(volume *corev1.PersistentVolume, view View) (Action, error) {
 	if volume.Spec.ClaimRef == nil {
-		if owner := view.Owner(volume.Name); owner != (Key{}) {
-			return handOver(owner, "V1", "it was bound to it and lost its claimRef"), nil
+		switch owners := view.Owners(volume.Name); len(owners) {
+		case 0:
+		case 1:
+			return handOver(owners[0], "V1", "it was bound to it and lost its claimRef"), nil
+		default:
+			return contended(volume, owners, view), nil
 		}
 	}
 	if claim := view.Waiting(volume); claim != nil {
@@ -72,6 +74,20 @@ func unheld(volume *corev1.PersistentVolume, view View) (Action, error) {
 		return updateVolumeStatus(enter(volume, corev1.VolumeAvailable, "", ""), "V1", "nobody has it"), nil
 	}
 	return nothing("V1", "available"), malformed(volume)
+}
+
+// contended is for a volume without claimRef that several claims own (V1). Nobody gets it until a person says whose it is.
+func contended(volume *corev1.PersistentVolume, owners []Key, view View) Action {
+	named := make([]string, len(owners))
+	for i, owner := range owners {
+		named[i] = owner.Namespace + "/" + owner.Name
+		if claim, _ := view.Claim(owner.Namespace, owner.Name); claim != nil {
+			named[i] += " with UID " + string(claim.UID)
+		}
+	}
+	message := fmt.Sprintf("volume %q has no claimRef, and several claims are bound to it; set its claimRef to the one whose data it is, with namespace, name and UID: %s",
+		volume.Name, strings.Join(named, ", "))
+	return wait("V1", message, warning(volume, EventFailedBinding, message))
 }
 
 // awaitClaim is for a volume whose claim is about to be bound to it (V2).

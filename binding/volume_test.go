@@ -36,6 +36,11 @@ func TestAVolumeThatNobodyHolds(t *testing.T) {
 
 		{name: "M2 V1 it lost its claimRef: back to its claim", volume: knownVolume("a", inPhase(corev1.VolumeBound)), known: knowing(knownClaim(boundTo("a"), named("other")), knownClaim()),
 			want: "V1 HandOver pvc/default/other"},
+		{name: "M2 V1 an annotation is no proof", volume: knownVolume("a", inPhase(corev1.VolumeBound)), known: knowing(knownClaim(naming("a"), claimNote(completed, "yes"), asking("50Gi"))), want: available},
+		{name: "M2 V1 nor is a Lost claim", volume: knownVolume("a", inPhase(corev1.VolumeBound)), known: knowing(knownClaim(boundTo("a"), claimPhase(corev1.ClaimLost), asking("50Gi"))), want: available},
+		{name: "M2 V1 status is, without the annotation too", volume: knownVolume("a", inPhase(corev1.VolumeBound)), known: knowing(knownClaim(boundTo("a"), withoutNote(completed))), want: "V1 HandOver pvc/default/data"},
+		{name: "M2 V1 two claims are bound to it: nobody gets it", volume: knownVolume("a", inPhase(corev1.VolumeBound)), known: knowing(knownClaim(boundTo("a"), named("other")), knownClaim(boundTo("a")), knownClaim(named("more"))),
+			want: "V1 Wait", events: []string{"Warning FailedBinding pv/a"}, says: []string{`"a"`, "no claimRef", "default/data with UID uid-1", "default/other with UID uid-2"}},
 		{name: "M2 V1 though it is Available", volume: knownVolume("a"), known: knowing(knownClaim(boundTo("a"))), want: "V1 HandOver pvc/default/data"},
 		{name: "M2 V1 not if the claimRef is reserved for somebody else", volume: knownVolume("a", refersTo("default", "new", "")), known: knowing(knownClaim(boundTo("a"))), want: "V1 Nothing"},
 
@@ -78,9 +83,13 @@ func TestAVolumeThatAClaimHolds(t *testing.T) {
 	bound := inPhase(corev1.VolumeBound)
 	block := func(v *corev1.PersistentVolume) { v.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) }
 	ours, made := volumeNote(boundBy, "yes"), volumeNote(provisionedBy, "csi.example.com")
-	elsewhere := knowing(knownClaim(boundTo("b")))
+	elsewhere := proving(knowing(knownClaim(boundTo("b")), knownVolume("b", held)), binding.VolumeKey("b"))
 	retain, remove := withPolicy(corev1.PersistentVolumeReclaimRetain), withPolicy(corev1.PersistentVolumeReclaimDelete)
 	frees := "V4 UpdateVolume pv/a: -spec.claimRef -annotation " + boundBy
+	readsOther, told := "V2 Read pv/b", []string{"Warning VolumeMismatch pv/a", "Warning VolumeMismatch pvc/default/data"}
+	lacking := func(other ...binding.Object) binding.Snapshot {
+		return proving(knowing(append(other, knownClaim(boundTo("b")))...), binding.VolumeKey("b"))
+	}
 	runDecisions(t, []decision{
 		{name: "V2 the claim names none yet: it goes on", volume: knownVolume("a", held), known: knowing(knownClaim()), want: "V2 HandOver pvc/default/data"},
 		{name: "V2 the claim waits for a pod: it goes on all the same", volume: knownVolume("a", held), known: knowing(knownClaim(askingClass(new("local")))), want: "V2 HandOver pvc/default/data"},
@@ -105,6 +114,18 @@ func TestAVolumeThatAClaimHolds(t *testing.T) {
 		{name: "V2 provisioned and to be deleted: Released", volume: knownVolume("a", held, bound, ours, made, remove), known: elsewhere, want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
 		{name: "V2 R3 then it is its provisioner's", volume: knownVolume("a", held, inPhase(corev1.VolumeReleased), ours, made, remove), known: elsewhere, want: "R3 Wait"},
 
+		{name: "V2 that it has it is read live first", volume: knownVolume("a", held, bound, ours), known: knowing(knownClaim(boundTo("b")), knownVolume("b", held)), want: readsOther},
+		{name: "V2 before the Released write too", volume: knownVolume("a", held, bound, made, remove), known: knowing(knownClaim(boundTo("b")), knownVolume("b", held)), want: readsOther},
+		{name: "V2 nothing to write, nothing to read", volume: knownVolume("a", held, inPhase(corev1.VolumeReleased), made, remove), known: knowing(knownClaim(boundTo("b")), knownVolume("b", held)), want: "R3 Wait"},
+		{name: "V2 that it does not exist is read live first", volume: knownVolume("a", held, bound, ours), known: knowing(knownClaim(boundTo("b"))), want: readsOther},
+		{name: "V2 it does not exist: left as it is", volume: knownVolume("a", held, bound, ours), known: lacking(), want: "V2 Wait", events: told, says: []string{`"b"`, "does not exist"}},
+		{name: "V2 the same, to be deleted", volume: knownVolume("a", held, bound, made, remove), known: lacking(), want: "V2 Wait", events: told, says: []string{`"b"`, "does not exist"}},
+		{name: "V2 the same, Released already", volume: knownVolume("a", held, inPhase(corev1.VolumeReleased), made, remove), known: lacking(), want: "V2 Wait", events: told},
+		{name: "V2 the same, and the claim never bound", volume: knownVolume("a", held, bound, ours), known: proving(knowing(knownClaim(naming("b"))), binding.VolumeKey("b")), want: "V2 Wait", events: told},
+		{name: "V2 another has it", volume: knownVolume("a", held, bound, ours), known: lacking(knownVolume("b", refersToOther)), want: "V2 Wait", events: told, says: []string{"belongs to claim default/other with UID uid-2"}},
+		{name: "V2 an earlier claim of the name has it", volume: knownVolume("a", held, bound, made, remove), known: lacking(knownVolume("b", refersToGone)), want: "V2 Wait", events: told, says: []string{"UID uid-0"}},
+		{name: "V2 it is reserved for the claim's name only", volume: knownVolume("a", held, bound, made, remove), known: lacking(knownVolume("b", reserved)), want: "V2 Wait", events: told, says: []string{"without a UID"}},
+		{name: "V2 nobody has it", volume: knownVolume("a", held, bound, made, remove), known: lacking(knownVolume("b")), want: "V2 Wait", events: told, says: []string{"is not bound to it"}},
 		{name: "V4 then Available", volume: knownVolume("a", bound), known: elsewhere, want: "V1 UpdateVolumeStatus pv/a: status.phase=Available"},
 		{name: "V4 the same for what a person reserved", volume: knownVolume("a", reserved, bound), known: elsewhere, want: "V1 UpdateVolumeStatus pv/a: status.phase=Available"},
 	})

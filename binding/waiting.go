@@ -8,20 +8,23 @@ import (
 	"github.com/pvbind/pvbind/phase"
 )
 
-// waitsFor reports whether a claim would take the volume (W1): it is not bound, and either names the volume
-// and could have it (C7, C8) or names none and the volume fits it (C1). A claim that nothing can be decided
+// waitsFor reports whether a claim would take the volume (W1): it is not bound, and either names the volume, which
+// nobody owns, and could have it (C7, C8), or names none and the volume fits it (C1). A claim that nothing can be decided
 // for does not wait; its own sync says why.
 func waitsFor(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, terms func(*corev1.PersistentVolumeClaim) Terms) bool {
-	if phase.BindCompleted(claim) || claim.DeletionTimestamp != nil {
+	name := claim.Spec.VolumeName
+	if claim.DeletionTimestamp != nil || name != "" && name != volume.Name {
 		return false
 	}
-	switch link := phase.LinkOf(volume, claim); claim.Spec.VolumeName {
-	case "":
+	switch phase.ClaimStandingOf(claim, volume) {
+	case phase.Unbound:
 		criteria, err := newCriteria(claim, terms(claim))
 		return err == nil && criteria.fits(volume)
-	case volume.Name:
+	case phase.Asking:
 		mismatches, err := CheckNamed(claim, volume)
-		return link == phase.Reserved || link == phase.Unclaimed && err == nil && len(mismatches) == 0
+		return err == nil && len(mismatches) == 0
+	case phase.Finishing:
+		return phase.LinkOf(volume, claim) == phase.Reserved
 	}
 	return false
 }

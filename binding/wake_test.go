@@ -81,6 +81,17 @@ func TestWhatWakesWhat(t *testing.T) {
 		{name: "W5 a pod goes", known: []binding.Object{podUsing("web-0"), bound()}, gone: podUsing("web-0"), want: keys(data, pv)},
 		{name: "W5 one that is not known", gone: podUsing("web-0"), want: nil},
 
+		{name: "W5 an attachment of a Released volume", known: []binding.Object{bound(inPhase(corev1.VolumeReleased))}, changed: attachedTo("n"), want: keys(pv)},
+		{name: "W5 of a Failed one", known: []binding.Object{bound(inPhase(corev1.VolumeFailed))}, changed: attachedTo("n"), want: keys(pv)},
+		{name: "W5 of one that nobody reclaims", known: []binding.Object{bound(inPhase(corev1.VolumeBound))}, changed: attachedTo("n"), want: nil},
+		{name: "W5 of one that is not known", changed: attachedTo("n"), want: nil},
+		{name: "W5 of a volume that is written into a pod", known: []binding.Object{bound(inPhase(corev1.VolumeReleased))}, changed: attachedTo("n", inline), want: nil},
+		{name: "W5 it goes", known: []binding.Object{bound(inPhase(corev1.VolumeReleased)), attachedTo("n")}, gone: attachedTo("n"), want: keys(pv)},
+		{name: "W5 one that was not known goes", known: []binding.Object{bound(inPhase(corev1.VolumeReleased))}, gone: attachedTo("n"), want: nil},
+		{name: "W5 it changes hands: both", known: []binding.Object{bound(inPhase(corev1.VolumeReleased)), knownVolume("b", inPhase(corev1.VolumeFailed)), attachedTo("n")},
+			changed: at("9", attachedTo("n", ofVolume("b"))), want: keys(pv, binding.VolumeKey("b"))},
+		{name: "X5 an older attachment", known: []binding.Object{bound(inPhase(corev1.VolumeReleased)), attachedTo("n")}, changed: at("4", attachedTo("n")), want: nil},
+
 		{name: "X5 the same volume again", known: []binding.Object{bound()}, changed: bound(), want: nil},
 		{name: "X5 an older volume", known: []binding.Object{at("10", bound())}, changed: at("9", bound()), want: nil},
 		{name: "X5 the same claim again", known: []binding.Object{knownClaim()}, changed: knownClaim(), want: nil},

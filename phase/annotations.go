@@ -27,8 +27,8 @@ func BoundByController(object metav1.Object) bool {
 	return ok
 }
 
-// BindCompleted reports whether the claim was fully bound once. It stays so when
-// the volume is lost.
+// BindCompleted reports whether the claim was fully bound once, as its annotation says. It stays so when
+// the volume is lost. Whoever may edit the claim can write the annotation: it proves no right to a volume, see Owned.
 func BindCompleted(claim *corev1.PersistentVolumeClaim) bool {
 	_, ok := claim.Annotations[BindCompletedAnnotation]
 	return ok

@@ -5,14 +5,15 @@ import corev1 "k8s.io/api/core/v1"
 // ClaimStanding is the situation of a claim, given the volume it names.
 type ClaimStanding string
 
-// The standings of a claim. Those up to Refused are of claims that were never
-// fully bound, the others of claims that were.
+// The standings of a claim. Those up to Refused are of claims that are still to be
+// bound, the others of claims that were.
 const (
 	// Unbound: names no volume; one is to be found or made (rules C1 to C5).
 	Unbound ClaimStanding = "Unbound"
 	// Awaiting: names a volume that does not exist, perhaps not yet (C6).
 	Awaiting ClaimStanding = "Awaiting"
-	// Asking: names a volume that is free; it is bound if it fits (C7).
+	// Asking: names a volume that is free, and is not Bound; it is bound if it fits
+	// (C7). That it was bound once gives it no right to a free volume.
 	Asking ClaimStanding = "Asking"
 	// Finishing: names a volume that is reserved for or held by the claim; the
 	// binding is to be finished (C8).
@@ -25,8 +26,8 @@ const (
 	// Misbound: was bound, and the volume it names does not hold it: another
 	// claim has the volume, or it is reserved by name alone (C10, C11).
 	Misbound ClaimStanding = "Misbound"
-	// Bound: was bound, and the volume it names is its own, or free and to be
-	// bound again (C11).
+	// Bound: was bound, and holds the volume it names; or its status is Bound, and
+	// that volume is free and to be bound again (C11).
 	Bound ClaimStanding = "Bound"
 )
 
@@ -35,33 +36,38 @@ const (
 // makes a claim that was bound Lost: a volume that is merely missing from a cache
 // must be read live first.
 func ClaimStandingOf(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) ClaimStanding {
-	if BindCompleted(claim) {
-		return standingOnceBound(claim, volume)
-	}
-	if claim.Spec.VolumeName == "" {
+	completed := BindCompleted(claim)
+	switch {
+	case completed && (claim.Spec.VolumeName == "" || volume == nil):
+		return Lost
+	case claim.Spec.VolumeName == "":
 		return Unbound
-	}
-	if volume == nil {
+	case volume == nil:
 		return Awaiting
 	}
-	switch LinkOf(volume, claim) {
-	case Unclaimed:
+	link := LinkOf(volume, claim)
+	switch {
+	case link == Unclaimed && Owned(claim) == "":
 		return Asking
-	case Reserved, Held:
+	case link == Unclaimed, completed && link == Held:
+		return Bound
+	case completed:
+		return Misbound
+	case link == Reserved, link == Held:
 		return Finishing
 	}
 	return Refused
 }
 
-func standingOnceBound(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) ClaimStanding {
-	if claim.Spec.VolumeName == "" || volume == nil {
-		return Lost
+// Owned returns the name of the volume that belongs to the claim even while the volume has no
+// claimRef: the one that spec.volumeName names, if status.phase is Bound. It returns "" if there is none.
+//
+// Nothing else proves ownership. Spec and annotations are the tenant's to write, bind-completed too; status is not.
+func Owned(claim *corev1.PersistentVolumeClaim) string {
+	if claim.Status.Phase != corev1.ClaimBound {
+		return ""
 	}
-	switch LinkOf(volume, claim) {
-	case Unclaimed, Held:
-		return Bound
-	}
-	return Misbound
+	return claim.Spec.VolumeName
 }
 
 // OfClaim returns the phase that the claim should have in the given standing; that
@@ -73,8 +79,10 @@ func standingOnceBound(claim *corev1.PersistentVolumeClaim, volume *corev1.Persi
 // for which a volume is being made keeps its phase (C4).
 func OfClaim(claim *corev1.PersistentVolumeClaim, standing ClaimStanding) corev1.PersistentVolumeClaimPhase {
 	switch standing {
-	case Unbound, Awaiting, Asking:
+	case Unbound, Awaiting:
 		return corev1.ClaimPending
+	case Asking:
+		return asking(claim)
 	case Finishing:
 		return finished(claim)
 	case Refused:
@@ -85,6 +93,15 @@ func OfClaim(claim *corev1.PersistentVolumeClaim, standing ClaimStanding) corev1
 		return corev1.ClaimBound
 	}
 	return claim.Status.Phase
+}
+
+// asking leaves a claim alone that was bound once: it is Lost, most often, and stays so
+// until it is bound again (C7).
+func asking(claim *corev1.PersistentVolumeClaim) corev1.PersistentVolumeClaimPhase {
+	if BindCompleted(claim) {
+		return claim.Status.Phase
+	}
+	return corev1.ClaimPending
 }
 
 // finished leaves a claim that is being deleted alone: its binding is neither

@@ -9,30 +9,32 @@ import (
 )
 
 // byCompletion holds the standings of a claim that names a volume, before and
-// after it was fully bound once.
-type byCompletion struct{ before, after ClaimStanding }
+// after it was fully bound once, and while its status is Bound.
+type byCompletion struct{ before, after, isBound ClaimStanding }
 
 const absent = "absent"
 
-// claimTable says the standing for each shape of the named volume's claimRef.
+// claimTable says the standing for each shape of the named volume's claimRef. The status counts where it says so.
 var claimTable = map[string]byCompletion{
-	absent:                             {Awaiting, Lost},
-	"L1 no claimRef":                   {Asking, Bound},
-	"L2 this claim without UID":        {Finishing, Misbound},
-	"L3 this claim with its UID":       {Finishing, Bound},
-	"L4 this claim with another UID":   {Refused, Misbound},
-	"L5 another name without UID":      {Refused, Misbound},
-	"L5 another name with UID":         {Refused, Misbound},
-	"L5 another name with this UID":    {Refused, Misbound},
-	"L5 another namespace without UID": {Refused, Misbound},
-	"L5 another namespace with UID":    {Refused, Misbound},
-	"L5 no namespace":                  {Refused, Misbound},
-	"L5 empty claimRef":                {Refused, Misbound},
+	absent:                             {Awaiting, Lost, ""},
+	"L1 no claimRef":                   {Asking, Asking, Bound},
+	"L2 this claim without UID":        {Finishing, Misbound, ""},
+	"L3 this claim with its UID":       {Finishing, Bound, ""},
+	"L4 this claim with another UID":   {Refused, Misbound, ""},
+	"L5 another name without UID":      {Refused, Misbound, ""},
+	"L5 another name with UID":         {Refused, Misbound, ""},
+	"L5 another name with this UID":    {Refused, Misbound, ""},
+	"L5 another namespace without UID": {Refused, Misbound, ""},
+	"L5 another namespace with UID":    {Refused, Misbound, ""},
+	"L5 no namespace":                  {Refused, Misbound, ""},
+	"L5 empty claimRef":                {Refused, Misbound, ""},
 }
 
 func (b byCompletion) of(claim *corev1.PersistentVolumeClaim) ClaimStanding {
 	_, completed := claim.Annotations["pv.kubernetes.io/bind-completed"]
 	switch named := claim.Spec.VolumeName != ""; {
+	case named && b.isBound != "" && claim.Status.Phase == corev1.ClaimBound:
+		return b.isBound
 	case completed && named:
 		return b.after
 	case completed:
@@ -56,6 +58,17 @@ func TestClaimStandingOf(t *testing.T) {
 				assert.Equal(t, want.of(claim), ClaimStandingOf(claim, volume), "claim %v", claim)
 			}
 		})
+	}
+}
+
+// M2: status is the only proof, with and without annotations.
+func TestOwned(t *testing.T) {
+	for _, claim := range claims() {
+		want := ""
+		if claim.Status.Phase == corev1.ClaimBound {
+			want = claim.Spec.VolumeName
+		}
+		assert.Equal(t, want, Owned(claim), "claim %v", claim)
 	}
 }
 
@@ -117,11 +130,22 @@ func TestPhasesThatAreLeftAlone(t *testing.T) {
 	}
 }
 
-// The exceptions of C9 and C12 hold for their standing only.
+// C7: a claim that was bound once stays as it is until it is bound again.
+func TestAskingKeepsLost(t *testing.T) {
+	for _, current := range claimPhases {
+		claim := newClaim(thisName)
+		claim.Annotations = map[string]string{BindCompletedAnnotation: "yes"}
+		claim.Status.Phase = current
+		assert.Equal(t, current, OfClaim(claim, Asking))
+	}
+}
+
+// The exceptions of C7, C9 and C12 hold for their standing only.
 func TestNothingElseIsLeftAlone(t *testing.T) {
 	for _, claim := range claims() {
 		for standing := range claimPhaseTable {
 			exception := standing == "Unheard" ||
+				standing == Asking && BindCompleted(claim) ||
 				standing == Refused && BoundByController(claim) ||
 				standing == Finishing && claim.DeletionTimestamp != nil
 			if exception {

@@ -16,11 +16,11 @@ const (
 	// InUse: its claim exists and names it (V2).
 	InUse VolumeStanding = "InUse"
 	// Misplaced: its claim exists and names another volume; this one is to be
-	// unbound (V2, V4).
+	// unbound, if the claim has that other one (V2, V4).
 	Misplaced VolumeStanding = "Misplaced"
 	// Surplus: its claim exists and names another volume, and this one was
 	// provisioned for that claim and is to be deleted when done with: it is
-	// released and reclaimed (V2).
+	// released and reclaimed, if the claim has that other one (V2).
 	Surplus VolumeStanding = "Surplus"
 	// Orphaned: its claim is gone, or another of that name took its place; the
 	// volume is released and reclaimed (V3).
@@ -30,6 +30,10 @@ const (
 // VolumeStandingOf returns the standing of the volume. The claim is the one that
 // exists under the namespace and name of the volume's claimRef, nil if there is
 // none; it does not matter for a volume without a claimRef.
+//
+// Misplaced and Surplus say what the claim names, not that it has it. If the volume
+// that it names does not exist, or LinkOf says that it is not Held by the claim, this
+// one may be all that is left of the claim's data: it is to be left as it is.
 //
 // Nil means that the claim is known not to exist: a volume that is wrongly called
 // Orphaned loses its data. A claim that is merely missing from a cache must be

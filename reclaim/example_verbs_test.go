@@ -48,7 +48,7 @@ func ExampleOpen() {
 func ExampleReserve() {
 	volume := shopVolume(corev1.PersistentVolumeReclaimDelete)
 	said := reclaim.Known{
-		Missing: []reclaim.Read{{Kind: reclaim.ReadClaim, Namespace: "shop", Name: "orders"}},
+		Missing: []reclaim.Read{{Kind: reclaim.ReadClaim, Namespace: "shop", Name: "orders"}, {Kind: reclaim.ReadClaim, Namespace: "archive", Name: "orders"}},
 		Pods:    map[string][]*corev1.Pod{"shop": {}},
 	}
 	_, err := reclaim.Reserve(volume, bindingtest.Claim("archive", "orders", "10Gi"), said)
@@ -63,7 +63,7 @@ func ExampleReserve() {
 	change, err := reclaim.Reserve(kept.Volume, bindingtest.Claim("archive", "orders", "5Gi"), said)
 	fmt.Println(change.Volume.Spec.ClaimRef.Namespace, change.Volume.Spec.PersistentVolumeReclaimPolicy, err)
 	// Output:
-	// PolicyDestroys: its reclaim policy is Delete, so that what is on it may be on its way out; keep it first (unless DataDestroyed is accepted)
+	// PolicyDestroys: its reclaim policy is Delete, so that what is on it may be on its way out: set the policy to Retain first (unless DataDestroyed is accepted)
 	// Unfit: TooSmall: asks 10Gi, has 5Gi
 	// archive Retain <nil>
 }

@@ -70,7 +70,8 @@ func (s Step) String() string {
 // claim; set the volume aside for the new one; create the new claim, which names the volume; and once it is bound,
 // give the volume its policy back and take the note off. At every moment the volume is either kept or held by a claim
 // that exists. The note says all that is needed to go on, so that a caller that crashed just begins anew; the volume
-// stays where it is if nobody does. A controller must run beside it, which lets go of the old claim and binds the new.
+// stays where it is if nobody does. The policy is given back only to a volume that came to the new claim by this move and
+// is kept until then; else it stays as it is. A volume without claimRef is not taken from a claim that is Bound to it. A controller must run beside it, which lets go of the old claim and binds the new.
 //
 // A claim that exists already under the new name must name the volume in spec.volumeName, so that it takes no other.
 //
@@ -93,7 +94,7 @@ func NextMove(move Move, known Known, accepting ...Risk) (Step, error) {
 	if to := move.To; to != nil && (to.Namespace != under.To.Namespace || to.Name != under.To.Name) {
 		return Step{}, refuseMove(volume.Name, Moving, "it is being moved to "+nameOf(&under.To))
 	}
-	return mover{volume, under, known, accepting}.next()
+	return mover{volume: volume, note: under, known: known, accepting: accepting}.next()
 }
 
 func readStep(read Read) Step {

@@ -21,11 +21,11 @@ func begin(volume *corev1.PersistentVolume, move Move, known Known, accepting []
 	ref := volume.Spec.ClaimRef
 	switch {
 	case ref == nil || ref.UID == "":
-		return Step{}, refuseMove(volume.Name, Missing, "no claim has it: reserve it for "+nameOf(to))
+		return Step{}, refuseMove(volume.Name, Missing, "no claim has it, so that there is none to move it from: use Reserve for "+nameOf(to))
 	case ref.Namespace == to.Namespace && ref.Name == to.Name && volume.Status.Phase == corev1.VolumeBound:
 		return Step{Kind: StepDone, Why: nameOf(to) + " has it"}, nil
 	case ref.Namespace == to.Namespace && ref.Name == to.Name:
-		return Step{}, refuseMove(volume.Name, Taken, fmt.Sprintf("it is %s and was that of %s: reserve it for the next", volume.Status.Phase, nameOf(to)))
+		return unmoved(volume, to, known)
 	}
 	r := review{accepting: accepting}
 	from := r.source(volume, known)
@@ -34,7 +34,21 @@ func begin(volume *corev1.PersistentVolume, move Move, known Known, accepting []
 		From:   moveSource{ref.Namespace, ref.Name, ref.UID},
 		To:     successor(to, from, volume.Name),
 		Policy: volume.Spec.PersistentVolumeReclaimPolicy,
+		Volume: volume.UID,
 	})
+}
+
+// unmoved is for a volume whose claimRef names the claim that is to have it: that one is getting it, or it was an earlier
+// one of that name that had it.
+func unmoved(volume *corev1.PersistentVolume, to *corev1.PersistentVolumeClaim, known Known) (Step, error) {
+	claim, read := known.claim(to.Namespace, to.Name)
+	switch {
+	case !read:
+		return readStep(Read{ReadClaim, to.Namespace, to.Name}), nil
+	case claim != nil && phase.LinkOf(volume, claim) == phase.Held:
+		return Step{}, refuseMove(volume.Name, Taken, "it is being bound to "+nameOf(to))
+	}
+	return Step{}, refuseMove(volume.Name, Taken, fmt.Sprintf("it is %s and was that of an earlier claim %s: use Reserve for the one that has that name now, or will have it", volume.Status.Phase, nameOf(to)))
 }
 
 // first asks for what was not read, and then for the first write.
@@ -69,7 +83,7 @@ func (r *review) source(volume *corev1.PersistentVolume, known Known) *corev1.Pe
 		r.unread(Read{ReadClaim, ref.Namespace, ref.Name})
 	case !keeps:
 		r.spared(volume, claim)
-	case !phase.BindCompleted(claim):
+	case phase.Owned(claim) != volume.Name:
 		r.object(Objection{Reason: Taken, Message: "it is being bound to " + nameOf(claim)})
 	}
 	if !read || keeps || claim == nil { // or else they use another claim of that name
@@ -90,7 +104,7 @@ func (r *review) successor(volume *corev1.PersistentVolume, move Move, from *cor
 	case existing != nil:
 		r.waiting(existing, volume)
 	case copies(move.To) && from == nil:
-		r.object(Objection{Reason: Missing, Message: "its claim is gone, so that there is none to copy: the new one must be given in full"})
+		r.object(Objection{Reason: Missing, Message: "its claim is gone, so that there is none to copy: give the new one in full, with access modes and a size"})
 	case !copies(move.To):
 		r.ready(move.To, volume)
 	}
@@ -100,6 +114,6 @@ func (r *review) successor(volume *corev1.PersistentVolume, move Move, from *cor
 func (r *review) waiting(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) {
 	r.ready(claim, volume)
 	if claim.Spec.VolumeName == "" {
-		r.object(Objection{Reason: Taken, Message: fmt.Sprintf("claim %s exists and may take another volume: it must name this one in spec.volumeName", nameOf(claim))})
+		r.object(Objection{Reason: Taken, Message: fmt.Sprintf("claim %s exists and may take another volume: set its spec.volumeName to %s first", nameOf(claim), volume.Name)})
 	}
 }

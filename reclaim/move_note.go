@@ -7,10 +7,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pvbind/pvbind/phase"
 )
 
-// MoveAnnotation on a volume is the note of a move under way, as JSON: from which claim, to which, and the reclaim
-// policy to restore. Whoever takes it off ends the move; the volume stays as it is then, and kept.
+// MoveAnnotation on a volume is the note of a move under way, as JSON: of which volume, from which claim, to which, and
+// the reclaim policy to restore. Whoever takes it off ends the move; the volume stays as it is then, and kept.
 const MoveAnnotation = "pvbind.github.io/move"
 
 // moveNote is all that a move must remember: the claim it comes from is gone halfway.
@@ -18,6 +20,10 @@ type moveNote struct {
 	From   moveSource                           `json:"from"`
 	To     corev1.PersistentVolumeClaim         `json:"to"`
 	Policy corev1.PersistentVolumeReclaimPolicy `json:"reclaimPolicy"`
+	// Volume is the UID of the volume: one that is restored from a backup may come with an old note.
+	Volume types.UID `json:"volume"`
+	// SetAside is that this move set the volume aside for the new claim.
+	SetAside bool `json:"setAside,omitempty"`
 }
 
 type moveSource struct {
@@ -39,10 +45,19 @@ func moveOf(volume *corev1.PersistentVolume) (*moveNote, error) {
 	if err == nil && (note.From.UID == "" || note.To.Namespace == "" || note.To.Name == "" || note.Policy == "") {
 		err = fmt.Errorf("it is not complete")
 	}
+	if err == nil && note.Volume != volume.UID {
+		err = fmt.Errorf("it is of a volume with UID %q, and this one has %q: without the annotation there is no move", note.Volume, volume.UID)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("pv/%s: metadata.annotations[%s]: %w", volume.Name, MoveAnnotation, err)
 	}
 	return note, nil
+}
+
+// setAside is the volume set aside for the new claim, and the note of it.
+func (n moveNote) setAside(volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+	n.SetAside = true
+	return n.noted(reserved(volume, &n.To))
 }
 
 // noted is the volume with the note, and kept.
@@ -57,10 +72,13 @@ func (n moveNote) noted(volume *corev1.PersistentVolume) (*corev1.PersistentVolu
 	return noted, nil
 }
 
-// ended is the volume without the note, and with the policy it had.
+// ended is the volume without the note, and with the policy it had. That is restored only where it is clear that the new
+// claim has the volume by this move: it was set aside and bound as it was, and nobody gave it another policy meanwhile.
 func (n moveNote) ended(volume *corev1.PersistentVolume) *corev1.PersistentVolume {
 	ended := volume.DeepCopy()
-	ended.Spec.PersistentVolumeReclaimPolicy = n.Policy
+	if n.SetAside && !phase.BoundByController(volume) && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain {
+		ended.Spec.PersistentVolumeReclaimPolicy = n.Policy
+	}
 	delete(ended.Annotations, MoveAnnotation)
 	return ended
 }

@@ -17,7 +17,7 @@ func toArchive() *corev1.PersistentVolumeClaim {
 
 // noted is a volume that moves from shop/data to archive/data and had the policy Delete.
 func noted(v *corev1.PersistentVolume) {
-	note := moveNote{From: moveSource{"shop", "data", "old"}, Policy: "Delete", To: successor(toArchive(), holder(), "pv-1")}
+	note := moveNote{From: moveSource{"shop", "data", "old"}, Policy: "Delete", Volume: "uid-1", To: successor(toArchive(), holder(), "pv-1")}
 	text, _ := json.Marshal(note)
 	v.Annotations[MoveAnnotation] = string(text)
 }
@@ -70,6 +70,13 @@ func TestNextMove(t *testing.T) {
 		{"R7 begin: then its claim", moving, released(boundAt), Known{}, nil, "Read pvc/shop/data"},
 		{"R7 begin: then the pods", moving, released(boundAt), Known{Claims: []*corev1.PersistentVolumeClaim{holder()}}, nil, "Read pods/shop"},
 		{"R7 begin: then the new claim", moving, released(boundAt), lacking(knowing(holder()), Read{ReadClaim, "archive", "data"}), nil, "Read pvc/archive/data"},
+		{"R7 begin: the claim of that name had it: is it there", moving, released(setAsideFor("archive", "data"), heldBy(heir)), Known{}, nil, "Read pvc/archive/data"},
+		{"R7 begin: it is being bound to it", moving, released(heldBy(heir), at(corev1.VolumePending)), knowing(heir), nil, "Taken"},
+		{"R7 begin: it was an earlier one", moving, released(heldBy(heir)), knowing(), nil, "Taken"},
+		{"R7 arrive: somebody created one that does not fit", moving, released(noted, setAside), knowing(asking("archive", "data", func(c *corev1.PersistentVolumeClaim) {
+			c.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
+		})), nil, "Unfit"},
+		{"R7 finish: the claim had it, and the policy was changed: it is kept", moving, released(noted, heldBy(heir), under("Delete")), knowing(), nil, "UpdateVolume pv/pv-1"},
 		{"R7 begin", moving, released(boundAt, under("Delete")), knowing(holder()), nil, "UpdateVolume pv/pv-1"},
 		{"R7 begin: its claim is being deleted already", moving, released(boundAt, under("Delete")), knowing(holder(claimGoing)), nil, "UpdateVolume pv/pv-1"},
 		{"R7 begin: the new claim waits for it", moving, released(boundAt), knowing(holder(), asking("archive", "data", naming)), nil, "UpdateVolume pv/pv-1"},
@@ -80,6 +87,7 @@ func TestNextMove(t *testing.T) {
 		{"R7 begin: all is read before it refuses", moving, released(boundAt), lacking(knowing(holder(), userOf("web")), Read{ReadClaim, "archive", "data"}), nil, "Read pvc/archive/data"},
 		{"R7 begin: it is being deleted", moving, released(boundAt, volumeGoing), knowing(holder()), nil, "Deleting"},
 		{"R7 begin: it is being bound", moving, released(), knowing(holder(bound(""), func(c *corev1.PersistentVolumeClaim) { c.Annotations = nil })), nil, "Taken"},
+		{"R7 M2 begin: it is being bound, and somebody wrote that it was", moving, released(), knowing(holder(bound(""), forged)), nil, "Taken"},
 		{"R7 begin: the claim is gone, nothing to copy", moving, released(), knowing(), nil, "Missing"},
 		{"R7 begin: the claim is gone, Delete", inFull, released(under("Delete")), knowing(), nil, "PolicyDestroys/DataDestroyed"},
 		{"R7 begin: nobody has it", moving, released(unclaimed), knowing(), nil, "Missing"},
@@ -107,12 +115,23 @@ func TestNextMove(t *testing.T) {
 		{"R7 kept: the new name is taken", moving, released(boundAt, noted), knowing(holder(), asking("archive", "data")), nil, "Taken"},
 		{"R7 kept: somebody changes the policy", moving, released(boundAt, noted, under("Delete")), knowing(holder()), nil, "UpdateVolume pv/pv-1"},
 		{"R7 kept: the claim is on its way", moving, released(boundAt, noted), knowing(holder(claimGoing)), nil, "Wait"},
-		{"R7 kept: somebody freed it under the claim", moving, released(boundAt, noted, unclaimed), knowing(holder()), nil, "Wait"},
+		{"R7 M2 kept: somebody freed it under the claim: list all claims", moving, released(boundAt, noted, unclaimed), knowing(holder()), nil, "Read pvc"},
+		{"R7 M2 kept: somebody freed it under the claim", moving, released(boundAt, noted, unclaimed), listing(holder()), nil, "Wait"},
+		{"R7 M2 kept: the claim is Lost and names it", moving, released(boundAt, noted, unclaimed), listing(holder(lost)), nil, "Wait"},
+		{"R7 M2 kept: freed under the claim and another one", moving, released(boundAt, noted, unclaimed), listing(holder(), asking("shop", "other", bound("pv-1"))), []Risk{ClaimLost}, "Taken"},
+		{"R7 M2 an old note, and a claim of the old name is Bound to it", moving, released(boundAt, noted, unclaimed), listing(asking("shop", "data", bound("pv-1"))), nil, "ClaimLives/ClaimLost"},
+		{"R7 M2 an old note, and another claim is Bound to it", moving, released(boundAt, noted, unclaimed), listing(asking("shop", "other", bound("pv-1"))), nil, "ClaimLives/ClaimLost"},
+		{"R7 M2 the same, with another policy, which stays", moving, released(boundAt, noted, unclaimed, under("Recycle")), listing(asking("shop", "other", bound("pv-1"))), nil, "ClaimLives/ClaimLost"},
+		{"R7 M2 the same, whose pods nobody listed", moving, released(boundAt, noted, unclaimed), listing(asking("bank", "data", bound("pv-1"))), nil, "Read pods/bank"},
+		{"R7 M2 the same, accepted", moving, released(noted, unclaimed), listing(asking("shop", "other", bound("pv-1"))), []Risk{ClaimLost}, "UpdateVolume pv/pv-1"},
+		{"R7 M2 an old note, and the new claim is Bound to it", moving, released(boundAt, noted, unclaimed), listing(heir), nil, "Wait"},
+		{"R7 an old note, and somebody gave it away with another policy, which stays", moving, released(noted, setAsideFor("shop", "other"), under("Recycle")), knowing(), nil, "Taken"},
 
 		{"R7 left: set it aside", moving, released(noted), knowing(), nil, "UpdateVolume pv/pv-1"},
 		{"R7 left: set it aside, the controller has not seen it", moving, released(noted, boundAt), knowing(), nil, "UpdateVolume pv/pv-1"},
 		{"R7 left: another claim of the old name", moving, released(noted), knowing(asking("shop", "data")), nil, "UpdateVolume pv/pv-1"},
-		{"R7 left: somebody freed it", moving, released(noted, unclaimed), knowing(), nil, "UpdateVolume pv/pv-1"},
+		{"R7 left: somebody freed it", moving, released(noted, unclaimed), listing(), nil, "UpdateVolume pv/pv-1"},
+		{"R7 M2 left: somebody freed it, and a forged claim names it", moving, released(noted, unclaimed), listing(asking("shop", "other", bound("pv-1"), forged)), nil, "UpdateVolume pv/pv-1"},
 		{"R7 left: the old claim has another volume", moving, released(noted), knowing(holder(bound("pv-9"))), nil, "UpdateVolume pv/pv-1"},
 		{"R7 left: somebody gave it away", moving, released(noted, setAsideFor("shop", "other")), knowing(), nil, "Taken"},
 
@@ -214,7 +233,25 @@ func TestTheWritesOfAMove(t *testing.T) {
 
 	created.UID = "new"
 	bound("pv-1")(created)
+	stale := setAside.DeepCopy()
+	stale.Annotations[MoveAnnotation] = begun.Annotations[MoveAnnotation]
 	setAside.Spec.ClaimRef.UID, setAside.Status.Phase = "new", corev1.VolumeBound
+	byController, changed := setAside.DeepCopy(), setAside.DeepCopy()
+	byController.Annotations["pv.kubernetes.io/bound-by-controller"] = "yes"
+	changed.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRecycle
+	stale.Spec.ClaimRef.UID, stale.Status.Phase = "new", corev1.VolumeBound
+	for why, c := range map[string]struct {
+		volume *corev1.PersistentVolume
+		want   corev1.PersistentVolumeReclaimPolicy
+	}{
+		"an old note: the move did not set it aside":      {stale, corev1.PersistentVolumeReclaimRetain},
+		"somebody freed it, and it was bound another way": {byController, corev1.PersistentVolumeReclaimRetain},
+		"somebody gave it another policy":                 {changed, corev1.PersistentVolumeReclaimRecycle},
+	} {
+		kept := next(c.volume, knowing(created)).Volume
+		assert.Equal(t, c.want, kept.Spec.PersistentVolumeReclaimPolicy, why)
+		assert.NotContains(t, kept.Annotations, MoveAnnotation, why)
+	}
 	ended := next(setAside, knowing(created)).Volume
 	assert.Equal(t, corev1.PersistentVolumeReclaimDelete, ended.Spec.PersistentVolumeReclaimPolicy)
 	assert.Equal(t, map[string]string{"team": "orders"}, ended.Annotations)
@@ -240,4 +277,7 @@ func TestX7MalformedNotes(t *testing.T) {
 		_, err := NextMove(Move{Volume: "pv-1"}, Known{Volumes: []*corev1.PersistentVolume{volume}})
 		assert.ErrorContains(t, err, "pv/pv-1: metadata.annotations[pvbind.github.io/move]: ", "%q", text)
 	}
+	restored := released(noted, func(v *corev1.PersistentVolume) { v.UID = "uid-2" })
+	_, err := NextMove(Move{Volume: "pv-1"}, Known{Volumes: []*corev1.PersistentVolume{restored}})
+	assert.ErrorContains(t, err, `of a volume with UID "uid-1", and this one has "uid-2"`)
 }

@@ -11,7 +11,8 @@ const (
 	Unknown ObjectionReason = "Unknown"
 	// Deleting: the volume or the claim is being deleted.
 	Deleting ObjectionReason = "Deleting"
-	// ClaimLives: the claim that has the volume exists. Whoever accepts ClaimLost takes the volume from it.
+	// ClaimLives: the claim that has the volume, or is Bound to it though it has lost its claimRef, exists. Whoever accepts
+	// ClaimLost takes the volume from it.
 	ClaimLives ObjectionReason = "ClaimLives"
 	// InUse: pods that have not finished use the volume. Lifted by PodsDisturbed.
 	InUse ObjectionReason = "InUse"

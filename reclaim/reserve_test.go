@@ -42,9 +42,14 @@ func TestReserve(t *testing.T) {
 		{"R7 for a claim that exists", released(), toCome(), knowing(asking("archive", "data")), nil, "does DataDisclosed"},
 		{"R7 for one that names it", released(), toCome(), knowing(asking("archive", "data", naming("pv-1"))), nil, "does DataDisclosed"},
 		{"R7 X3 for the next claim of the same name", released(), asking("shop", "data"), knowing(asking("shop", "data")), nil, "does DataDisclosed"},
-		{"R7 a free volume", released(unclaimed, at(corev1.VolumeAvailable)), toCome(), Known{}, nil, "does"},
+		{"R7 a free volume", released(unclaimed, at(corev1.VolumeAvailable)), toCome(), listing(), nil, "does"},
+		{"R7 M2 a free volume, and nobody listed the claims", released(unclaimed, at(corev1.VolumeAvailable)), toCome(), knowing(), nil, "Unknown(pvc)"},
+		{"R7 M2 one without claimRef that a claim is Bound to", released(unclaimed), toCome(), listing(holder()), nil, "ClaimLives/ClaimLost"},
+		{"R7 M2 the same, accepted", released(unclaimed), toCome(), listing(holder()), []Risk{ClaimLost}, "does ClaimLost DataDisclosed"},
+		{"R7 M2 the claim that is Bound to it gets it, were it not for its annotation", released(unclaimed), toCome(), listing(asking("archive", "data", bound("pv-1"), bare)), nil, "does"},
+		{"R7 M2 C11 with its annotation it takes no reservation", released(unclaimed), toCome(), listing(asking("archive", "data", bound("pv-1"))), nil, "Taken"},
 		{"R7 M12 the class is the reserver's choice", released(), asking("archive", "data", otherClass), knowing(), nil, "does DataDisclosed"},
-		{"R7 it is set aside for it", released(setAsideFor("archive", "data")), toCome(), Known{}, nil, "does"},
+		{"R7 it is set aside for it", released(setAsideFor("archive", "data")), toCome(), knowing(), nil, "does"},
 		{"R7 it is set aside for it, which names it", released(setAsideFor("archive", "data")), toCome(), knowing(asking("archive", "data", naming("pv-1"))), nil, "does"},
 
 		{"R7 M12 M3 too small", released(), asking("archive", "data", larger), knowing(), nil, "Unfit"},
@@ -57,12 +62,13 @@ func TestReserve(t *testing.T) {
 		{"R7 for a claim that has another volume", released(), toCome(), knowing(asking("archive", "data", bound("pv-9"))), nil, "Taken"},
 		{"R7 C11 for a claim that was bound to it", released(), toCome(), knowing(asking("archive", "data", bound("pv-1"))), nil, "Taken"},
 
-		{"R7 nobody asked the server", released(), toCome(), Known{}, nil, "Unknown(pvc/shop/data) Unknown(pods/shop)"},
+		{"R7 nobody asked the server", released(), toCome(), Known{}, nil, "Unknown(pvc/archive/data) Unknown(pvc/shop/data) Unknown(pods/shop)"},
+		{"R7 a free volume, and nobody asked whether the claim exists", released(unclaimed, at(corev1.VolumeAvailable)), toCome(), Known{}, nil, "Unknown(pvc/archive/data) Unknown(pvc)"},
 		{"R7 the claim lives", released(), toCome(), knowing(holder()), nil, "ClaimLives/ClaimLost"},
 		{"R7 the claim lives, accepted", released(), toCome(), knowing(holder()), []Risk{ClaimLost}, "does ClaimLost DataDisclosed"},
 		{"R7 Delete", released(under("Delete")), toCome(), knowing(), nil, "PolicyDestroys/DataDestroyed"},
 		{"R7 it is set aside for another", released(setAsideFor("shop", "data")), toCome(), knowing(), nil, "SetAside/ReservationLost"},
-		{"R7 it is being deleted", released(unclaimed, volumeGoing), toCome(), knowing(), nil, "Deleting"},
+		{"R7 it is being deleted", released(unclaimed, volumeGoing), toCome(), listing(), nil, "Deleting"},
 		{"R7 it is being moved", released(setAsideFor("archive", "data"), mayMove), toCome(), knowing(), nil, "Moving"},
 		{"R7 a claim without a name", released(), &corev1.PersistentVolumeClaim{}, knowing(), nil, "pvc//: metadata: a volume is reserved for a namespace and a name"},
 	} {
@@ -95,8 +101,8 @@ func TestReserveWhatTheClaimHas(t *testing.T) {
 
 func TestRefusalSaysAll(t *testing.T) {
 	_, err := Open(released(under("Delete")), knowing(userOf("web"), userOf("job")))
-	assert.EqualError(t, err, "open pv/pv-1 refused: PolicyDestroys: its reclaim policy is Delete, so that what is on it may be on its way out; "+
-		"keep it first (unless DataDestroyed is accepted); InUse: pods use it: shop/job, shop/web (unless PodsDisturbed is accepted)")
+	assert.EqualError(t, err, "open pv/pv-1 refused: PolicyDestroys: its reclaim policy is Delete, so that what is on it may be on its way out: "+
+		"set the policy to Retain first (unless DataDestroyed is accepted); InUse: pods use it: shop/job, shop/web (unless PodsDisturbed is accepted)")
 	assert.Empty(t, err.(*Refusal).Reads())
 
 	_, err = Open(released(), Known{})

@@ -5,15 +5,17 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/phase"
 )
 
-// take reviews that the volume is taken from whoever its claimRef names and given to heir, in words.
+// take reviews that the volume is taken from whoever has it and given to heir: a claim by its name, or others in words.
 func (r *review) take(volume *corev1.PersistentVolume, known Known, heir string) {
 	r.untouched(volume)
 	ref := volume.Spec.ClaimRef
 	if ref == nil {
+		r.disowned(volume, known, heir)
 		return
 	}
 	claim, read := known.claim(ref.Namespace, ref.Name)
@@ -36,13 +38,30 @@ func (r *review) take(volume *corev1.PersistentVolume, known Known, heir string)
 	}
 }
 
+// disowned reviews that a volume without claimRef is taken from the claims that are Bound to it, but for the heir (M2).
+func (r *review) disowned(volume *corev1.PersistentVolume, known Known, heir string) {
+	owners, read := known.owners(volume.Name)
+	if !read {
+		r.unread(Read{Kind: ReadClaims})
+		return
+	}
+	for _, owner := range owners {
+		if nameOf(owner) == heir {
+			continue
+		}
+		r.object(Objection{Reason: ClaimLives, Risk: ClaimLost, Message: fmt.Sprintf("claim %s is Bound to it, though it has no claimRef", nameOf(owner))})
+		r.unused(known, owner.Namespace, owner.Name)
+		r.warn(DataDisclosed, fmt.Sprintf("%s can read what %s has on it", heir, nameOf(owner)))
+	}
+}
+
 // untouched objects to a volume that is going, or that a move has in its hands.
 func (r *review) untouched(volume *corev1.PersistentVolume) {
 	if volume.DeletionTimestamp != nil {
 		r.object(Objection{Reason: Deleting, Message: "it is being deleted"})
 	}
 	if _, moving := volume.Annotations[MoveAnnotation]; moving {
-		r.object(Objection{Reason: Moving, Message: "a move of it is under way; without its annotation " + MoveAnnotation + " there is none"})
+		r.object(Objection{Reason: Moving, Message: "a move of it is under way: finish it, or take the annotation " + MoveAnnotation + " off, which ends it and leaves the volume as it is"})
 	}
 }
 
@@ -67,7 +86,7 @@ func (r *review) spared(volume *corev1.PersistentVolume, claim *corev1.Persisten
 	}
 	if policy := volume.Spec.PersistentVolumeReclaimPolicy; policy != corev1.PersistentVolumeReclaimRetain {
 		r.object(Objection{Reason: PolicyDestroys, Risk: DataDestroyed,
-			Message: fmt.Sprintf("its reclaim policy is %s, so that what is on it may be on its way out; keep it first", policy)})
+			Message: fmt.Sprintf("its reclaim policy is %s, so that what is on it may be on its way out: set the policy to Retain first", policy)})
 	}
 	if volume.Status.Phase == corev1.VolumeFailed {
 		r.warn(DataDestroyed, "reclaiming it was tried and failed, perhaps halfway: "+volume.Status.Message)
@@ -90,10 +109,10 @@ func (r *review) unread(read Read) {
 	r.object(Objection{Reason: Unknown, Read: read, Message: fmt.Sprintf("%s was not read from the server", read)})
 }
 
-func names(pods []*corev1.Pod) string {
-	list := make([]string, len(pods))
-	for i, pod := range pods {
-		list[i] = pod.Namespace + "/" + pod.Name
+func names[T metav1.Object](objects []T) string {
+	list := make([]string, len(objects))
+	for i, object := range objects {
+		list[i] = object.GetNamespace() + "/" + object.GetName()
 	}
 	return strings.Join(list, ", ")
 }

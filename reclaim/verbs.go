@@ -16,7 +16,7 @@ type Change struct {
 }
 
 // Open frees a volume whose claim is gone for any claim that it fits (R7): claimRef and bound-by-controller go, and
-// the phase follows (V1).
+// the phase follows (V1). Of a volume without claimRef only a list of all claims tells whether its claim is gone.
 //
 // An error is a *Refusal. It says what keeps the volume back, and which of that the caller can accept.
 func Open(volume *corev1.PersistentVolume, known Known, accepting ...Risk) (Change, error) {
@@ -34,6 +34,7 @@ func Open(volume *corev1.PersistentVolume, known Known, accepting ...Risk) (Chan
 // Reserve sets a volume aside for a claim that exists or is to come (R7): its claimRef names the claim without a UID.
 // bound-by-controller goes, or the next controller would drop the reservation (V4). Of a claim to come only namespace
 // and name are needed; what else it says is compared with the volume as far as that counts for a reservation (M12).
+// Whether it exists must have been read: one that does may have a volume already, or not fit.
 // The claim binds as soon as it is there; one that is created with spec.volumeName takes no other volume meanwhile.
 //
 // An error is a *Refusal, or says that the claim has no name.
@@ -41,11 +42,14 @@ func Reserve(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClai
 	if claim.Name == "" || claim.Namespace == "" {
 		return Change{}, fmt.Errorf("pvc/%s/%s: metadata: a volume is reserved for a namespace and a name", claim.Namespace, claim.Name)
 	}
-	existing, _ := known.claim(claim.Namespace, claim.Name)
+	r := review{accepting: accepting}
+	existing, read := known.claim(claim.Namespace, claim.Name)
 	if existing != nil {
 		claim = existing
 	}
-	r := review{accepting: accepting}
+	if !read { // one that exists may have a volume, or not fit
+		r.unread(Read{ReadClaim, claim.Namespace, claim.Name})
+	}
 	switch link := phase.LinkOf(volume, claim); {
 	case link == phase.Held && existing != nil:
 		return Change{Volume: volume.DeepCopy()}, nil

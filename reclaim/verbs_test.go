@@ -97,6 +97,18 @@ func userOf(name string, edits ...func(*corev1.Pod)) *corev1.Pod {
 
 func succeeded(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }
 
+// bare takes the annotations off, and forged leaves nothing but them.
+func bare(c *corev1.PersistentVolumeClaim) { c.Annotations = nil }
+
+func forged(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending }
+
+// listing is the same, after all claims were listed.
+func listing(objects ...metav1.Object) Known {
+	known := knowing(objects...)
+	known.AllClaims, known.Missing = true, nil
+	return known
+}
+
 // knowing is what a server says that has these claims, and of shop these pods. Claims data in shop and archive, and
 // archive/new, do not exist otherwise.
 func knowing(objects ...metav1.Object) Known {
@@ -165,7 +177,15 @@ func TestOpen(t *testing.T) {
 		{"R7 one that is still called Bound", released(at(corev1.VolumeBound)), knowing(), nil, "does DataDisclosed"},
 		{"R7 a claim of that name was created again", released(), knowing(asking("shop", "data")), nil, "does DataDisclosed"},
 		{"R7 pods use the claim that was created again", released(), knowing(asking("shop", "data"), userOf("web")), nil, "does DataDisclosed"},
-		{"R7 it is open", released(unclaimed), nobodyAsked, nil, "does"},
+		{"R7 it is open", released(unclaimed), listing(), nil, "does"},
+		{"R7 M2 no claimRef, and nobody listed the claims", released(unclaimed), knowing(), nil, "Unknown(pvc)"},
+		{"R7 M2 no claimRef, and a claim is Bound to it", released(unclaimed), listing(holder()), nil, "ClaimLives/ClaimLost"},
+		{"R7 M2 the same, of another namespace, whose pods nobody listed", released(unclaimed), listing(asking("bank", "data", bound("pv-1"))), nil, "ClaimLives/ClaimLost Unknown(pods/bank)"},
+		{"R7 M2 the same, without the annotation, with pods", released(unclaimed), listing(holder(bare), userOf("web")), nil, "ClaimLives/ClaimLost InUse/PodsDisturbed"},
+		{"R7 M2 the same, accepted", released(unclaimed), listing(holder(), userOf("web")), []Risk{ClaimLost, PodsDisturbed}, "does ClaimLost PodsDisturbed DataDisclosed"},
+		{"R7 M2 two claims are Bound to it", released(unclaimed), listing(holder(), asking("shop", "other", bound("pv-1"))), nil, "ClaimLives/ClaimLost ClaimLives/ClaimLost"},
+		{"R7 M2 an annotation is no proof", released(unclaimed), listing(holder(forged)), nil, "does"},
+		{"R7 all claims were listed, and its own is not there", released(), Known{AllClaims: true, Pods: map[string][]*corev1.Pod{"shop": nil}}, nil, "does DataDisclosed"},
 		{"R7 its claim has another volume", released(), knowing(misplaced), nil, "does DataDisclosed"},
 
 		{"R7 nobody asked the server", released(), nobodyAsked, nil, "Unknown(pvc/shop/data) Unknown(pods/shop)"},

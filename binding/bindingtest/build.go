@@ -68,6 +68,18 @@ func Pod(namespace, name, node string, claims ...string) *corev1.Pod {
 	return pod
 }
 
+// Attachment returns a VolumeAttachment to create that attaches the volume to the node: "VOLUME-NODE".
+func Attachment(volume, node string) *storagev1.VolumeAttachment {
+	return &storagev1.VolumeAttachment{
+		ObjectMeta: metav1.ObjectMeta{Name: volume + "-" + node},
+		Spec: storagev1.VolumeAttachmentSpec{
+			Attacher: "csi.example.com",
+			Source:   storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume},
+			NodeName: node,
+		},
+	}
+}
+
 func changed[T any](object T, changes []func(T)) T {
 	for _, change := range changes {
 		change(object)

@@ -11,6 +11,8 @@ import (
 var (
 	_ binding.Client   = (*Client)(nil)
 	_ binding.Recorder = (*Client)(nil)
+
+	_ binding.AttachmentLister = (*Client)(nil)
 )
 
 var (

@@ -74,6 +74,8 @@ func (s *Server) startStatus(object binding.Object) {
 		o.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
 	case *corev1.Pod:
 		o.Status = corev1.PodStatus{Phase: corev1.PodPending}
+	case *storagev1.VolumeAttachment:
+		o.Status = storagev1.VolumeAttachmentStatus{}
 	}
 }
 

@@ -2,7 +2,7 @@
 //
 // Fake clientsets, fake clients and envtest have no volume controller: a claim created there stays
 // Pending for ever, and a test has to write the binding itself. Here is a Server, an API server in
-// memory for volumes, claims, classes, pods and nodes, and a Driver that runs the real
+// memory for volumes, claims, classes, pods, nodes and attachments, and a Driver that runs the real
 // binding.Controller on it. A Cluster is both:
 //
 //	cluster := bindingtest.NewCluster(bindingtest.Volume("a", "10Gi"), bindingtest.Claim("default", "data", "5Gi"))

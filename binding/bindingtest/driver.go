@@ -3,6 +3,7 @@ package bindingtest
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -36,6 +37,7 @@ type Driver struct {
 	hooks   binding.Hooks
 	watches []*Watch
 	held    map[binding.Kind]bool
+	cache   map[binding.Key]binding.Object // what the controller was told of last
 	queue   queue
 	delayed map[binding.Key]time.Duration
 }
@@ -66,6 +68,7 @@ func (d *Driver) Restart() {
 	}
 	d.Controller = &binding.Controller{Client: d.Client, Recorder: d.Client, Rules: d.rules, Hooks: d.hooks}
 	d.queue, d.delayed, d.watches = queue{}, map[binding.Key]time.Duration{}, nil
+	d.cache = map[binding.Key]binding.Object{}
 	for _, kind := range Kinds() {
 		d.watches = append(d.watches, d.server.Watch(kind))
 	}
@@ -121,12 +124,15 @@ func (d *Driver) deliver() {
 
 func (d *Driver) tell(watch *Watch) bool {
 	change, ok := watch.Next()
-	switch {
-	case !ok:
+	if !ok {
 		return false
-	case change.Type == Deleted:
+	}
+	key, _ := KeyOf(change.Object) // the server stores no other kinds
+	if change.Type == Deleted {
+		delete(d.cache, key)
 		d.queue.add(d.Controller.ObserveDeleted(change.Object)...)
-	default:
+	} else {
+		d.cache[key] = change.Object
 		d.queue.add(d.Controller.Observe(change.Object)...)
 	}
 	return true
@@ -158,9 +164,12 @@ func (d *Driver) FallDue(ctx context.Context) error {
 	return d.Settle(ctx)
 }
 
-// Resync has every volume and claim on the server synced by the next Settle, as the periodic resync of
-// an informer does. Where all is settled, that writes nothing and sends no event (X8).
+// Resync has every volume and claim that the controller was told of rechecked, and synced by the next Settle, as the
+// periodic resync of an informer does. Where all is settled, that reads and writes nothing and sends no event (X8).
 func (d *Driver) Resync() {
-	d.queue.add(d.server.keys(binding.KindVolume)...)
-	d.queue.add(d.server.keys(binding.KindClaim)...)
+	for _, key := range slices.SortedFunc(maps.Keys(d.cache), compareKeys) {
+		if key.Kind == binding.KindVolume || key.Kind == binding.KindClaim {
+			d.queue.add(d.Controller.Recheck(d.cache[key])...)
+		}
+	}
 }

@@ -18,6 +18,8 @@ func checkImmutable(object, old binding.Object) field.ErrorList {
 		return checkClaimChange(o, old.(*corev1.PersistentVolumeClaim))
 	case *storagev1.StorageClass:
 		return checkClassChange(o, old.(*storagev1.StorageClass))
+	case *storagev1.VolumeAttachment:
+		return unchanged(field.NewPath("spec"), o.Spec, old.(*storagev1.VolumeAttachment).Spec)
 	}
 	return nil
 }

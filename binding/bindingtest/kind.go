@@ -16,11 +16,13 @@ const (
 	KindClass binding.Kind = "StorageClass"
 	KindNode  binding.Kind = "Node"
 	KindPod   binding.Kind = "Pod"
+
+	KindAttachment binding.Kind = "VolumeAttachment"
 )
 
 // Kinds are the kinds that the server stores, each after those it refers to.
 func Kinds() []binding.Kind {
-	return []binding.Kind{KindClass, KindNode, binding.KindVolume, binding.KindClaim, KindPod}
+	return []binding.Kind{KindClass, KindNode, binding.KindVolume, binding.KindClaim, KindPod, KindAttachment}
 }
 
 type scope string
@@ -34,7 +36,7 @@ const (
 type kindInfo struct {
 	group    string
 	resource string
-	short    string // as kubectl abbreviates it
+	short    string // as kubectl abbreviates it, if it does
 	scope    scope
 }
 
@@ -50,6 +52,8 @@ func infoOf(kind binding.Kind) (kindInfo, bool) {
 		return kindInfo{"", "nodes", "node", clusterScoped}, true
 	case KindPod:
 		return kindInfo{"", "pods", "pod", namespaced}, true
+	case KindAttachment:
+		return kindInfo{storagev1.GroupName, "volumeattachments", "volumeattachment", clusterScoped}, true
 	}
 	return kindInfo{}, false
 }
@@ -71,6 +75,8 @@ func KeyOf(object binding.Object) (binding.Key, error) {
 		return binding.Key{Kind: KindNode, Name: o.Name}, nil
 	case *corev1.Pod:
 		return PodKey(o.Namespace, o.Name), nil
+	case *storagev1.VolumeAttachment:
+		return AttachmentKey(o.Name), nil
 	}
 	return binding.Key{}, fmt.Errorf("bindingtest: objects of type %T are not stored; the kinds are %v", object, Kinds())
 }
@@ -79,6 +85,9 @@ func KeyOf(object binding.Object) (binding.Key, error) {
 func PodKey(namespace, name string) binding.Key {
 	return binding.Key{Kind: KindPod, Namespace: namespace, Name: name}
 }
+
+// AttachmentKey names a VolumeAttachment.
+func AttachmentKey(name string) binding.Key { return binding.Key{Kind: KindAttachment, Name: name} }
 
 // display is the key as kubectl would name it: "pv/a", "pvc/default/a", "sc/fast".
 func display(key binding.Key) string {
@@ -114,6 +123,8 @@ func topOf(object binding.Object) binding.Object {
 	case *corev1.Node:
 		return new(*o)
 	case *corev1.Pod:
+		return new(*o)
+	case *storagev1.VolumeAttachment:
 		return new(*o)
 	}
 	return copyOf(object)

@@ -2,7 +2,6 @@ package bindingtest
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -52,14 +51,8 @@ func notFound(key binding.Key) error {
 	return apierrors.NewNotFound(info.groupResource(), key.Name)
 }
 
-// keys are those of the stored objects of a kind, in order.
-func (s *Server) keys(kind binding.Kind) []binding.Key {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.SortedFunc(maps.Keys(s.objects[kind]), func(a, b binding.Key) int {
-		return cmp.Compare(a.String(), b.String())
-	})
-}
+// compareKeys orders keys as they are printed: volumes before claims.
+func compareKeys(a, b binding.Key) int { return cmp.Compare(a.String(), b.String()) }
 
 func (s *Server) count() int {
 	s.mu.Lock()

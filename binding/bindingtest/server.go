@@ -15,9 +15,11 @@ import (
 var (
 	_ binding.Client   = (*Server)(nil)
 	_ binding.Recorder = (*Server)(nil)
+
+	_ binding.AttachmentLister = (*Server)(nil)
 )
 
-// Server is an API server in memory for volumes, claims, classes, pods and nodes (rules A1 to A6).
+// Server is an API server in memory for volumes, claims, classes, pods, nodes and attachments (rules A1 to A6).
 // Make one with NewServer. It may be used from many goroutines at once.
 //
 // Everything about it is deterministic: the clock starts at a fixed time and advances one second with

@@ -39,7 +39,7 @@ func (s *Storage) judgeRepetition(volume *corev1.PersistentVolume) {
 
 // failedOn reports whether a call after the first n failed that a sync of the volume depends on.
 func (s *Server) failedOn(volume *corev1.PersistentVolume, n int) bool {
-	keys := []binding.Key{binding.VolumeKey(volume.Name)}
+	keys := []binding.Key{binding.VolumeKey(volume.Name), {Kind: KindAttachment}}
 	if ref := volume.Spec.ClaimRef; ref != nil {
 		keys = append(keys, binding.ClaimKey(ref.Namespace, ref.Name), binding.Key{Kind: KindPod, Namespace: ref.Namespace})
 	}

@@ -160,3 +160,25 @@ func TestADriverTellsItsStoragesOfARestart(t *testing.T) {
 	assert.Empty(t, storage.Kept())
 	assertProblems(t, storage)
 }
+
+func TestADeletionWhileAttachedIsReported(t *testing.T) {
+	for _, reclaim := range []func(*bindingtest.Storage, *corev1.PersistentVolume) error{
+		func(s *bindingtest.Storage, volume *corev1.PersistentVolume) error {
+			return s.Delete(t.Context(), volume)
+		},
+		func(s *bindingtest.Storage, volume *corev1.PersistentVolume) error {
+			return s.Recycle(t.Context(), volume)
+		},
+	} {
+		cluster, storage := newProvisioned(t)
+		volume := cluster.Volume(made)
+		vanish(t, cluster.Server, dataClaim)
+		vanish(t, cluster.Server, binding.VolumeKey(made))
+		_, err := cluster.Create(t.Context(), bindingtest.Attachment("another", "n1"))
+		require.NoError(t, err)
+		_, err = cluster.Create(t.Context(), bindingtest.Attachment(made, "n2"))
+		require.NoError(t, err)
+		require.NoError(t, reclaim(storage, volume))
+		assert.Contains(t, storage.Problems()[0], "in use: pvc-uid-2, and it is attached to node n2")
+	}
+}

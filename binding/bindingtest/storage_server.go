@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding"
@@ -31,4 +32,18 @@ func (s *Server) lastOf(volume string) *corev1.PersistentVolume {
 		}
 	}
 	return nil
+}
+
+// attachedTo is a node that the volume is attached to, the first by the name of the attachment.
+func (s *Server) attachedTo(volume string) (node string, attached bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := ""
+	for key, stored := range s.objects[KindAttachment] {
+		spec := stored.object.(*storagev1.VolumeAttachment).Spec
+		if name := spec.Source.PersistentVolumeName; name != nil && *name == volume && (!attached || key.Name < first) {
+			first, node, attached = key.Name, spec.NodeName, true
+		}
+	}
+	return node, attached
 }

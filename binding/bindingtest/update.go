@@ -96,6 +96,9 @@ func (s *Server) takeOver(call *Call, old, object binding.Object) error {
 	case *corev1.Node:
 		was := old.(*corev1.Node)
 		keepHalf(call.Subresource, &o.Spec, was.Spec, &o.Status, was.Status)
+	case *storagev1.VolumeAttachment:
+		was := old.(*storagev1.VolumeAttachment)
+		keepHalf(call.Subresource, &o.Spec, was.Spec, &o.Status, was.Status)
 	case *storagev1.StorageClass:
 		if call.Subresource == Status {
 			info, _ := infoOf(call.Key.Kind)

@@ -36,6 +36,8 @@ func Validate(object binding.Object) field.ErrorList {
 		return append(errs, validateClass(o)...)
 	case *corev1.Pod:
 		return append(errs, validatePod(&o.Spec)...)
+	case *storagev1.VolumeAttachment:
+		return append(errs, validateAttachment(&o.Spec)...)
 	}
 	return errs
 }
@@ -64,15 +66,7 @@ func validateRequest(claim *corev1.PersistentVolumeClaimSpec) field.ErrorList {
 }
 
 func validateClass(class *storagev1.StorageClass) field.ErrorList {
-	var errs field.ErrorList
-	path := field.NewPath("provisioner")
-	if class.Provisioner == "" {
-		errs = append(errs, field.Required(path, ""))
-	} else {
-		for _, problem := range utilvalidation.IsQualifiedName(strings.ToLower(class.Provisioner)) {
-			errs = append(errs, field.Invalid(path, class.Provisioner, problem))
-		}
-	}
+	errs := validateDriver(field.NewPath("provisioner"), class.Provisioner)
 	if class.ReclaimPolicy != nil {
 		errs = append(errs, oneOf(field.NewPath("reclaimPolicy"), *class.ReclaimPolicy,
 			corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRetain)...)
@@ -80,6 +74,33 @@ func validateClass(class *storagev1.StorageClass) field.ErrorList {
 	if class.VolumeBindingMode != nil {
 		errs = append(errs, oneOf(field.NewPath("volumeBindingMode"), *class.VolumeBindingMode,
 			storagev1.VolumeBindingImmediate, storagev1.VolumeBindingWaitForFirstConsumer)...)
+	}
+	return errs
+}
+
+// validateDriver holds the name of a provisioner or attacher to its form.
+func validateDriver(path *field.Path, name string) (errs field.ErrorList) {
+	if name == "" {
+		return field.ErrorList{field.Required(path, "")}
+	}
+	for _, problem := range utilvalidation.IsQualifiedName(strings.ToLower(name)) {
+		errs = append(errs, field.Invalid(path, name, problem))
+	}
+	return errs
+}
+
+func validateAttachment(attachment *storagev1.VolumeAttachmentSpec) field.ErrorList {
+	errs := validateDriver(spec("attacher"), attachment.Attacher)
+	switch source := attachment.Source; {
+	case source.InlineVolumeSpec == nil && source.PersistentVolumeName == nil:
+		errs = append(errs, field.Required(spec("source"), "an inline volume or the name of a volume"))
+	case source.InlineVolumeSpec != nil && source.PersistentVolumeName != nil:
+		errs = append(errs, field.Forbidden(spec("source"), "only one of an inline volume and the name of a volume"))
+	case source.PersistentVolumeName != nil && *source.PersistentVolumeName == "":
+		errs = append(errs, field.Required(spec("source", "persistentVolumeName"), ""))
+	}
+	for _, problem := range validation.NameIsDNSSubdomain(attachment.NodeName, false) {
+		errs = append(errs, field.Invalid(spec("nodeName"), attachment.NodeName, problem))
 	}
 	return errs
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding"
@@ -102,12 +103,12 @@ func (v verbs) GetClaim(ctx context.Context, namespace, name string) (*corev1.Pe
 
 // ListPods lists the pods of a namespace, sorted by name.
 func (v verbs) ListPods(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
-	list, err := v.List(ctx, KindPod, namespace)
-	pods := make([]*corev1.Pod, len(list))
-	for i := range list {
-		pods[i] = list[i].(*corev1.Pod)
-	}
-	return pods, err
+	return allAs[*corev1.Pod](v.List(ctx, KindPod, namespace))
+}
+
+// ListAttachments lists the VolumeAttachments, sorted by name.
+func (v verbs) ListAttachments(ctx context.Context) ([]*storagev1.VolumeAttachment, error) {
+	return allAs[*storagev1.VolumeAttachment](v.List(ctx, KindAttachment, ""))
 }
 
 // UpdateVolume is Update for a volume.
@@ -151,4 +152,13 @@ func as[T binding.Object](object binding.Object, err error) (T, error) {
 		return none, errors.New("bindingtest: a hook answered the call without an object")
 	}
 	return typed, nil
+}
+
+// allAs gives what is in a list its type.
+func allAs[T binding.Object](list []binding.Object, err error) ([]T, error) {
+	typed := make([]T, len(list))
+	for i := range list {
+		typed[i] = list[i].(T)
+	}
+	return typed, err
 }

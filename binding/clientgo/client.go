@@ -6,13 +6,17 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/pvbind/pvbind/binding"
 )
 
-var _ binding.Client = (*Client)(nil)
+var (
+	_ binding.Client           = (*Client)(nil)
+	_ binding.AttachmentLister = (*Client)(nil)
+)
 
 // Client is a binding.Client on a clientset. It reads from the server itself: a clientset has no cache.
 //
@@ -30,9 +34,10 @@ type Client struct {
 const defaultTimeout = 30 * time.Second
 
 const (
-	volumes = "persistentvolumes"
-	claims  = "persistentvolumeclaims"
-	pods    = "pods"
+	volumes     = "persistentvolumes"
+	claims      = "persistentvolumeclaims"
+	pods        = "pods"
+	attachments = "volumeattachments"
 )
 
 // call makes one call within the timeout.
@@ -100,11 +105,28 @@ func (c *Client) ListPods(ctx context.Context, namespace string) ([]*corev1.Pod,
 	if err != nil {
 		return nil, err
 	}
-	found := make([]*corev1.Pod, len(list.Items))
-	for i := range list.Items {
-		found[i] = &list.Items[i]
+	return pointers(list.Items), nil
+}
+
+// ListAttachments lists all VolumeAttachments.
+func (c *Client) ListAttachments(ctx context.Context) ([]*storagev1.VolumeAttachment, error) {
+	var list *storagev1.VolumeAttachmentList
+	err := c.call(ctx, "list", attachments, func(ctx context.Context) (err error) {
+		list, err = c.Clientset.StorageV1().VolumeAttachments().List(ctx, metav1.ListOptions{})
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	return found, nil
+	return pointers(list.Items), nil
+}
+
+func pointers[T any](items []T) []*T {
+	found := make([]*T, len(items))
+	for i := range items {
+		found[i] = &items[i]
+	}
+	return found
 }
 
 // UpdateVolume writes metadata and spec of a volume.

@@ -71,11 +71,12 @@ func (c *crew) work(ctx, running context.Context, known caches) {
 
 // caches are what the informers have shown.
 type caches interface {
-	keys() []binding.Key
+	objects() []binding.Object
 	has(binding.Object) bool
 }
 
-// resyncUntil adds every key from time to time until the context ends, and looks for what went unseen.
+// resyncUntil has all that the informers have shown rechecked from time to time until the context ends, and looks for what
+// went unseen.
 func (c *crew) resyncUntil(ctx context.Context, known caches) {
 	if c.resync < 0 {
 		<-ctx.Done()
@@ -89,7 +90,9 @@ func (c *crew) resyncUntil(ctx context.Context, known caches) {
 			return
 		case <-ticker.C:
 			c.checkUnseen(ctx, known.has)
-			c.add(known.keys()...)
+			for _, object := range known.objects() {
+				c.add(c.controller.Recheck(object)...)
+			}
 		}
 	}
 }

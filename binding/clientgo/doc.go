@@ -27,7 +27,8 @@
 //	storageclasses, pods                         list, watch
 //	events                                       create, patch
 //
-// With hooks, persistentvolumes also create and delete; with Protection or recyclers, pods also in single namespaces,
+// With hooks, persistentvolumes also create and delete; with deleters or recyclers, volumeattachments list and watch, for
+// binding.AttachmentLister; with Protection or recyclers, pods also in single namespaces,
 // which the right to list them everywhere includes. A manifest is in examples/cluster.
 //
 // # Metrics

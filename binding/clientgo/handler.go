@@ -2,6 +2,8 @@ package clientgo
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/pvbind/pvbind/binding"
@@ -28,9 +30,12 @@ func (c *crew) update(old, new any) {
 }
 
 func (c *crew) observe(object any) {
-	if object, ok := object.(binding.Object); ok {
-		c.add(c.controller.Observe(object)...)
-		c.metrics.binding.observe(object)
+	switch object := object.(type) {
+	case *corev1.PersistentVolume, *corev1.PersistentVolumeClaim:
+		c.add(c.controller.Observe(object.(binding.Object))...)
+		c.metrics.binding.observe(object.(binding.Object))
+	case binding.Object:
+		c.add(c.controller.Recheck(object)...) // nobody else tells of it: what comes last is so (W7)
 	}
 }
 
@@ -47,13 +52,30 @@ func (c *crew) observeDeleted(object any) {
 }
 
 // trim drops what no decision needs and no write carries, before an informer keeps it: managedFields of everything, and
-// of a pod all but who it is, where it runs, which claims it uses and whether it is done.
+// of a pod all but who it is, where it runs, which claims it uses and whether it is done; of an attachment all but who it
+// is, its volume and its node.
 func trim(object any) (any, error) {
 	if object, ok := object.(binding.Object); ok {
 		object.SetManagedFields(nil)
 	}
-	if pod, ok := object.(*corev1.Pod); ok {
-		return trimPod(pod), nil
+	switch object := object.(type) {
+	case *corev1.Pod:
+		return trimPod(object), nil
+	case *storagev1.VolumeAttachment:
+		return trimAttachment(object), nil
 	}
 	return object, nil
+}
+
+// trimAttachment keeps what says that a volume is attached. There may be tens of thousands of them.
+func trimAttachment(attachment *storagev1.VolumeAttachment) *storagev1.VolumeAttachment {
+	source := storagev1.VolumeAttachmentSource{PersistentVolumeName: attachment.Spec.Source.PersistentVolumeName}
+	return &storagev1.VolumeAttachment{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            attachment.Name,
+			UID:             attachment.UID,
+			ResourceVersion: attachment.ResourceVersion,
+		},
+		Spec: storagev1.VolumeAttachmentSpec{Source: source, NodeName: attachment.Spec.NodeName},
+	}
 }

@@ -30,7 +30,8 @@ type Runner struct {
 	Workers int
 	// Resync is how often all claims and volumes are synced though nothing has changed, as a safety net: 10 minutes
 	// if zero, never if negative. Where all is settled that costs no request. It also finds objects that went while
-	// nothing could be watched, and that only a reply of the server had shown.
+	// nothing could be watched, and that only a reply of the server had shown; and, after etcd was restored from a backup,
+	// objects that are there again, or in an older version.
 	Resync time.Duration
 	// StopWithin is how long syncs that are under way may go on once the context of Run has ended; 10 s if zero.
 	StopWithin time.Duration
@@ -40,7 +41,9 @@ type Runner struct {
 	// Informers are those of a program that watches the same kinds itself. If a transform is set on them it must leave
 	// claims and volumes whole, but for managedFields. Run starts those that nobody has started, and they stop with its
 	// context: a program that needs them for longer, as for another Runner, asks for the same kinds and starts them
-	// first. Nil: informers that keep no more than is needed.
+	// first. Nil: informers that keep no more than is needed, and that notice, by one small list whenever a watch has to
+	// begin anew, that a server was restored and its resourceVersions went back. Those of client-go do not: they see nothing
+	// for as long as the server is behind.
 	Informers informers.SharedInformerFactory
 	// Registerer is where the metrics are registered while Run runs; nil: there are none.
 	Registerer prometheus.Registerer

@@ -6,9 +6,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
@@ -82,4 +84,21 @@ func TestTrimKeepsClaimsAndVolumesWhole(t *testing.T) {
 	trimmed, err = trim(unseen)
 	require.NoError(t, err)
 	assert.Equal(t, unseen, trimmed)
+}
+
+func TestTrimmedAttachmentsDecideTheSame(t *testing.T) {
+	attachment := bindingtest.Attachment("disk", "n1")
+	attachment.UID, attachment.ResourceVersion = "uid", "7"
+	attachment.Annotations, attachment.Finalizers = map[string]string{"a": "b"}, []string{"external-attacher/csi-example-com"}
+	attachment.Status.AttachmentMetadata = map[string]string{"device": "/dev/sdb"}
+	short, err := trim(attachment.DeepCopy())
+	require.NoError(t, err)
+	trimmed := short.(*storagev1.VolumeAttachment)
+	assert.Equal(t, attachment.Spec.Source, trimmed.Spec.Source)
+	assert.Equal(t, attachment.Spec.NodeName, trimmed.Spec.NodeName)
+	assert.Equal(t, [3]string{"disk-n1", "uid", "7"}, [3]string{trimmed.Name, string(trimmed.UID), trimmed.ResourceVersion})
+	assert.Less(t, trimmed.Size(), attachment.Size())
+	again, err := trim(trimmed.DeepCopy())
+	require.NoError(t, err)
+	assert.Equal(t, trimmed, again, "trimming twice is trimming once")
 }

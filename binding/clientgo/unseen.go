@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/pvbind/pvbind/binding"
 )
@@ -44,7 +43,7 @@ func (c *crew) checkUnseen(ctx context.Context, shown func(binding.Object) bool)
 	for _, object := range objects {
 		current, err := c.read(ctx, object)
 		switch {
-		case apierrors.IsNotFound(err), err == nil && current.GetUID() != object.GetUID():
+		case binding.IsAbsent(err, keyOf(object)), err == nil && current.GetUID() != object.GetUID():
 			c.observeDeleted(object)
 		case err != nil:
 			c.unseen.note(object)

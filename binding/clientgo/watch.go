@@ -29,7 +29,7 @@ type handler struct {
 func startWatch(ctx context.Context, r *Runner, crew *crew) (*watch, error) {
 	w := &watch{factory: r.Informers, own: r.Informers == nil}
 	if w.own {
-		w.factory = informers.NewSharedInformerFactoryWithOptions(r.Clientset, 0, informers.WithTransform(trim))
+		w.factory = newInformers(r)
 	}
 	core, storage := w.factory.Core().V1(), w.factory.Storage().V1()
 	all := []cache.SharedIndexInformer{
@@ -39,6 +39,9 @@ func startWatch(ctx context.Context, r *Runner, crew *crew) (*watch, error) {
 	}
 	if r.Pods == PodsWatched {
 		all = append(all, core.Pods().Informer())
+	}
+	if r.Hooks.Reclaims() {
+		all = append(all, storage.VolumeAttachments().Informer())
 	}
 	w.volumes, w.claims = all[1].GetStore(), all[2].GetStore()
 
@@ -102,16 +105,13 @@ func (w *watch) synced(ctx context.Context) bool {
 	return cache.WaitFor(ctx, "", checkers...)
 }
 
-// keys are those of all claims and volumes.
-func (w *watch) keys() []binding.Key {
-	var keys []binding.Key
-	for _, object := range w.volumes.List() {
-		keys = append(keys, binding.VolumeKey(object.(*corev1.PersistentVolume).Name))
+// objects are all volumes and claims.
+func (w *watch) objects() []binding.Object {
+	var objects []binding.Object
+	for _, object := range append(w.volumes.List(), w.claims.List()...) {
+		objects = append(objects, object.(binding.Object))
 	}
-	for _, object := range w.claims.List() {
-		keys = append(keys, binding.KeyOf(object.(*corev1.PersistentVolumeClaim)))
-	}
-	return keys
+	return objects
 }
 
 // has reports whether an informer has shown the object.

@@ -4,13 +4,17 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pvbind/pvbind/binding"
 )
 
-var _ binding.Client = Client{}
+var (
+	_ binding.Client           = Client{}
+	_ binding.AttachmentLister = Client{}
+)
 
 // Client is a binding.Client on a client of controller-runtime.
 type Client struct {
@@ -54,11 +58,24 @@ func (c Client) ListPods(ctx context.Context, namespace string) ([]*corev1.Pod, 
 	if err := c.live().List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return nil, err
 	}
-	pods := make([]*corev1.Pod, len(list.Items))
-	for i := range list.Items {
-		pods[i] = &list.Items[i]
+	return pointers(list.Items), nil
+}
+
+// ListAttachments lists all VolumeAttachments.
+func (c Client) ListAttachments(ctx context.Context) ([]*storagev1.VolumeAttachment, error) {
+	list := &storagev1.VolumeAttachmentList{}
+	if err := c.live().List(ctx, list); err != nil {
+		return nil, err
 	}
-	return pods, nil
+	return pointers(list.Items), nil
+}
+
+func pointers[T any](items []T) []*T {
+	found := make([]*T, len(items))
+	for i := range items {
+		found[i] = &items[i]
+	}
+	return found
 }
 
 // UpdateVolume writes metadata and spec of a volume.

@@ -72,3 +72,16 @@ func TestUpdates(t *testing.T) {
 	assert.Contains(t, r.update(claim, other), key)
 	assert.Empty(t, r.controller.Observe(claim), "X3 the one before it is known to be gone")
 }
+
+// W7: what the cache has when it resyncs, though it is known to be gone, is read live.
+func TestResyncOfWhatIsKnownToBeGone(t *testing.T) {
+	server := bindingtest.NewCluster(bindingtest.Claim("default", "data", "5Gi")).Server
+	r, claim := on(server), server.Claim("default", "data")
+	r.controller.ObserveDeleted(claim)
+	assert.Equal(t, []binding.Key{binding.KeyOf(claim)}, r.update(claim, claim))
+	_, err := r.Reconcile(t.Context(), binding.KeyOf(claim))
+	require.ErrorContains(t, err, "restored from a backup")
+	assert.Equal(t, []binding.Key{binding.KeyOf(claim)}, r.controller.Recheck(claim))
+	_, err = r.Reconcile(t.Context(), binding.KeyOf(claim))
+	require.NoError(t, err)
+}

@@ -19,13 +19,16 @@
 //	err := (&controllerruntime.Reconciler{}).SetupWithManager(mgr)
 //
 // It runs where the manager's leader election lets it, and its metrics are those that controller-runtime has for every
-// controller. The manager's cache holds all claims, volumes, classes and, unless switched off, pods; its
-// cache.TransformStripManagedFields saves half of that. A manager that is told of some namespaces only binds the claims
+// controller. The manager's cache holds all claims, volumes, classes and, unless switched off, pods; with
+// deleters or recyclers, attachments too. Its cache.TransformStripManagedFields saves half of that. A manager that is told of some namespaces only binds the claims
 // in those. How often everything is synced as a safety net is the cache's SyncPeriod.
 //
 // It must not run beside kube-controller-manager's persistentvolume-binder-controller. Its rights are those listed in
 // package clientgo.
 //
 // Unlike clientgo's Runner, a Reconciler does not look for objects that came and went while a watch was broken and that
-// only a reply of the server had shown: of such a claim the volume stays Bound until the program starts again.
+// only a reply of the server had shown: of such a claim the volume stays Bound until the program starts again. Nor does the
+// manager's cache notice that etcd was restored from a backup, if that took its revisions back: what changes from then on is
+// not seen for as long as they are behind. Restore with "etcdutl snapshot restore --bump-revision … --mark-compacted", or
+// start the program again.
 package controllerruntime

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -33,6 +35,7 @@ func mapper(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 	m.Add(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), meta.RESTScopeNamespace)
 	m.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
 	m.Add(storagev1.SchemeGroupVersion.WithKind("StorageClass"), meta.RESTScopeRoot)
+	m.Add(storagev1.SchemeGroupVersion.WithKind("VolumeAttachment"), meta.RESTScopeRoot)
 	return m, nil
 }
 
@@ -139,4 +142,33 @@ func TestManagerTriesAgain(t *testing.T) {
 	ours := &provisioner{failures: 2}
 	manage(t, server, &controllerruntime.Reconciler{Hooks: binding.Hooks{Provisioners: map[string]binding.Provisioner{class.Provisioner: ours}}})
 	eventually(t, func() bool { return isBound(server, "data") }, "W6 it was provisioned after failures")
+}
+
+// newReclaimed is a claim whose volume's storage is to be deleted with it, and a node that the volume is attached to.
+func newReclaimed(t *testing.T) (*apitest.Server, *bindingtest.Storage) {
+	t.Helper()
+	storage := bindingtest.NewStorage()
+	disk := bindingtest.Volume("disk", "10Gi", func(volume *corev1.PersistentVolume) {
+		volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
+	})
+	server := newServer(t, disk, bindingtest.Claim("default", "data", "5Gi"), bindingtest.Attachment("disk", "n1"))
+	storage.Add(disk)
+	storage.Attach(server.Server)
+	return server, storage
+}
+
+func TestManagerReclaimsWhatIsDetached(t *testing.T) {
+	server, storage := newReclaimed(t)
+	manage(t, server, &controllerruntime.Reconciler{
+		Rules: binding.Rules{Protection: binding.ProtectionOn}, Hooks: storage.Hooks("example.com/ours", "hostPath"), Recorder: server.Server,
+	})
+	eventually(t, func() bool { return isBound(server, "data") }, "the claim is bound")
+	require.NoError(t, server.Delete(t.Context(), binding.ClaimKey("default", "data"), metav1.DeleteOptions{}))
+	waits := func(event binding.Event) bool { return event.Reason == binding.EventVolumeDelete }
+	eventually(t, func() bool { return slices.ContainsFunc(server.Events(), waits) }, "R3 it is attached")
+	assert.Len(t, storage.Kept(), 1)
+	require.NoError(t, server.Delete(t.Context(), bindingtest.AttachmentKey("disk-n1"), metav1.DeleteOptions{}))
+	eventually(t, func() bool { return server.Volume("disk") == nil }, "R3 its storage is deleted, and then the volume")
+	assert.Empty(t, storage.Kept())
+	assert.Empty(t, storage.Problems(), "X2")
 }

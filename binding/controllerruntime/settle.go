@@ -59,6 +59,9 @@ func (r *Reconciler) list(ctx context.Context) ([]client.Object, error) {
 	if r.Pods == clientgo.PodsWatched {
 		lists = append(lists, &corev1.PodList{})
 	}
+	if r.Hooks.Reclaims() {
+		lists = append(lists, &storagev1.VolumeAttachmentList{})
+	}
 	var objects []client.Object
 	for _, list := range lists {
 		if err := r.Client.List(ctx, list); err != nil {

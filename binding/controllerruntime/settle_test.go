@@ -115,6 +115,26 @@ func TestSettleWithHooks(t *testing.T) {
 	assert.Equal(t, corev1.ClaimBound, bound.Status.Phase)
 }
 
+func TestSettleReclaimsWhatIsDetached(t *testing.T) {
+	storage := bindingtest.NewStorage()
+	disk := bindingtest.Volume("disk", "10Gi", func(v *corev1.PersistentVolume) {
+		v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
+	})
+	storage.Add(disk)
+	attachment := bindingtest.Attachment("disk", "n1")
+	c := fake.NewClientBuilder().WithObjects(disk, bindingtest.Claim("default", "data", "5Gi"), attachment).Build()
+	reconciler := &controllerruntime.Reconciler{Client: c, Rules: binding.Rules{Protection: binding.ProtectionOn}, Hooks: storage.Hooks("example.com/ours", "hostPath")}
+	require.NoError(t, reconciler.Settle(t.Context()))
+	require.NoError(t, c.Delete(t.Context(), claimOf(t, c)))
+	require.NoError(t, reconciler.Settle(t.Context()))
+	assert.Equal(t, corev1.VolumeReleased, volumeOf(t, c).Status.Phase)
+	assert.Len(t, storage.Kept(), 1, "R3 it is attached")
+
+	require.NoError(t, c.Delete(t.Context(), attachment))
+	require.NoError(t, reconciler.Settle(t.Context()))
+	assert.Empty(t, storage.Kept())
+}
+
 func TestSettleOfWhatCannotBe(t *testing.T) {
 	require.EqualError(t, (&controllerruntime.Reconciler{}).Settle(t.Context()), "controllerruntime.Reconciler: no Client")
 	refused := controllerruntime.Reconciler{Pods: clientgo.PodsIgnored, Rules: binding.Rules{Protection: binding.ProtectionOn}}

@@ -38,6 +38,9 @@ func (r *Reconciler) watch(mgr manager.Manager) error {
 	if r.Pods == clientgo.PodsWatched {
 		build = build.Watches(&corev1.Pod{}, r.handler())
 	}
+	if r.Hooks.Reclaims() {
+		build = build.Watches(&storagev1.VolumeAttachment{}, r.handler())
+	}
 	return build.Complete(r)
 }
 
@@ -64,18 +67,7 @@ func (r *Reconciler) update(old, new client.Object) []binding.Key {
 	case old.GetUID() != new.GetUID():
 		keys = r.controller.ObserveDeleted(old)
 	case old.GetResourceVersion() == new.GetResourceVersion():
-		keys = keyOf(new)
+		return r.controller.Recheck(new)
 	}
 	return append(keys, r.controller.Observe(new)...)
-}
-
-// keyOf is the key of a claim or volume, none for other kinds.
-func keyOf(object client.Object) []binding.Key {
-	switch object := object.(type) {
-	case *corev1.PersistentVolume:
-		return []binding.Key{binding.VolumeKey(object.Name)}
-	case *corev1.PersistentVolumeClaim:
-		return []binding.Key{binding.KeyOf(object)}
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package preview
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -29,6 +30,23 @@ func (w *world) blocked(key binding.Key, before, after binding.Object) (Blocked,
 		held.Users = w.podsOn(o)
 	}
 	return held, true
+}
+
+// nodesOf are the nodes that the volume is attached to, in order.
+func (w *world) nodesOf(volume *corev1.PersistentVolume) []string {
+	if w.attached == nil {
+		w.attached = map[string][]string{}
+		attachments, _ := w.server.ListAttachments(context.Background())
+		for _, attachment := range attachments {
+			if name := attachment.Spec.Source.PersistentVolumeName; name != nil {
+				w.attached[*name] = append(w.attached[*name], attachment.Spec.NodeName)
+			}
+		}
+		for _, nodes := range w.attached {
+			slices.Sort(nodes)
+		}
+	}
+	return slices.Compact(slices.Clone(w.attached[volume.Name]))
 }
 
 // users are the pods that name a claim.

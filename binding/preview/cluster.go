@@ -11,7 +11,7 @@ import (
 
 // Cluster is what the preview begins with.
 type Cluster struct {
-	// Objects are volumes, claims, classes, pods and nodes, in any order. What is not among them does not exist: a
+	// Objects are volumes, claims, classes, pods, nodes and VolumeAttachments, in any order. What is not among them does not exist: a
 	// volume whose claim is missing is taken for Released. One without a UID is created first.
 	Objects []binding.Object
 	// Rules are those of the controller, with the names of the hooks it has. In-use protection is on whatever they
@@ -58,6 +58,8 @@ type world struct {
 	ran     []ran
 	users   users
 
+	attached map[string][]string // by volume, the nodes; filled when asked for
+
 	problems []string
 }
 
@@ -102,7 +104,8 @@ func withDefaults(object binding.Object) binding.Object {
 
 // begin forgets what has happened.
 func (w *world) begin() {
-	w.touched, w.deleted, w.ran, w.users = map[binding.Key]binding.Object{}, map[binding.Key]bool{}, nil, nil
+	w.touched, w.deleted, w.ran = map[binding.Key]binding.Object{}, map[binding.Key]bool{}, nil
+	w.users, w.attached = nil, nil
 }
 
 // note keeps the first state of what the controller writes.

@@ -58,12 +58,24 @@ func (w *world) fateOf(before, after *corev1.PersistentVolume) StorageFate {
 	switch {
 	case decision.Verb == reclaim.StandDown && policy == corev1.PersistentVolumeReclaimDelete:
 		fate.Fate, fate.By = Deleted, decision.By
+	case w.awaitsDetaching(decision.Verb, after):
+		fate.Fate, fate.By, fate.Once = Deleted, decision.Hook, "it is detached from node "+strings.Join(w.nodesOf(after), ", ")
+		if decision.Verb == reclaim.RunRecycler {
+			fate.Fate = Scrubbed
+		}
 	case decision.Verb == reclaim.StandDown:
 		fate.Why = fmt.Sprintf("its reclaim policy is %s", policy)
 	case decision.Verb == reclaim.RunRecycler:
 		fate.Why = "it is scrubbed once no pod uses it: " + strings.Join(w.podsBy(after.Spec.ClaimRef), ", ")
 	}
 	return fate
+}
+
+// awaitsDetaching reports whether the deleter or recycler of a volume is held up by its attachments, and by nothing else
+// (R3, R4).
+func (w *world) awaitsDetaching(verb reclaim.Verb, volume *corev1.PersistentVolume) bool {
+	runs := verb == reclaim.RunDeleter || verb == reclaim.RunRecycler && len(w.podsBy(volume.Spec.ClaimRef)) == 0
+	return runs && len(w.nodesOf(volume)) > 0
 }
 
 // podsBy are the pods that keep a volume from being scrubbed (R4).

@@ -37,7 +37,7 @@ type story struct {
 	name    string
 	rules   binding.Rules
 	objects []binding.Object
-	deletes []string // "pv", "pvc" or "pod": that of the story
+	deletes []string // "pv", "pvc", "pod" or "va": that of the story
 	edit    volumeEdit
 	want    string
 }
@@ -56,6 +56,8 @@ func (s story) changes(t testing.TB, objects []binding.Object) (changes []previe
 			changes = append(changes, preview.Delete(find(t, objects, binding.KindClaim, "orders")))
 		case "pod":
 			changes = append(changes, preview.Delete(find(t, objects, bindingtest.KindPod, "web")))
+		case "va":
+			changes = append(changes, preview.Delete(find(t, objects, bindingtest.KindAttachment, "pv-1-n1")))
 		}
 	}
 	return changes
@@ -83,6 +85,14 @@ func stories() []story {
 			want: "pv/pv-1: Bound -> gone\npvc/shop/orders: Bound -> gone\nstorage of pv/pv-1: Deleted by example.com/dirs, with the data of shop/orders\n"},
 		{name: "R3 by source", rules: withHooks(), objects: pair(policy("Delete")), deletes: []string{"pvc"},
 			want: "pv/pv-1: Bound -> gone\npvc/shop/orders: Bound -> gone\nstorage of pv/pv-1: Deleted by hostPath, with the data of shop/orders\n"},
+		{name: "R3 ours, which is attached", rules: withHooks(), objects: attached(pair(policy("Delete"), provisionedBy(ours))), deletes: []string{"pvc"},
+			want: gone + "storage of pv/pv-1: Deleted by example.com/dirs, with the data of shop/orders, once it is detached from node n1, n2\n"},
+		{name: "R3 ours, and one of its attachments goes", rules: withHooks(), objects: attached(pair(policy("Delete"), provisionedBy(ours))), deletes: []string{"pvc", "va"},
+			want: gone + "storage of pv/pv-1: Deleted by example.com/dirs, with the data of shop/orders, once it is detached from node n2\n"},
+		{name: "R2 Retain, which is attached", rules: withHooks(), objects: attached(pair(policy("Retain"))), deletes: []string{"pvc"},
+			want: gone + "storage of pv/pv-1: Kept, with the data of shop/orders: its reclaim policy is Retain\n"},
+		{name: "R4 Recycle, which is attached", rules: withHooks(), objects: attached(pair(policy("Recycle"))), deletes: []string{"pvc"},
+			want: gone + "storage of pv/pv-1: Scrubbed by hostPath, with the data of shop/orders, once it is detached from node n1, n2\n"},
 		{name: "R3 nobody deletes", objects: pair(policy("Delete")), deletes: []string{"pvc"},
 			want: "pv/pv-1: Bound -> Failed\npvc/shop/orders: Bound -> gone\nstorage of pv/pv-1: Kept, with the data of shop/orders: no deleter for hostPath volumes is registered\n"},
 		{name: "R4 Recycle", rules: withHooks(), objects: pair(policy("Recycle")), deletes: []string{"pvc"},
@@ -192,6 +202,11 @@ func ephemeral() []binding.Object {
 	return []binding.Object{web, claim, volumeOf(policy("Delete"), provisionedBy(external))}
 }
 
+// attached are the objects, and two nodes that pv-1 is attached to.
+func attached(objects []binding.Object) []binding.Object {
+	return append(objects, bindingtest.Attachment("pv-1", "n2"), bindingtest.Attachment("pv-1", "n1"), bindingtest.Attachment("other", "n3"))
+}
+
 // act really does what the story says.
 func (s story) act(t *testing.T, cluster *bindingtest.Cluster) {
 	ctx := context.Background()
@@ -201,8 +216,29 @@ func (s story) act(t *testing.T, cluster *bindingtest.Cluster) {
 		_, err := cluster.UpdateVolume(ctx, volume)
 		require.NoError(t, err)
 	}
-	keys := map[string]binding.Key{"pv": binding.VolumeKey("pv-1"), "pvc": binding.ClaimKey("shop", "orders"), "pod": bindingtest.PodKey("shop", "web")}
+	keys := map[string]binding.Key{"pv": binding.VolumeKey("pv-1"), "pvc": binding.ClaimKey("shop", "orders"), "pod": bindingtest.PodKey("shop", "web"), "va": bindingtest.AttachmentKey("pv-1-n1")}
 	for _, what := range s.deletes {
 		require.NoError(t, cluster.Delete(ctx, keys[what], metaDelete))
 	}
+}
+
+// The storage of a Released volume waits for its last attachment alone.
+func TestOfADetachment(t *testing.T) {
+	released := bindingtest.Volume("pv-1", "5Gi", policy("Delete"), func(v *corev1.PersistentVolume) {
+		v.UID, v.ResourceVersion, v.Status.Phase = "uid-1", "1", corev1.VolumeReleased
+		v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "shop", Name: "orders", UID: "uid-9"}
+	})
+	attachment := bindingtest.Attachment("pv-1", "n1")
+	cluster := preview.Cluster{Objects: []binding.Object{released, attachment}, Rules: withHooks()}
+	outcome, err := preview.Of(t.Context(), cluster)
+	require.NoError(t, err)
+	assert.Equal(t, "nothing changes\n", outcome.String(), "R3 it waits as it did before")
+	outcome, err = preview.Of(t.Context(), cluster, preview.Delete(attachment))
+	require.NoError(t, err)
+	assert.Equal(t, "pv/pv-1: Released -> gone\nstorage of pv/pv-1: Deleted by hostPath, with the data of shop/orders\n", outcome.String(), "W5")
+	kept := released.DeepCopy()
+	kept.Spec.PersistentVolumeReclaimPolicy = "Retain"
+	outcome, err = preview.Of(t.Context(), cluster, preview.Update(kept), preview.Delete(attachment))
+	require.NoError(t, err)
+	assert.Equal(t, "storage of pv/pv-1: Kept, with the data of shop/orders: its reclaim policy is Retain\n", outcome.String(), "R2")
 }

@@ -60,9 +60,11 @@ type StorageFate struct {
 	By     string `json:"by,omitempty"`    // the hook, CSI driver or provisioner that does it; "" for nobody
 	Claim  string `json:"claim,omitempty"` // whose data it is, as "shop/orders"; "" if no claim had the volume
 	Why    string `json:"why"`
+	Once   string `json:"once,omitempty"` // what is awaited before it is Deleted or Scrubbed; "" for nothing
 }
 
-// String is "storage of pv/pv-1: Kept, with the data of shop/orders: its reclaim policy is Retain".
+// String is "storage of pv/pv-1: Kept, with the data of shop/orders: its reclaim policy is Retain", or
+// "storage of pv/pv-1: Deleted by hostPath, with the data of shop/orders, once it is detached from node n1".
 func (s StorageFate) String() string {
 	text := fmt.Sprintf("storage of pv/%s: %s", s.Volume, s.Fate)
 	if s.By != "" {
@@ -70,6 +72,9 @@ func (s StorageFate) String() string {
 	}
 	if s.Claim != "" {
 		text += ", with the data of " + s.Claim
+	}
+	if s.Once != "" {
+		text += ", once " + s.Once
 	}
 	if s.By == "" {
 		text += ": " + s.Why

@@ -28,7 +28,7 @@ func TestRandomPreviews(t *testing.T) {
 		w.compare(effects)
 	}
 	t.Log(effects)
-	for _, effect := range []string{"Deleted", "Scrubbed", "Kept", "Stranded", "blocked", "Bound", "gone", "Released", "Available", "Failed"} {
+	for _, effect := range []string{"Deleted", "Scrubbed", "Kept", "Stranded", "blocked", "Bound", "gone", "Released", "Available", "Failed", "awaited"} {
 		require.NotZero(t, effects[effect], effect)
 	}
 }
@@ -55,6 +55,9 @@ func newRandomCluster(t *testing.T, seed uint64) *randomCluster {
 		}
 		w.storage.Add(volume)
 		objects = append(objects, volume)
+		if w.IntN(4) == 0 {
+			objects = append(objects, bindingtest.Attachment(volume.Name, "node"))
+		}
 	}
 	for i := range 6 {
 		name := fmt.Sprintf("data-%d", i)
@@ -132,9 +135,16 @@ func (w *randomCluster) compareStorage(outcome preview.Outcome, effects map[stri
 	foretold := map[string]preview.Fate{}
 	for _, storage := range outcome.Storage {
 		effects[string(storage.Fate)]++
+		if storage.Once != "" {
+			effects["awaited"]++
+			continue
+		}
 		if storage.By == ours || storage.By == "hostPath" {
 			foretold[storage.Volume] = storage.Fate
 		}
+	}
+	for _, problem := range w.storage.Problems() {
+		require.NotContains(w.t, problem, "attached", w.name)
 	}
 	require.Equal(w.t, really, foretold, "%s\n%s", w.name, outcome)
 }

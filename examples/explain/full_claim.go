@@ -49,7 +49,7 @@ func (w *world) fullClaim(claim *corev1.PersistentVolumeClaim) fullClaim {
 	}
 	if full.Search != nil {
 		terms := w.Terms(claim)
-		terms.Owner = w.Owner
+		terms.Owners = w.Owners
 		if found, err := binding.Explain(binding.Request{Claim: claim, Volumes: w.Volumes, Terms: terms}); err == nil {
 			full.Report = &found
 		}

@@ -52,10 +52,10 @@ func (w *world) fullVolume(volume *corev1.PersistentVolume) fullVolume {
 	full := fullVolume{volumeGroup: w.stuck(volume), Fits: w.fits(volume)}
 	if full.volumeGroup == nil {
 		full.volumeGroup = describe(volume)
-		full.Why = phaseWords(volume)
+		full.Why = w.phaseWords(volume)
 	}
-	if named := w.Owner(volume.Name); named != (binding.Key{}) {
-		claim, _ := w.Claim(named.Namespace, named.Name)
+	if owners := w.Owners(volume.Name); len(owners) > 0 {
+		claim, _ := w.Claim(owners[0].Namespace, owners[0].Name)
 		full.Pair = w.checkPair(claim, volume)
 	} else if p, ok := w.pairOf(volume, false); ok || p.claim != nil {
 		full.Pair = w.checkPair(p.claim, volume)
@@ -66,8 +66,10 @@ func (w *world) fullVolume(volume *corev1.PersistentVolume) fullVolume {
 	return full
 }
 
-func phaseWords(volume *corev1.PersistentVolume) string {
+func (w *world) phaseWords(volume *corev1.PersistentVolume) string {
 	switch {
+	case volume.Spec.ClaimRef == nil && len(w.Owners(volume.Name)) > 0:
+		return "it has no claimRef, and is for whoever is bound to it alone"
 	case volume.Spec.ClaimRef == nil:
 		return "any claim that it fits can have it"
 	case volume.Spec.ClaimRef.UID == "":
@@ -88,7 +90,7 @@ func (w *world) fits(volume *corev1.PersistentVolume) []*claimFit {
 			continue
 		}
 		terms := w.Terms(claim)
-		terms.Owner = w.Owner
+		terms.Owners = w.Owners
 		mismatches, err := binding.Check(claim, volume, terms)
 		if err != nil {
 			continue

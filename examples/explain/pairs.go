@@ -78,7 +78,7 @@ func (w *world) pairOf(volume *corev1.PersistentVolume, named bool) (pair, bool)
 func (w *world) checkPair(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) *pairGroup {
 	request := binding.PairRequest{Claim: claim, Volume: volume, View: w, Rules: rulesFor(claim)}
 	report, err := binding.CheckPair(request)
-	if report.Repair.By == binding.ByPerson {
+	if report.Repair.By == binding.ByPerson && volume != nil {
 		request.SameStorage = w.sameStorage(volume)
 		report, err = binding.CheckPair(request)
 	}
@@ -86,10 +86,13 @@ func (w *world) checkPair(claim *corev1.PersistentVolumeClaim, volume *corev1.Pe
 		return nil
 	}
 	group := &pairGroup{PairReport: report}
+	if claim != nil {
+		group.uid = string(claim.UID)
+	}
 	if err != nil {
 		group.Problem = err.Error()
 	}
-	if report.Repair.By == binding.ByPerson {
+	if report.Repair.Action.Kind == binding.UpdateVolume && report.Repair.By == binding.ByPerson {
 		group.Command = patchCommand(volume, report.Repair.Action.Volume)
 	}
 	return group
@@ -116,6 +119,9 @@ func (g *pairGroup) likeness() string {
 		said = append(said, string(violation.Kind))
 	}
 	var names []string
+	if g.uid != "" {
+		names = append(names, g.uid, "X")
+	}
 	for _, key := range []binding.Key{g.Claim, g.Volume} {
 		if key != (binding.Key{}) {
 			names = append(names, key.String(), "X", key.Namespace+"/"+key.Name, "X", key.Name, "X")

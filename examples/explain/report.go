@@ -52,8 +52,10 @@ type volumeGroup struct {
 	// Can are the things that a person can do.
 	Can []choice `json:"can,omitempty"`
 	// Finalizers are what keeps it, if it is being deleted.
-	Finalizers []string      `json:"finalizers,omitempty"`
-	Alike      []binding.Key `json:"alike,omitempty"`
+	Finalizers []string `json:"finalizers,omitempty"`
+	// Attached are the nodes that it is attached to.
+	Attached []string      `json:"attached,omitempty"`
+	Alike    []binding.Key `json:"alike,omitempty"`
 }
 
 // pairGroup is a pair that is not healthy, and others like it. A pair that a person can repair stands for itself, for
@@ -62,9 +64,11 @@ type pairGroup struct {
 	binding.PairReport
 	// Problem is why no repair can be said, if the claim or the volume is malformed.
 	Problem string `json:"problem,omitempty"`
-	// Command does the repair, if a person can: it fails if the object has changed meanwhile.
+	// Command does the repair, if it is a change that a person can make: it fails if the object has changed meanwhile.
 	Command string     `json:"command,omitempty"`
 	Alike   []pairName `json:"alike,omitempty"`
+
+	uid string // of the claim
 }
 
 // pairName names a claim and a volume; one of them may not exist.

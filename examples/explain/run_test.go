@@ -45,11 +45,16 @@ func TestRun(t *testing.T) {
 		"manifests":         {Args: []string{"../simulate/testdata/manifests.yaml"}},
 		"disowned":          {Args: []string{"testdata/disowned.yaml"}},
 		"disowned-claim":    {Args: []string{"-claim", "unmarked", "testdata/disowned.yaml"}},
+		"contended":         {Args: []string{"testdata/contended.yaml"}},
+		"contended-claim":   {Args: []string{"-claim", "shop/second", "testdata/contended.yaml"}},
+		"contended-volume":  {Args: []string{"-volume", "both", "testdata/contended.yaml"}},
 		"one-namespace":     {Args: []string{"testdata/namespace.yaml"}},
 		"partial":           {Args: []string{"testdata/partial.yaml"}},
 		"partial-bound":     {Args: []string{"-claim", "shop/bound", "testdata/partial.yaml"}},
 		"partial-contended": {Args: []string{"-claim", "shop/first", "testdata/partial.yaml"}},
 		"partial-deleted":   {Args: []string{"-claim", "shop/unwanted", "testdata/partial.yaml"}},
+		"attached":          {Args: []string{"testdata/attached.yaml"}},
+		"attached-json":     {Args: []string{"-o", "json", "-volume", "going", "testdata/attached.yaml"}},
 		"nothing":           {},
 		"nothing-json":      {Args: []string{"-o", "json", "-"}},
 		"help":              {Args: []string{"-help"}},
@@ -141,7 +146,7 @@ func TestRunPrintsTheDocumentedFields(t *testing.T) {
 	assert.Len(t, read.Claims, 15)
 	assert.Equal(t, []string{"pvc/shop/data-1", "pvc/shop/data-2"}, read.Claims[2].Alike)
 	assert.Equal(t, []string{"pv/old-2"}, read.Volumes[3].Alike)
-	assert.Len(t, read.Pairs, 8)
+	assert.Len(t, read.Pairs, 9)
 }
 
 // Built as a kubectl plugin it calls itself as people call it.

@@ -122,9 +122,14 @@ func (g *pairGroup) print(p *printer) {
 	case repair.By == binding.ByController:
 		p.line(1, "the controller mends it: "+repair.Action.String())
 	case repair.By == binding.ByPerson:
-		p.line(1, "a person can mend it: "+repair.Why)
+		p.line(1, "a person can mend it:")
+		for _, step := range strings.Split(repair.Why, "; ") { // not in one line, which could be cut
+			p.line(2, step)
+		}
 		p.line(1, "risk: "+repair.Risk)
-		p.whole(1, "$ "+g.Command)
+		if g.Command != "" {
+			p.whole(1, "$ "+g.Command)
+		}
 	default:
 		p.line(1, "nothing is safe to do: "+repair.Why)
 	}

@@ -50,6 +50,9 @@ func (w *world) doubtsAbout(volume *corev1.PersistentVolume) []string {
 	if ref := volume.Spec.ClaimRef; ref != nil && w.unseen(ref) {
 		doubts = append(doubts, fmt.Sprintf("the input has no claim in namespace %s: see first that %s/%s is gone", ref.Namespace, ref.Namespace, ref.Name))
 	}
+	if volume.Spec.ClaimRef == nil {
+		doubts = append(doubts, "it has no claimRef: see first that no claim of any namespace that is not in the input is Bound to it")
+	}
 	return doubts
 }
 
@@ -77,11 +80,19 @@ func chosen(verb, does string, volume *corev1.PersistentVolume, change reclaim.C
 	return c
 }
 
-// known is what the input says of the volume's claim and the pods that use it.
+// known is what the input says of the volume's claim and the pods that use it. Without a claimRef any claim may be Bound to
+// it; those in the input are taken for all, if there are any, and doubtsAbout says that this is to be seen.
 func (w *world) known(volume *corev1.PersistentVolume) reclaim.Known {
 	known := reclaim.Known{Volumes: []*corev1.PersistentVolume{volume}}
 	ref := volume.Spec.ClaimRef
 	if ref == nil {
+		known.Claims, known.AllClaims = w.Claims, len(w.Claims) > 0
+		known.Pods = map[string][]*corev1.Pod{}
+		for _, owner := range w.Owners(volume.Name) {
+			if users, evidence := w.PodsOf(owner.Namespace, owner.Name); evidence == binding.Live {
+				known.Pods[owner.Namespace] = append(known.Pods[owner.Namespace], users...)
+			}
+		}
 		return known
 	}
 	switch claim, evidence := w.Claim(ref.Namespace, ref.Name); evidence {

@@ -50,24 +50,42 @@ func (w *world) stuck(volume *corev1.PersistentVolume) *volumeGroup {
 	default:
 		return nil
 	}
-	if claim := w.wantedBy(volume); claim != (binding.Key{}) {
+	w.attached(group)
+	for _, claim := range w.wantedBy(volume) {
 		group.Why += "; " + claim.String() + " asks for it by name"
 	}
 	return group
 }
 
-// wantedBy is the claim in the claimRef of the volume, or one that was bound to it, if it names the volume: an older one
-// of that name may have had it.
-func (w *world) wantedBy(volume *corev1.PersistentVolume) binding.Key {
-	if owner := w.Owner(volume.Name); owner != (binding.Key{}) {
-		return owner
+// attached says of a stuck volume which nodes it is attached to. Whoever reclaims its storage waits for that to end.
+func (w *world) attached(group *volumeGroup) {
+	attachments, _ := w.AttachmentsOf(group.Volume.Name)
+	for _, attachment := range attachments {
+		group.Attached = append(group.Attached, attachment.Spec.NodeName)
+	}
+	slices.Sort(group.Attached)
+	group.Attached = slices.Compact(group.Attached)
+	if len(group.Attached) == 0 {
+		return
+	}
+	group.Why += "; it is attached to node " + strings.Join(group.Attached, ", ")
+	if group.Policy != string(corev1.PersistentVolumeReclaimRetain) {
+		group.Why += ", and its storage stays until it is detached"
+	}
+}
+
+// wantedBy are the claims that are Bound to the volume, or else the one in its claimRef, if it names the volume: an older
+// one of that name may have had it.
+func (w *world) wantedBy(volume *corev1.PersistentVolume) []binding.Key {
+	if owners := w.Owners(volume.Name); len(owners) > 0 {
+		return owners
 	}
 	if ref := volume.Spec.ClaimRef; ref != nil {
 		if claim, _ := w.Claim(ref.Namespace, ref.Name); claim != nil && claim.Spec.VolumeName == volume.Name {
-			return binding.KeyOf(claim)
+			return []binding.Key{binding.KeyOf(claim)}
 		}
 	}
-	return binding.Key{}
+	return nil
 }
 
 func describe(volume *corev1.PersistentVolume) *volumeGroup {

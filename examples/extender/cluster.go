@@ -21,7 +21,6 @@ type Cluster struct {
 	mutex   sync.RWMutex
 	volumes map[string]*corev1.PersistentVolume
 	claims  map[binding.Key]*corev1.PersistentVolumeClaim
-	owners  owners
 	news    chan struct{} // closed at the next change
 }
 
@@ -29,7 +28,6 @@ func newCluster() *Cluster {
 	return &Cluster{
 		volumes: map[string]*corev1.PersistentVolume{},
 		claims:  map[binding.Key]*corev1.PersistentVolumeClaim{},
-		owners:  owners{},
 		news:    make(chan struct{}),
 	}
 }
@@ -97,10 +95,7 @@ func (c *Cluster) setClaim(claim *corev1.PersistentVolumeClaim) {
 		return
 	}
 	c.claims[key] = claim
-	c.disown(known)
-	if name := ownedBy(claim); name != "" {
-		c.index.SetOwner(name, c.owners.add(name, key))
-	}
+	c.index.SetClaim(claim)
 }
 
 // forget takes the last that an informer has seen of an object that is gone.
@@ -116,16 +111,10 @@ func (c *Cluster) forget(object any) {
 	case *corev1.PersistentVolumeClaim:
 		if known := c.claims[binding.KeyOf(o)]; known != nil && known.UID == o.UID {
 			delete(c.claims, binding.KeyOf(o))
-			c.disown(known)
+			c.index.DeleteClaim(binding.KeyOf(o))
 		}
 	}
 	c.tell()
-}
-
-func (c *Cluster) disown(claim *corev1.PersistentVolumeClaim) {
-	if name := ownedBy(claim); name != "" {
-		c.index.SetOwner(name, c.owners.remove(name, binding.KeyOf(claim)))
-	}
 }
 
 // newer reports whether what is known is a later version of the same object.

@@ -21,10 +21,16 @@ const (
 	volumeless = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 )
 
-func bound(c *corev1.PersistentVolumeClaim, volume string) *corev1.PersistentVolumeClaim {
+// annotated is a claim whose tenant wrote that it has the volume. bound is one that is Bound to it.
+func annotated(c *corev1.PersistentVolumeClaim, volume string) *corev1.PersistentVolumeClaim {
 	c.Spec.VolumeName = volume
 	c.Annotations = map[string]string{"pv.kubernetes.io/bind-completed": "yes"}
 	return c
+}
+
+func bound(c *corev1.PersistentVolumeClaim, volume string) *corev1.PersistentVolumeClaim {
+	c.Status.Phase = corev1.ClaimBound
+	return annotated(c, volume)
 }
 
 func TestFilter(t *testing.T) {
@@ -56,6 +62,14 @@ func TestFilter(t *testing.T) {
 		"S9 two reasons": {
 			objects: []binding.Object{disk("d2", "5Gi", "n2"), bound(claim("data", "5Gi", local), "d2"), claim("more", "1Gi", local)},
 			claims:  []string{"data", "more"}, fails: schedulerv1.FailedNodesMap{"n1": elsewhere + ", " + noVolume, "n2": noVolume},
+		},
+		"M2 a volume without claimRef of a claim that is Bound": {
+			objects: []binding.Object{disk("d2", "5Gi", "n2"), bound(claim("other", "5Gi", local), "d2"), claim("data", "1Gi", local)},
+			claims:  []string{"data"}, fails: schedulerv1.FailedNodesMap{"n1": noVolume, "n2": noVolume},
+		},
+		"M2 an annotation keeps no volume from others": {
+			objects: []binding.Object{disk("d2", "5Gi", "n2"), annotated(claim("a", "5Gi", local), "d2"), claim("data", "1Gi", local)},
+			claims:  []string{"data"}, fits: []string{"n2"}, fails: schedulerv1.FailedNodesMap{"n1": noVolume},
 		},
 		"S5 free storage": {
 			objects: []binding.Object{claim("data", "5Gi", made)},

@@ -74,8 +74,14 @@ func newTownOn(t *testing.T, api *fakeapi.Server, objects ...binding.Object) *to
 func (c *town) create(objects ...binding.Object) {
 	c.Helper()
 	for _, object := range objects {
-		_, err := c.Server.Create(c.Context(), object)
+		created, err := c.Server.Create(c.Context(), object)
 		require.NoError(c, err)
+		if claim, ok := object.(*corev1.PersistentVolumeClaim); ok && claim.Status.Phase == corev1.ClaimBound {
+			stored := created.(*corev1.PersistentVolumeClaim)
+			stored.Status = claim.Status
+			_, err := c.Server.UpdateStatus(c.Context(), stored)
+			require.NoError(c, err)
+		}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/pvbind/pvbind/binding"
 )
 
-// API is what is tested of an API server. Objects are volumes, claims, classes, pods and nodes. Once a class is
+// API is what is tested of an API server. Objects are volumes, claims, classes, pods, nodes and attachments. Once a class is
 // created, admission knows of it.
 type API interface {
 	Create(context.Context, binding.Object) (binding.Object, error)
@@ -51,6 +51,7 @@ func Run(t *testing.T, newAPI NewAPI) {
 		{"NodesAndPods", testNodesAndPods},
 		{"WhatChangesOfAVolume", testWhatChangesOfAVolume},
 		{"WhatChangesOfAClass", testWhatChangesOfAClass},
+		{"Attachments", testAttachments},
 		{"AClassHasNoStatus", testAClassHasNoStatus},
 		{"WhatChangesOfAClaim", testWhatChangesOfAClaim},
 		{"WhatChangesOfABoundClaim", testWhatChangesOfABoundClaim},

@@ -35,6 +35,7 @@ func kinds() map[string]binding.Kind {
 		"storageclasses":         bindingtest.KindClass,
 		"nodes":                  bindingtest.KindNode,
 		"pods":                   bindingtest.KindPod,
+		"volumeattachments":      bindingtest.KindAttachment,
 	}
 }
 

@@ -4,8 +4,8 @@
 //	server := apitest.New(bindingtest.NewServer())
 //	clientset := kubernetes.NewForConfigOrDie(server.Start(t))
 //
-// It answers get, list, watch, create, update, update of status and delete for volumes, claims, classes, nodes and pods,
-// with the conflicts, the defaults and the finalizers of bindingtest, and takes events and leases. It has no discovery, no
+// It answers get, list, watch, create, update, update of status and delete for volumes, claims, classes, nodes, pods
+// and attachments, with the conflicts, the defaults and the finalizers of bindingtest, and takes events and leases. It has no discovery, no
 // patch, no selectors and no paging.
 package apitest
 
@@ -87,6 +87,18 @@ func (s *Server) Compact() {
 	for _, journal := range s.journals {
 		journal.compact()
 	}
+}
+
+// Restore takes the server back to a snapshot, as an etcd that is restored from a backup, and ends all watches. Those who go
+// on to watch from a later version are told of nothing until the server has come to it once more, as by kube-apiserver.
+func (s *Server) Restore(snapshot *bindingtest.Server) {
+	s.Server.Restore(snapshot)
+	s.mu.Lock()
+	for kind := range s.journals {
+		s.journals[kind] = newJournal(s.Server.Watch(kind))
+	}
+	s.mu.Unlock()
+	s.Disconnect()
 }
 
 // Deny refuses from now on, as Forbidden, the requests that the function says yes to; nil refuses none.

@@ -51,6 +51,30 @@ func TestWatchGoesOnFromAList(t *testing.T) {
 	assert.False(t, open)
 }
 
+func TestWatchFromTheFuture(t *testing.T) {
+	server, set := start(t)
+	volumes := set.CoreV1().PersistentVolumes()
+	_, err := volumes.Create(t.Context(), bindingtest.Volume("a", "1Gi"), metav1.CreateOptions{})
+	require.NoError(t, err)
+	snapshot := server.Snapshot()
+	late, err := volumes.Create(t.Context(), bindingtest.Volume("late", "1Gi"), metav1.CreateOptions{})
+	require.NoError(t, err)
+	server.Restore(snapshot)
+	list, err := volumes.List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, list.Items, 1)
+	blind, err := volumes.Watch(t.Context(), metav1.ListOptions{ResourceVersion: late.ResourceVersion})
+	require.NoError(t, err)
+	sees, err := volumes.Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	require.NoError(t, err)
+	_, err = volumes.Create(t.Context(), bindingtest.Volume("b", "1Gi"), metav1.CreateOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, "b", (<-sees.ResultChan()).Object.(*corev1.PersistentVolume).Name)
+	server.Disconnect()
+	_, told := <-blind.ResultChan()
+	assert.False(t, told)
+}
+
 func TestWatchFromWhatIsForgotten(t *testing.T) {
 	server, set := start(t)
 	list, err := set.CoreV1().PersistentVolumes().List(t.Context(), metav1.ListOptions{})

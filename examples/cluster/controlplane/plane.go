@@ -79,7 +79,7 @@ func (p *Plane) serve(name string, args ...string) (*Process, error) {
 // StartEtcd starts etcd with the data it had before, and waits until it is ready.
 func (p *Plane) StartEtcd() (err error) {
 	p.etcd, err = p.serve("etcd",
-		"--data-dir", p.path("etcd"),
+		"--data-dir", p.path(etcdData),
 		"--listen-client-urls", p.etcdURL,
 		"--advertise-client-urls", p.etcdURL,
 		"--listen-peer-urls", p.peerURL,

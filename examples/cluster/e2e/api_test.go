@@ -41,6 +41,8 @@ func (a api) at(kind binding.Kind) endpoint {
 		return endpoint{core, "nodes", func() binding.Object { return &corev1.Node{} }}
 	case bindingtest.KindClass:
 		return endpoint{a.StorageV1().RESTClient(), "storageclasses", func() binding.Object { return &storagev1.StorageClass{} }}
+	case bindingtest.KindAttachment:
+		return endpoint{a.StorageV1().RESTClient(), "volumeattachments", func() binding.Object { return &storagev1.VolumeAttachment{} }}
 	}
 	panic(fmt.Sprintf("objects of kind %s are not tested", kind))
 }

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo"
 )
 
@@ -69,7 +70,11 @@ func TestStorageOfOnesOwn(t *testing.T) {
 
 	given(volume("a", "5Gi", policy(corev1.PersistentVolumeReclaimDelete)), data)(t, a)
 	a.becomes(t, "pv a Bound data, pvc data Bound a")
+	given(bindingtest.Attachment("a", "n1"))(t, a)
 	deleting(binding.KindClaim, "data")(t, a)
+	a.tells(t, "VolumeDelete", "a")
+	a.becomes(t, "pv a Released data!")
+	deleting(bindingtest.KindAttachment, "a-n1")(t, a)
 	a.becomes(t, "")
 
 	given(volume("a", "5Gi", policy(corev1.PersistentVolumeReclaimRecycle)), data)(t, a)

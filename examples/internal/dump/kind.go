@@ -21,6 +21,8 @@ func kindOf(apiVersion, name string) (kind, bool) {
 	switch apiVersion + " " + name {
 	case "storage.k8s.io/v1 StorageClass":
 		return kind{short: "sc", empty: func() binding.Object { return &storagev1.StorageClass{} }}, true
+	case "storage.k8s.io/v1 VolumeAttachment":
+		return kind{short: "volumeattachment", empty: func() binding.Object { return &storagev1.VolumeAttachment{} }}, true
 	case "v1 Node":
 		return kind{short: "node", empty: func() binding.Object { return &corev1.Node{} }}, true
 	case "v1 PersistentVolume":

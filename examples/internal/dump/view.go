@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding"
-	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
@@ -29,6 +28,7 @@ type View struct {
 	byDefault  *storagev1.StorageClass
 	pods       map[binding.Key][]*corev1.Pod // by the claims they name
 	podCount   int
+	attached   map[string][]*storagev1.VolumeAttachment // by the volumes they name
 	index      binding.Index
 }
 
@@ -45,6 +45,7 @@ func NewView(objects []binding.Object) *View {
 		namespaces: map[string]bool{},
 		classes:    map[string]*storagev1.StorageClass{},
 		pods:       map[binding.Key][]*corev1.Pod{},
+		attached:   map[string][]*storagev1.VolumeAttachment{},
 	}
 	var classes []*storagev1.StorageClass
 	for _, object := range objects {
@@ -58,6 +59,10 @@ func NewView(objects []binding.Object) *View {
 			classes, v.classes[o.Name] = append(classes, o), o
 		case *corev1.Pod:
 			v.addPod(o)
+		case *storagev1.VolumeAttachment:
+			if volume := o.Spec.Source.PersistentVolumeName; volume != nil {
+				v.attached[*volume] = append(v.attached[*volume], o)
+			}
 		case *corev1.Node:
 			v.Nodes = append(v.Nodes, o)
 		}
@@ -82,18 +87,19 @@ func (v *View) sort() {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	slices.SortFunc(v.Nodes, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
+	for _, attachments := range v.attached {
+		slices.SortFunc(attachments, func(a, b *storagev1.VolumeAttachment) int { return cmp.Compare(a.Name, b.Name) })
+	}
 	for _, pods := range v.pods {
 		slices.SortFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	}
 }
 
-// choose fills the index. Of several claims that say they have a volume, the first has it (M2).
+// choose fills the index.
 func (v *View) choose() {
 	v.index.Load(v.Volumes...)
 	for _, claim := range v.Claims {
-		if name := claim.Spec.VolumeName; phase.BindCompleted(claim) && v.Owner(name) == (binding.Key{}) {
-			v.index.SetOwner(name, binding.KeyOf(claim))
-		}
+		v.index.SetClaim(claim)
 	}
 }
 
@@ -140,6 +146,11 @@ func (v *View) PodsOf(namespace, claim string) ([]*corev1.Pod, binding.Evidence)
 	return v.pods[binding.ClaimKey(namespace, claim)], evidence(v.podCount > 0, false)
 }
 
+// AttachmentsOf are the attachments that name the volume. If there is none, nobody may have asked for them.
+func (v *View) AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, binding.Evidence) {
+	return v.attached[volume], evidence(len(v.attached[volume]) > 0, false)
+}
+
 // Find chooses a volume for the claim.
 func (v *View) Find(claim *corev1.PersistentVolumeClaim) (binding.Match, error) {
 	return v.index.Find(claim, v.Terms(claim))
@@ -155,8 +166,8 @@ func (v *View) Terms(claim *corev1.PersistentVolumeClaim) binding.Terms {
 	return binding.Terms{Class: v.Class(storageclass.OfClaim(claim))}
 }
 
-// Owner is the claim that was bound to the volume and names it.
-func (v *View) Owner(volume string) binding.Key { return v.index.Owner(volume) }
+// Owners are the claims that are Bound to the volume.
+func (v *View) Owners(volume string) []binding.Key { return v.index.Owners(volume) }
 
 // Answered is nothing: no hook was run.
 func (v *View) Answered(binding.ActionKind, types.UID) []binding.Answer { return nil }

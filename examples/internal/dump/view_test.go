@@ -57,7 +57,7 @@ func TestViewAnswersAsASnapshot(t *testing.T) {
 		view := NewView(in.Objects())
 		assert.Equal(t, snapshot.DefaultClass(), view.DefaultClass())
 		for _, volume := range snapshot.Volumes {
-			assert.Equal(t, snapshot.Owner(volume.Name), view.Owner(volume.Name), "M2: %s in %s", volume.Name, file)
+			assert.Equal(t, snapshot.Owners(volume.Name), view.Owners(volume.Name), "M2: %s in %s", volume.Name, file)
 		}
 		for _, claim := range snapshot.Claims {
 			want, err := snapshot.Find(claim)
