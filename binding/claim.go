@@ -31,7 +31,7 @@ func NextForClaim(claim *corev1.PersistentVolumeClaim, view View, rules Rules) (
 	}
 	switch standing {
 	case phase.Unbound:
-		return match(claim, view, rules)
+		return nextUnbound(claim, view, rules)
 	case phase.Awaiting:
 		waiting := wait("C6", "volume "+claim.Spec.VolumeName+" does not exist")
 		return pend(claim, waiting.explained(Explanation{State: ClaimAwaitsVolume, Volume: claim.Spec.VolumeName})), nil

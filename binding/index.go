@@ -48,7 +48,7 @@ type Index struct {
 // claimName is the name that claims have in turn: a claimRef may mean any of them.
 type claimName struct{ namespace, name string }
 
-func (k Key) claimName() claimName { return claimName{k.Namespace, k.Name} }
+func sharedName(k Key) claimName { return claimName{k.Namespace, k.Name} }
 
 // Len is the number of volumes.
 func (x *Index) Len() int {

@@ -53,9 +53,9 @@ type Query struct {
 }
 
 func (x *Index) query(c *criteria) Query {
-	q := Query{criteria: *c, x: x, free: x.free[c.group()]}
+	q := Query{criteria: *c, x: x, free: x.free[groupFor(c)]}
 	if len(x.related) > 0 {
-		q.related = x.related[KeyOf(c.claim).claimName()]
+		q.related = x.related[sharedName(KeyOf(c.claim))]
 	}
 	return q
 }
@@ -113,17 +113,17 @@ func (q *Query) Preselect() {
 }
 
 func (q *Query) find() Match {
-	match := q.findRelated()
-	if q.delayed && q.node == nil || match.Volume != nil && match.Volume.Spec.ClaimRef != nil || match.elsewhere() {
-		return match
+	found := q.findRelated()
+	if q.delayed && q.node == nil || found.Volume != nil && found.Volume.Spec.ClaimRef != nil || found.elsewhere() {
+		return found
 	}
 	s := q.search(1)
-	if match.Volume != nil {
-		s.add(choiceOf(match.Volume))
+	if found.Volume != nil {
+		s.add(choiceOf(found.Volume))
 	}
 	s.run()
-	match.Volume = s.last.Volume
-	return match
+	found.Volume = s.last.Volume
+	return found
 }
 
 // findRelated chooses among the volumes that are set aside for the claim or belong to it.

@@ -85,10 +85,10 @@ func (x *Index) takeRelated(name claimName, volume *corev1.PersistentVolume) {
 // then it fits none of them.
 func (x *Index) relativeOf(volume *corev1.PersistentVolume) claimName {
 	if volume.Spec.ClaimRef != nil {
-		return referenced(volume).claimName()
+		return sharedName(referenced(volume))
 	}
 	if owners := x.ownersOf(volume.Name); len(owners) == 1 {
-		return owners[0].claimName()
+		return sharedName(owners[0])
 	}
 	return claimName{}
 }

@@ -34,7 +34,7 @@ type group struct {
 	attributesClass string
 }
 
-func (c *criteria) group() group {
+func groupFor(c *criteria) group {
 	return group{volumeMode: c.volumeMode, class: c.class, attributesClass: c.attributesClass}
 }
 

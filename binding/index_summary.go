@@ -52,7 +52,7 @@ func (x *Index) addOneByOne(t *tally, c *criteria) {
 	deleting, claimed := x.deleting, x.claimed
 	withOwners := *c
 	withOwners.owners = x.ownersOf
-	for _, volume := range x.related[KeyOf(c.claim).claimName()] {
+	for _, volume := range x.related[sharedName(KeyOf(c.claim))] {
 		t.add(withOwners.verdict(volume))
 		if x.standingOf(volume) == standsDeleting {
 			deleting--
@@ -77,7 +77,7 @@ type survey struct {
 }
 
 // against are the reasons that stand against every volume of a group.
-func (c *criteria) against(g group) []Reason {
+func against(c *criteria, g group) []Reason {
 	var reasons []Reason
 	if g.volumeMode != c.volumeMode {
 		reasons = append(reasons, VolumeMode)
@@ -93,7 +93,7 @@ func (c *criteria) against(g group) []Reason {
 
 func (s *survey) countShelves(shelves catalog, idle bool) {
 	for group, shelf := range shelves {
-		against := s.c.against(group)
+		against := against(s.c, group)
 		left := 0
 		for _, rack := range []*rack[stock]{&shelf.anywhere, &shelf.placed} {
 			left += s.countRack(rack)

@@ -71,7 +71,7 @@ type part struct{ short, unselected, unusable bool }
 // represented by the one that is nearest in size.
 func (s *survey) seekMisses(shelves catalog, idle bool) {
 	for group, shelf := range shelves {
-		base := miss{reasons: len(s.c.against(group))}
+		base := miss{reasons: len(against(s.c, group))}
 		base.add(idle, 1)
 		base.add(s.c.delayed && s.c.node == nil, 1)
 		for bits := range 8 {
@@ -88,13 +88,6 @@ func (s *survey) seekMisses(shelves catalog, idle bool) {
 			}
 			s.having(shelf, part, func(k *rack[stock]) { s.seekMiss(k, part, m) })
 		}
-	}
-}
-
-func (m *miss) add(reason bool, beyond int) {
-	if reason {
-		m.reasons++
-		m.beyond += beyond
 	}
 }
 

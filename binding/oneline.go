@@ -28,3 +28,12 @@ func spaceForControl(r rune) rune {
 	}
 	return r
 }
+
+const none = "none"
+
+func orNone(text string) string {
+	if text == "" {
+		return none
+	}
+	return text
+}

@@ -41,7 +41,7 @@ const maxExponent = len("e-999")
 // take minutes to work out.
 func parseQuantity(text string) (resource.Quantity, error) {
 	if at := strings.LastIndexAny(text, "eE"); at >= 0 && len(text)-at > maxExponent {
-		return resource.Quantity{}, fmt.Errorf("its exponent is too long: %s", oneLine(text, maxValue))
+		return resource.Quantity{}, fmt.Errorf("its exponent is too long: %s", oneLine(text, len("1e10000000")*4))
 	}
 	return resource.ParseQuantity(text)
 }

@@ -86,6 +86,14 @@ func missOf(v Verdict) miss {
 	return m
 }
 
+// add counts a reason, if it stands against the volume.
+func (m *miss) add(reason bool, beyond int) {
+	if reason {
+		m.reasons++
+		m.beyond += beyond
+	}
+}
+
 // compareMisses puts first the volume that is nearest to fitting: the one that the fewest reasons stand
 // against that no change of a field of claim or volume would mend, then the fewest reasons, then the one
 // whose capacity is nearest to the request, any that is enough before any that is not, then by name.

@@ -11,19 +11,19 @@ import (
 	"github.com/pvbind/pvbind/storageclass"
 )
 
-// match is for a claim that names no volume: the best that fits (C1), else a class (C2), a consumer
+// nextUnbound is for a claim that names no volume: the best that fits (C1), else a class (C2), a consumer
 // (C3), a provisioner (C4), or patience (C5).
-func match(claim *corev1.PersistentVolumeClaim, view View, rules Rules) (Action, error) {
+func nextUnbound(claim *corev1.PersistentVolumeClaim, view View, rules Rules) (Action, error) {
 	found, err := view.Find(claim)
 	if err != nil {
 		return Action{}, err
 	}
-	action, err := matched(claim, found, view, rules)
+	action, err := nextMatched(claim, found, view, rules)
 	action.Events = append(refusals(claim, found.Refused), action.Events...)
 	return action, err
 }
 
-func matched(claim *corev1.PersistentVolumeClaim, found Match, view View, rules Rules) (Action, error) {
+func nextMatched(claim *corev1.PersistentVolumeClaim, found Match, view View, rules Rules) (Action, error) {
 	if found.Volume != nil {
 		return bind(found.Volume, claim)
 	}

@@ -115,12 +115,3 @@ func modesText(modes []corev1.PersistentVolumeAccessMode) string {
 	}
 	return text
 }
-
-const none = "none"
-
-func orNone(text string) string {
-	if text == "" {
-		return none
-	}
-	return text
-}

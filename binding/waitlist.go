@@ -29,10 +29,10 @@ func (w *waitlist) set(claim *corev1.PersistentVolumeClaim, class *storagev1.Sto
 
 func (w *waitlist) insert(c *criteria) {
 	put(&w.claims, KeyOf(c.claim), c.claim)
-	if w.queues[c.group()] == nil {
-		put(&w.queues, c.group(), &queue{})
+	if w.queues[groupFor(c)] == nil {
+		put(&w.queues, groupFor(c), &queue{})
 	}
-	w.queues[c.group()].insert(c)
+	w.queues[groupFor(c)].insert(c)
 }
 
 // delete takes a claim out. One that is not in it is no error.
@@ -43,9 +43,9 @@ func (w *waitlist) delete(key Key) {
 	}
 	c, _ := newCriteria(claim, Terms{}) // no error, for it is in the list
 	delete(w.claims, key)
-	queue := w.queues[c.group()]
+	queue := w.queues[groupFor(&c)]
 	if queue.remove(&c); queue.empty() {
-		delete(w.queues, c.group())
+		delete(w.queues, groupFor(&c))
 	}
 }
 

@@ -24,8 +24,8 @@ func (w want) tie(r rank) int {
 	return cmp.Or(cmp.Compare(w.Namespace, r.namespace), cmp.Compare(w.Name, r.name))
 }
 
-// rank is where the claim waits.
-func (c *criteria) rank() rank {
+// waitRank is where the claim waits.
+func waitRank(c *criteria) rank {
 	return rank{size: -sizeOf(c.request), quantity: c.request, namespace: c.claim.Namespace, name: c.claim.Name}
 }
 
@@ -43,19 +43,19 @@ func (q *queue) empty() bool { return q.any.used == 0 && len(q.lines) == 0 }
 
 func (q *queue) insert(c *criteria) {
 	if c.selector == nil {
-		q.any.insert(c.modes, c.rank(), want{c.claim})
+		q.any.insert(c.modes, waitRank(c), want{c.claim})
 		return
 	}
 	name := metav1.FormatLabelSelector(c.claim.Spec.Selector)
 	if q.lines[name] == nil {
 		put(&q.lines, name, q.open(c))
 	}
-	q.lines[name].insert(c.modes, c.rank(), want{c.claim})
+	q.lines[name].insert(c.modes, waitRank(c), want{c.claim})
 }
 
 func (q *queue) remove(c *criteria) {
 	if c.selector == nil {
-		q.any.remove(c.modes, c.rank())
+		q.any.remove(c.modes, waitRank(c))
 		return
 	}
 	name := metav1.FormatLabelSelector(c.claim.Spec.Selector)
@@ -63,7 +63,7 @@ func (q *queue) remove(c *criteria) {
 	if l == nil {
 		return
 	}
-	if l.remove(c.modes, c.rank()); l.used == 0 {
+	if l.remove(c.modes, waitRank(c)); l.used == 0 {
 		delete(q.lines, name)
 		q.close(l)
 	}
