@@ -59,7 +59,7 @@ func FuzzFind(f *testing.F) {
 		request := w.request()
 		claim, volumes := request.Claim.DeepCopy(), copiesOf(request.Volumes)
 
-		match, err := binding.Find(request)
+		found, err := binding.Find(request)
 		require.NoError(t, err)
 		agree(t, request, map[string]int{}, "this world")
 
@@ -72,13 +72,13 @@ func FuzzFind(f *testing.F) {
 		}
 		indexed, err := index.Find(request.Claim, binding.Terms{Node: request.Node, Class: request.Class})
 		require.NoError(t, err)
-		assert.Equal(t, nameOf(match.Volume), nameOf(indexed.Volume), "M14")
+		assert.Equal(t, nameOf(found.Volume), nameOf(indexed.Volume), "M14")
 
 		report, err := binding.Explain(request)
 		require.NoError(t, err)
-		assert.Equal(t, nameOf(match.Volume), report.Chosen, "M14, E3")
+		assert.Equal(t, nameOf(found.Volume), report.Chosen, "M14, E3")
 		for _, verdict := range report.Verdicts {
-			assert.Equal(t, verdict.Chosen, verdict.Volume == match.Volume, "M14, E3")
+			assert.Equal(t, verdict.Chosen, verdict.Volume == found.Volume, "M14, E3")
 			assert.False(t, verdict.Chosen && !verdict.Fits(), "E3")
 		}
 		summary, err := index.Summary(request.Claim, binding.Terms{Node: request.Node, Class: request.Class})

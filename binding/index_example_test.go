@@ -16,18 +16,18 @@ func ExampleIndex() {
 	take := func(name, size string) {
 		claim := exampleClaim(size)
 		claim.Name, claim.UID = name, types.UID(name)
-		match, err := index.Find(claim, binding.Terms{})
+		found, err := index.Find(claim, binding.Terms{})
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		if match.Volume == nil {
+		if found.Volume == nil {
 			line, _ := index.Summary(claim, binding.Terms{})
 			fmt.Println(name, "gets nothing:", line)
 			return
 		}
-		if index.Reserve(match.Volume.Name, match.Volume.ResourceVersion, binding.KeyOf(claim)) {
-			fmt.Println(name, "gets", match.Volume.Name)
+		if index.Reserve(found.Volume.Name, found.Volume.ResourceVersion, binding.KeyOf(claim)) {
+			fmt.Println(name, "gets", found.Volume.Name)
 			// Write the claimRef now, and tell the index what the server returned.
 		}
 	}

@@ -248,13 +248,13 @@ func TestIndexGivesAVolumeOnce(t *testing.T) {
 		wait.Go(func() {
 			claim := fitClaim(func(c *corev1.PersistentVolumeClaim) { c.Name, c.UID = fmt.Sprint("data-", w), "" })
 			for i := 0; ; i++ {
-				match, err := index.Find(claim, binding.Terms{Node: nodeIn("a")})
-				if err != nil || match.Volume == nil {
+				found, err := index.Find(claim, binding.Terms{Node: nodeIn("a")})
+				if err != nil || found.Volume == nil {
 					assert.NoError(t, err)
 					return
 				}
-				name := match.Volume.Name
-				if !index.Reserve(name, match.Volume.ResourceVersion, binding.KeyOf(claim)) {
+				name := found.Volume.Name
+				if !index.Reserve(name, found.Volume.ResourceVersion, binding.KeyOf(claim)) {
 					continue
 				}
 				if i%5 == 0 {

@@ -19,29 +19,29 @@ func TestFindAndExplainHoldTogether(t *testing.T) {
 	for n := range worlds(10_000) {
 		request := w.request()
 		before := copied(request)
-		match, err := binding.Find(request)
+		found, err := binding.Find(request)
 		require.NoError(t, err)
 		report, err := binding.Explain(request)
 		require.NoError(t, err)
 
-		require.Equal(t, nameOf(match.Volume), report.Chosen, "world %d, M14", n)
+		require.Equal(t, nameOf(found.Volume), report.Chosen, "world %d, M14", n)
 		require.Len(t, report.Verdicts, len(request.Volumes))
 		require.LessOrEqual(t, len(report.String()), 512, "E2")
 		var refused []binding.Refusal
 		for _, v := range report.Verdicts {
-			require.Equal(t, v.Chosen, v.Volume == match.Volume, "world %d, M14", n)
+			require.Equal(t, v.Chosen, v.Volume == found.Volume, "world %d, M14", n)
 			require.False(t, v.Chosen && !v.Fits(), "world %d, E3", n)
 			if (v.Link == phase.Reserved || v.Link == phase.Held) && !v.Fits() {
 				refused = append(refused, binding.Refusal{Volume: v.Volume, Mismatches: v.Mismatches})
 			}
 			requireChecksAgree(t, request, v)
 		}
-		require.Equal(t, refused, match.Refused, "world %d, M12", n)
+		require.Equal(t, refused, found.Refused, "world %d, M12", n)
 
 		w.shuffle(request.Volumes)
 		again, err := binding.Find(request)
 		require.NoError(t, err)
-		require.Equal(t, match, again, "world %d, M14: in another order", n)
+		require.Equal(t, found, again, "world %d, M14: in another order", n)
 		requireUnmodified(t, before, request)
 	}
 }

@@ -205,18 +205,18 @@ func TestEmptyOrder(t *testing.T) {
 
 // Sizes are in the order of the quantities, and where they are exact, equal ones mean equal quantities.
 func TestSizes(t *testing.T) {
-	var quantities []resource.Quantity
+	var amounts []resource.Quantity
 	for _, text := range []string{"-10E", "-1", "-1m", "0", "1n", "1m", "999m", "1", "1000m", "1.5", "2", "1Ki", "1024", "1G", "1Gi", "4E",
 		"4Ei", "4611686018427387903", "4611686018427387904", "4611686018427387903500m", "9223372036854775807", "9223372036854775808", "10E", "999999E"} {
-		quantities = append(quantities, resource.MustParse(text))
+		amounts = append(amounts, resource.MustParse(text))
 	}
 	for n := range 60 {
-		quantities = append(quantities, *resource.NewQuantity(1<<n, resource.BinarySI), *resource.NewScaledQuantity(7, resource.Scale(n%19)))
+		amounts = append(amounts, *resource.NewQuantity(1<<n, resource.BinarySI), *resource.NewScaledQuantity(7, resource.Scale(n%19)))
 		long := resource.MustParse(fmt.Sprintf("%d000000000000000000001n", n)) // not held in 64 bits
-		quantities = append(quantities, long)
+		amounts = append(amounts, long)
 	}
-	for _, a := range quantities {
-		for _, b := range quantities {
+	for _, a := range amounts {
+		for _, b := range amounts {
 			order, sizes := a.Cmp(b), cmp.Compare(sizeOf(a), sizeOf(b))
 			assert.Equal(t, order, compareQuantities(a, b), "%s and %s", &a, &b)
 			assert.True(t, sizes == order || sizes == 0, "%s and %s are %d, their sizes %d", &a, &b, order, sizes)

@@ -48,16 +48,16 @@ func (w *planWorld) options(t *testing.T, node *corev1.Node) planOptions {
 		var free, aside []*corev1.PersistentVolume
 		elsewhere := false
 		for _, volume := range w.view.Volumes {
-			match, err := binding.Find(binding.Request{Claim: claim, Volumes: []*corev1.PersistentVolume{volume},
+			found, err := binding.Find(binding.Request{Claim: claim, Volumes: []*corev1.PersistentVolume{volume},
 				Terms: binding.Terms{Class: w.view.Class(*claim.Spec.StorageClassName), Node: node}})
 			require.NoError(t, err)
 			mine := volumehelpers.IsVolumeBoundToClaim(volume, claim)
 			switch {
-			case match.Volume != nil && mine:
+			case found.Volume != nil && mine:
 				aside = append(aside, volume)
-			case match.Volume != nil:
+			case found.Volume != nil:
 				free = append(free, volume)
-			case mine && len(match.Refused[0].Mismatches) == 1 && match.Refused[0].Mismatches[0].Reason == binding.NodeAffinity:
+			case mine && len(found.Refused[0].Mismatches) == 1 && found.Refused[0].Mismatches[0].Reason == binding.NodeAffinity:
 				elsewhere = true
 			}
 		}
