@@ -116,9 +116,9 @@ func ask(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, v
 	return pend(claim, waiting.explained(Explanation{State: ClaimMismatched, Volume: volume.Name, Mismatches: mismatches})), nil
 }
 
-// refuse is for a claim that names a volume which another claim has (C9), or several (the zero Key). That a controller bound the
-// claim before, as bound-by-controller says, means that somebody removed bind-completed: such a claim is
-// an error and left as it is. With bind-completed it only waits, as it is.
+// refuse is for a claim that names a volume which another claim has (C9), or several (the zero Key). That a controller
+// bound the claim before, as bound-by-controller says, means that somebody removed bind-completed: such a claim is an
+// error and left as it is. With bind-completed it only waits, as it is.
 func refuse(claim *corev1.PersistentVolumeClaim, owner Key, holder string) (Action, error) {
 	whose := "another claim"
 	if owner == (Key{}) {

@@ -83,8 +83,7 @@
 // Runner needs a clientset and nothing else, and binding/controllerruntime, a Reconciler for a manager, with Settle for
 // unit tests on envtest or the fake client.
 //
-// The rules that the code cites, such as M4 or V3, are those of RULES.md beside this file: L how a volume
-// relates to a claim, M matching, C claims, B the four writes, V volumes, G migration, R reclaim, F in-use protection, P provisioning, S
-// scheduling, E explaining, W waking, N events, X what must never be,
-// A what the API server does.
+// The rules that the code cites, such as M4 or V3, are those of RULES.md beside this file: L how a volume relates to a
+// claim, M matching, C claims, B the four writes, V volumes, G migration, R reclaim, F in-use protection, P
+// provisioning, S scheduling, E explaining, W waking, N events, X what must never be, A what the API server does.
 package binding

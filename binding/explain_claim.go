@@ -24,7 +24,8 @@ type Explanation struct {
 	Volume string `json:"volume,omitempty"`
 	// Mismatches are why that volume does not fit the claim (ClaimMismatched).
 	Mismatches Mismatches `json:"mismatches,omitempty"`
-	// Holder is whose that volume is (ClaimRefused, ClaimLost), if it is one claim's. It may be an earlier one of the same name.
+	// Holder is whose that volume is (ClaimRefused, ClaimLost), if it is one claim's. It may be an earlier one of the
+	// same name.
 	Holder Key `json:"holder,omitzero"`
 	// Class is the claim's class, and Provisioner who makes volumes for it. Node is where the volume is to be
 	// usable: the scheduler chose it.

@@ -36,7 +36,7 @@ func (r *PairRequest) restore() (Repair, error) {
 func volumeFor(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
 	model := claim.DeepCopy()
 	size := model.Spec.Resources.Requests[corev1.ResourceStorage]
-	if had := model.Status.Capacity[corev1.ResourceStorage]; had.Cmp(size) > 0 {
+	if had := model.Status.Capacity[corev1.ResourceStorage]; compareQuantities(had, size) > 0 {
 		size = had
 	}
 	ref := referenceTo(claim)

@@ -21,7 +21,8 @@ func release(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClai
 	return action
 }
 
-// released is what is to be done if the claim is gone, or has another volume in the place of this one. Failed says that reclaiming was tried, and stays.
+// released is what is to be done if the claim is gone, or has another volume in the place of this one. Failed says that
+// reclaiming was tried, and stays.
 func released(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View, rules Rules, why string) Action {
 	if at := volume.Status.Phase; at != corev1.VolumeReleased && at != corev1.VolumeFailed {
 		// A crash after this write leaves a Released volume whose policy is still to be carried out;

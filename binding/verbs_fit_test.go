@@ -98,8 +98,3 @@ func unfit(err error) (reasons []string) {
 	}
 	return reasons
 }
-
-// notThere is what a server says that does not have the claim yet.
-func notThere(claim *corev1.PersistentVolumeClaim) reclaim.Known {
-	return reclaim.Known{Missing: []reclaim.Read{{Kind: reclaim.ReadClaim, Namespace: claim.Namespace, Name: claim.Name}}}
-}

@@ -67,11 +67,12 @@ func (s Step) String() string {
 // and asks again; after a write that failed, or whose outcome is unknown, the same.
 //
 // The writes are: keep the volume (policy Retain) and note on it, as MoveAnnotation, where it goes; delete the old
-// claim; set the volume aside for the new one; create the new claim, which names the volume; and once it is bound,
-// give the volume its policy back and take the note off. At every moment the volume is either kept or held by a claim
-// that exists. The note says all that is needed to go on, so that a caller that crashed just begins anew; the volume
-// stays where it is if nobody does. The policy is given back only to a volume that came to the new claim by this move and
-// is kept until then; else it stays as it is. A volume without claimRef is not taken from a claim that is Bound to it. A controller must run beside it, which lets go of the old claim and binds the new.
+// claim; set the volume aside for the new one; create the new claim, which names the volume; and once it is bound, give
+// the volume its policy back and take the note off. At every moment the volume is either kept or held by a claim that
+// exists. The note says all that is needed to go on, so that a caller that crashed just begins anew; the volume stays
+// where it is if nobody does. The policy is given back only to a volume that came to the new claim by this move and is
+// kept until then; else it stays as it is. A volume without claimRef is not taken from a claim that is Bound to it. A
+// controller must run beside it, which lets go of the old claim and binds the new.
 //
 // A claim that exists already under the new name must name the volume in spec.volumeName, so that it takes no other.
 //

@@ -19,17 +19,17 @@ import (
 //
 // Storage is missing if its volume is Bound or its claim exists, and it once was there.
 //
-// Storage was deleted in use, or scrubbed, if at that moment its volume on the server was Bound, or a claim
-// existed by the UID that the volume held or that the storage was made for, and named the volume, or named none
-// while the volume held it; or a VolumeAttachment named the volume. It was deleted against its policy if the volume on the server had another one than
-// Delete, and scrubbed if another one than Recycle.
+// Storage was deleted in use, or scrubbed, if at that moment its volume on the server was Bound, or a claim existed by
+// the UID that the volume held or that the storage was made for, and named the volume, or named none while the volume
+// held it; or a VolumeAttachment named the volume. It was deleted against its policy if the volume on the server had
+// another one than Delete, and scrubbed if another one than Recycle.
 //
 // A double delete is a deletion that finds nothing, though an earlier one of the same storage was answered with
-// success, and nothing since is a reason to ask again. The reasons are: storage was made there again; a
-// controller restarted (Restarted); a call of this storage for the same volume failed, or was answered when the
-// controller had given up; a call of the server on the volume, on the claim that the volume held, on the pods of
-// its namespace or on the list of attachments failed, but for a read of what does not exist. A controller remembers an answer only as long as
-// its sync lasts, and each of these ends one.
+// success, and nothing since is a reason to ask again. The reasons are: storage was made there again; a controller
+// restarted (Restarted); a call of this storage for the same volume failed, or was answered when the controller had
+// given up; a call of the server on the volume, on the claim that the volume held, on the pods of its namespace or on
+// the list of attachments failed, but for a read of what does not exist. A controller remembers an answer only as long
+// as its sync lasts, and each of these ends one.
 func (s *Storage) Problems() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,9 +19,9 @@
 //	err := (&controllerruntime.Reconciler{}).SetupWithManager(mgr)
 //
 // It runs where the manager's leader election lets it, and its metrics are those that controller-runtime has for every
-// controller. The manager's cache holds all claims, volumes, classes and, unless switched off, pods; with
-// deleters or recyclers, attachments too. Its cache.TransformStripManagedFields saves half of that. A manager that is told of some namespaces only binds the claims
-// in those. How often everything is synced as a safety net is the cache's SyncPeriod.
+// controller. The manager's cache holds all claims, volumes, classes and, unless switched off, pods; with deleters or
+// recyclers, attachments too. Its cache.TransformStripManagedFields saves half of that. A manager that is told of some
+// namespaces only binds the claims in those. How often everything is synced as a safety net is the cache's SyncPeriod.
 //
 // It must not run beside kube-controller-manager's persistentvolume-binder-controller. Its rights are those listed in
 // package clientgo.

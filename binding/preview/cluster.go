@@ -11,8 +11,8 @@ import (
 
 // Cluster is what the preview begins with.
 type Cluster struct {
-	// Objects are volumes, claims, classes, pods, nodes and VolumeAttachments, in any order. What is not among them does not exist: a
-	// volume whose claim is missing is taken for Released. One without a UID is created first.
+	// Objects are volumes, claims, classes, pods, nodes and VolumeAttachments, in any order. What is not among them
+	// does not exist: a volume whose claim is missing is taken for Released. One without a UID is created first.
 	Objects []binding.Object
 	// Rules are those of the controller, with the names of the hooks it has. In-use protection is on whatever they
 	// say, for somebody does it.

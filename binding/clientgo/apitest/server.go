@@ -5,8 +5,8 @@
 //	clientset := kubernetes.NewForConfigOrDie(server.Start(t))
 //
 // It answers get, list, watch, create, update, update of status and delete for volumes, claims, classes, nodes, pods
-// and attachments, with the conflicts, the defaults and the finalizers of bindingtest, and takes events and leases. It has no discovery, no
-// patch, no selectors and no paging.
+// and attachments, with the conflicts, the defaults and the finalizers of bindingtest, and takes events and leases. It
+// has no discovery, no patch, no selectors and no paging.
 package apitest
 
 import (
