@@ -83,6 +83,11 @@ func volumeModeOf(mode *corev1.PersistentVolumeMode) corev1.PersistentVolumeMode
 	return *mode
 }
 
+// attributesClassOf is the name of the volume's attributes class (M7); "" if it has none.
+func attributesClassOf(volume *corev1.PersistentVolume) string {
+	return textOf(volume.Spec.VolumeAttributesClassName)
+}
+
 // textOf is the text that text points to; "" for nil.
 func textOf(text *string) string {
 	if text == nil {

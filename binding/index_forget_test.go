@@ -5,11 +5,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // When every volume is gone, nothing is left of it in the index.
 func TestIndexForgets(t *testing.T) {
-	_, volume := plainPair()
+	volume := zonalVolume()
 	states := map[string]func(*corev1.PersistentVolume){
 		"free":     func(*corev1.PersistentVolume) {},
 		"anywhere": func(v *corev1.PersistentVolume) { v.Spec.NodeAffinity = nil },
@@ -50,7 +52,7 @@ func TestIndexForgets(t *testing.T) {
 func TestShelfForgets(t *testing.T) {
 	var s shelf
 	for _, more := range [][]corev1.NodeSelectorRequirement{nil, {{}}, nil, {{}}} {
-		_, volume := plainPair()
+		volume := zonalVolume()
 		volume.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchFields = more
 		s.put(fileOf(volume))
 		assert.Equal(t, 1, s.len())
@@ -62,4 +64,16 @@ func TestShelfForgets(t *testing.T) {
 		assert.Empty(t, s.perhaps)
 		assert.Empty(t, s.labelled)
 	}
+}
+
+// zonalVolume is a volume with labels that is for the nodes of one zone.
+func zonalVolume() *corev1.PersistentVolume {
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv-a", Labels: map[string]string{"tier": "gold"}}}
+	volume.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany, corev1.ReadWriteOnce}
+	volume.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Gi")}
+	volume.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+			{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}}}}}}}
+	volume.Status.Phase = corev1.VolumeAvailable
+	return volume
 }

@@ -42,7 +42,7 @@ func groupOf(volume *corev1.PersistentVolume) group {
 	return group{
 		volumeMode:      volumeModeOf(volume.Spec.VolumeMode),
 		class:           storageclass.OfVolume(volume),
-		attributesClass: textOf(volume.Spec.VolumeAttributesClassName),
+		attributesClass: attributesClassOf(volume),
 	}
 }
 

@@ -104,3 +104,12 @@ func podKey(pod *corev1.Pod) Key { return Key{Kind: kindPod, Namespace: pod.Name
 func compareKeys(a, b Key) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
+
+// joinKeys lists keys in one line.
+func joinKeys(keys []Key) string {
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = key.String()
+	}
+	return strings.Join(names, ", ")
+}

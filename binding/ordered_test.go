@@ -28,7 +28,7 @@ func rankOf(s stock) rank {
 }
 
 func compareStock(a, b stock) int {
-	return cmp.Or(compareCapacities(a.PersistentVolume, b.PersistentVolume), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(compareQuantities(a.amount(), b.amount()), cmp.Compare(a.Name, b.Name))
 }
 
 // requireOrder compares an order with the sorted list of its items: forwards, backwards, and by what
@@ -149,7 +149,7 @@ func requirePlaces(t *testing.T, r *rand.Rand, sorted []stock, order *ordered[st
 		if at < len(sorted) {
 			require.Equal(t, sorted[at], found.item())
 			first := order.start(found).item()
-			require.Zero(t, compareCapacities(first.PersistentVolume, sorted[at].PersistentVolume))
+			require.Zero(t, compareQuantities(first.amount(), sorted[at].amount()))
 			require.LessOrEqual(t, first.Name, sorted[at].Name)
 		}
 		before := order.last(&probe)

@@ -98,5 +98,8 @@ func (r PodReason) String() string {
 	if r.Volume != "" {
 		about += ", " + VolumeKey(r.Volume).String()
 	}
-	return oneLine(about+": "+string(r.Cause)+": "+r.Detail, maxLine)
+	return oneLine(about+": "+string(r.Cause)+": "+r.Detail, maxReason)
 }
+
+// maxReason is what a reason may have of an event's message, in bytes.
+const maxReason = 800

@@ -1,7 +1,6 @@
 package binding
 
 import (
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,14 +37,6 @@ func ownersText(owners []Key) string {
 		return "the owner " + owners[0].String()
 	}
 	return "the owners " + joinKeys(owners)
-}
-
-func joinKeys(keys []Key) string {
-	names := make([]string, len(keys))
-	for i, key := range keys {
-		names[i] = key.String()
-	}
-	return strings.Join(names, ", ")
 }
 
 func malformedValues(_ criteria, v candidate) (asks, has string) {
