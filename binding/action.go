@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // ActionKind is what an Action asks its caller to do.
@@ -62,7 +64,7 @@ type Action struct {
 	Hook    string
 	Request *ProvisionRequest
 	// Key is what to read (Read) or which claim goes next (HandOver).
-	Key Key
+	Key obj.Key
 	// Rule is the number of the behaviour rule that decided, such as "C1" or "B3".
 	Rule string
 	// Why is the reason in one line, for people.
@@ -93,14 +95,14 @@ func (a Action) RunsHook() bool {
 
 // Target names what the action is about: the object to write, to read or to go next, or the volume whose
 // storage is to be made, deleted or scrubbed.
-func (a Action) Target() Key {
+func (a Action) Target() obj.Key {
 	switch {
 	case a.Request != nil:
-		return VolumeKey(a.Request.Volume.Name)
+		return obj.VolumeKey(a.Request.Volume.Name)
 	case a.Volume != nil:
-		return VolumeKey(a.Volume.Name)
+		return obj.VolumeKey(a.Volume.Name)
 	case a.Claim != nil:
-		return KeyOf(a.Claim)
+		return obj.KeyOf(a.Claim)
 	}
 	return a.Key
 }
@@ -122,7 +124,7 @@ func (a Action) String() string {
 	if kind == "" {
 		kind = "Nothing"
 	}
-	if a.Target() != (Key{}) {
+	if a.Target() != (obj.Key{}) {
 		target = " " + a.Target().String()
 	}
 	return a.Rule + " " + kind + target + ": " + a.Why
@@ -131,7 +133,7 @@ func (a Action) String() string {
 // Result is what a finished sync asks of whoever drives the Controller.
 type Result struct {
 	// Next are the keys to sync next, in order; none twice.
-	Next []Key
+	Next []obj.Key
 	// After, if not zero, is how long to wait before the same key is synced again.
 	After time.Duration
 }

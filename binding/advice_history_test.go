@@ -20,6 +20,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
@@ -216,7 +217,7 @@ func (r *reader) trouble() {
 		}
 	case 0, 1:
 		if claim != nil && claim.Spec.VolumeName != "" {
-			r.end(binding.VolumeKey(claim.Spec.VolumeName))
+			r.end(obj.VolumeKey(claim.Spec.VolumeName))
 		}
 	case 2:
 		if claim != nil {
@@ -267,7 +268,7 @@ func (r *reader) contend(claim *corev1.PersistentVolumeClaim) {
 	bound.Status = claim.Status
 	_, err = r.server.UpdateStatus(context.Background(), bound)
 	r.note("people restore %s as Bound to %s: %v", other.Name, claim.Spec.VolumeName, err)
-	r.editVolume("frees", binding.VolumeKey(claim.Spec.VolumeName), func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil })
+	r.editVolume("frees", obj.VolumeKey(claim.Spec.VolumeName), func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil })
 }
 
 // troubleMove ends the claim that a volume on the move is with, or brings one that has another volume.
@@ -304,7 +305,7 @@ func (r *reader) troubleMove() {
 }
 
 // end deletes an object, and takes off what keeps it.
-func (r *reader) end(key binding.Key) {
+func (r *reader) end(key obj.Key) {
 	r.remove(key)
 	r.letGo(key, key)
 }
@@ -369,20 +370,20 @@ func (r *reader) check(claim *corev1.PersistentVolumeClaim, volume *corev1.Persi
 // world is all that the server has and has not, read live.
 func (r *reader) world() binding.Snapshot {
 	world := r.snapshot()
-	live := map[binding.Key]bool{binding.PodsKey("default"): true}
+	live := map[obj.Key]bool{obj.PodsKey("default"): true}
 	for i := range r.volumes {
-		live[binding.VolumeKey(fmt.Sprintf("v%d", i))] = true
+		live[obj.VolumeKey(fmt.Sprintf("v%d", i))] = true
 	}
 	for i := range r.claims {
-		live[binding.ClaimKey("default", fmt.Sprintf("c%d", i))] = true
+		live[obj.ClaimKey("default", fmt.Sprintf("c%d", i))] = true
 	}
 	for _, known := range world.Claims {
-		live[binding.KeyOf(known)] = true
-		live[binding.VolumeKey(known.Spec.VolumeName)] = true
-		live[binding.VolumeKey(binding.ProvisionedName(known))] = true
+		live[obj.KeyOf(known)] = true
+		live[obj.VolumeKey(known.Spec.VolumeName)] = true
+		live[obj.VolumeKey(binding.ProvisionedName(known))] = true
 	}
 	for _, known := range world.Volumes {
-		live[binding.VolumeKey(known.Name)] = true
+		live[obj.VolumeKey(known.Name)] = true
 		if known.Spec.ClaimRef != nil {
 			live[claimOf(known)] = true
 		}

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 )
 
@@ -71,7 +71,7 @@ func leaveIt(r *reader, a saying) promise {
 func (r *reader) keepHeld(uid types.UID) (held []*corev1.PersistentVolume) {
 	for _, volume := range r.snapshot().Volumes {
 		if ref := volume.Spec.ClaimRef; ref != nil && ref.UID == uid {
-			r.editVolume("keeps", binding.VolumeKey(volume.Name), func(v *corev1.PersistentVolume) {
+			r.editVolume("keeps", obj.VolumeKey(volume.Name), func(v *corev1.PersistentVolume) {
 				v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
 			})
 			held = append(held, volume)
@@ -116,7 +116,7 @@ func (r *reader) stay(volumes []*corev1.PersistentVolume) promise {
 }
 
 // has promises that the claim is Bound to the volume, whose storage is untouched.
-func (r *reader) has(claim binding.Key, uid types.UID, volume string, others promise) promise {
+func (r *reader) has(claim obj.Key, uid types.UID, volume string, others promise) promise {
 	gone := r.goes()
 	return func() string {
 		now, its := r.server.Claim(claim.Namespace, claim.Name), r.server.Volume(volume)
@@ -138,7 +138,7 @@ func restore(r *reader, a saying) promise {
 	held := r.keepHeld(a.claim.UID)
 	for _, volume := range held {
 		if r.one(3) { // it stands for the storage that the claim had
-			r.end(binding.VolumeKey(volume.Name))
+			r.end(obj.VolumeKey(volume.Name))
 		}
 	}
 	made := a.action.Volume.DeepCopy()
@@ -160,13 +160,13 @@ func restore(r *reader, a saying) promise {
 		return nil
 	}
 	r.note("people create %s: %s", made.Name, a.action)
-	return r.has(binding.KeyOf(a.claim), a.claim.UID, made.Name, r.stay(held))
+	return r.has(obj.KeyOf(a.claim), a.claim.UID, made.Name, r.stay(held))
 }
 
 // nameVolume writes the name of any volume that there is with the claim's UID; without one the claim is made anew.
 func nameVolume(r *reader, a saying) promise {
 	held := r.keepHeld(a.claim.UID)
-	key := binding.KeyOf(a.claim)
+	key := obj.KeyOf(a.claim)
 	if len(held) == 0 {
 		return r.anew(a.claim)
 	}
@@ -177,7 +177,7 @@ func nameVolume(r *reader, a saying) promise {
 
 // anew deletes the claim and creates it again, without a volume of its own: it is not Lost then.
 func (r *reader) anew(claim *corev1.PersistentVolumeClaim) promise {
-	key := binding.KeyOf(claim)
+	key := obj.KeyOf(claim)
 	r.end(key)
 	r.create(bindingtest.Claim(key.Namespace, key.Name, "1Gi", func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = claim.Spec.StorageClassName }))
 	return func() string {
@@ -219,7 +219,7 @@ func repoint(r *reader, a saying) promise {
 	if !r.write(a) {
 		return nil
 	}
-	return r.has(binding.KeyOf(a.claim), a.claim.UID, a.volume.Name, func() string { return "" })
+	return r.has(obj.KeyOf(a.claim), a.claim.UID, a.volume.Name, func() string { return "" })
 }
 
 // award gives a volume that several claims are bound to to one of them.
@@ -231,7 +231,7 @@ func award(r *reader, a saying) promise {
 	owners := r.snapshot().Owners(volume.Name)
 	key := owners[r.IntN(len(owners))]
 	claim := r.server.Claim(key.Namespace, key.Name)
-	r.editVolume("awards", binding.VolumeKey(volume.Name), refersTo(key.Namespace, key.Name, claim.UID))
+	r.editVolume("awards", obj.VolumeKey(volume.Name), refersTo(key.Namespace, key.Name, claim.UID))
 	if claim.DeletionTimestamp != nil || volume.DeletionTimestamp != nil {
 		return nil
 	}
@@ -259,7 +259,7 @@ func part(r *reader, a saying) promise {
 // retainFirst sets the policy: nothing is said of what is left, but that it stays, and one can look.
 func retainFirst(r *reader, a saying) promise {
 	late, gone := r.runsHooks(), r.goes()
-	r.editVolume("keeps", binding.VolumeKey(a.volume.Name), func(v *corev1.PersistentVolume) {
+	r.editVolume("keeps", obj.VolumeKey(a.volume.Name), func(v *corev1.PersistentVolume) {
 		v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
 	})
 	return func() string {
@@ -281,12 +281,12 @@ func letGoOfAll(r *reader, a saying) promise {
 	}
 	claim := a.claim != nil && a.claim.DeletionTimestamp != nil
 	if claim {
-		r.editClaim("lets go of", binding.KeyOf(a.claim), func(c *corev1.PersistentVolumeClaim) {
+		r.editClaim("lets go of", obj.KeyOf(a.claim), func(c *corev1.PersistentVolumeClaim) {
 			c.Finalizers = leftOut(c.Finalizers, claimProtection, provisioningFinalizer)
 		})
 	}
 	if a.volume != nil && a.volume.DeletionTimestamp != nil && a.volume.Status.Phase != corev1.VolumeBound {
-		r.editVolume("lets go of", binding.VolumeKey(a.volume.Name), func(v *corev1.PersistentVolume) {
+		r.editVolume("lets go of", obj.VolumeKey(a.volume.Name), func(v *corev1.PersistentVolume) {
 			v.Finalizers = leftOut(v.Finalizers, volumeProtection, inTreeFinalizer, externalFinalizer)
 		})
 	}
@@ -340,7 +340,7 @@ func reserveByHand(r *reader, a saying) promise {
 
 // cleanUpByHand takes the finalizer off, once what was made is deleted: then the claim is let go.
 func cleanUpByHand(r *reader, a saying) promise {
-	key := binding.KeyOf(a.claim)
+	key := obj.KeyOf(a.claim)
 	r.editClaim("cleans up after", key, func(c *corev1.PersistentVolumeClaim) { c.Finalizers = leftOut(c.Finalizers, provisioningFinalizer) })
 	return func() string {
 		now := r.server.Claim(key.Namespace, key.Name)

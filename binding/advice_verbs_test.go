@@ -8,8 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
@@ -166,7 +166,7 @@ func (r *reader) takeStep(step reclaim.Step) {
 	case reclaim.StepUpdateVolume:
 		_, err = r.server.Update(context.Background(), step.Volume)
 	case reclaim.StepDeleteClaim:
-		r.remove(binding.KeyOf(step.Claim))
+		r.remove(obj.KeyOf(step.Claim))
 	case reclaim.StepCreateClaim:
 		_, err = r.server.Create(context.Background(), step.Claim)
 	}
@@ -206,7 +206,7 @@ func accept(r *reader, s saying) promise {
 
 func retainForVerb(r *reader, s saying) promise {
 	late, gone := r.runsHooks(), r.goes()
-	r.editVolume("keeps", binding.VolumeKey(s.volume.Name), func(v *corev1.PersistentVolume) { *v = *reclaim.Retain(v).Volume })
+	r.editVolume("keeps", obj.VolumeKey(s.volume.Name), func(v *corev1.PersistentVolume) { *v = *reclaim.Retain(v).Volume })
 	again := notAgain(s)
 	return func() string {
 		if gone(s.volume) && !late {
@@ -245,7 +245,7 @@ func endMove(r *reader, s saying) promise {
 
 func (r *reader) withoutNote(s saying) promise {
 	var policy corev1.PersistentVolumeReclaimPolicy
-	r.editVolume("ends the move of", binding.VolumeKey(s.volume.Name), func(v *corev1.PersistentVolume) {
+	r.editVolume("ends the move of", obj.VolumeKey(s.volume.Name), func(v *corev1.PersistentVolume) {
 		delete(v.Annotations, reclaim.MoveAnnotation)
 		policy = v.Spec.PersistentVolumeReclaimPolicy
 	})
@@ -305,7 +305,7 @@ func (r *reader) claimIn(text string) *corev1.PersistentVolumeClaim {
 }
 
 func nameIt(r *reader, s saying) promise {
-	r.editClaim("names "+s.volume.Name+" in", binding.KeyOf(r.claimIn(s.text)), naming(s.volume.Name))
+	r.editClaim("names "+s.volume.Name+" in", obj.KeyOf(r.claimIn(s.text)), naming(s.volume.Name))
 	return notAgain(s)
 }
 
@@ -313,7 +313,7 @@ func nameIt(r *reader, s saying) promise {
 func deleteHeir(r *reader, s saying) promise {
 	claim := r.claimIn(s.text)
 	held := r.keepHeld(claim.UID)
-	r.end(binding.KeyOf(claim))
+	r.end(obj.KeyOf(claim))
 	stays, again := r.stay(held), notAgain(s)
 	return func() string {
 		if wrong := stays(); wrong != "" {
@@ -329,7 +329,7 @@ func awaitController(_ *reader, s saying) promise { return notAgain(s) }
 func awaitClaimsEnd(r *reader, s saying) promise {
 	for _, claim := range r.snapshot().Claims {
 		if claim.DeletionTimestamp != nil && strings.Contains(s.text, claim.Namespace+"/"+claim.Name+" ") {
-			r.end(binding.KeyOf(claim))
+			r.end(obj.KeyOf(claim))
 		}
 	}
 	return notAgain(s)

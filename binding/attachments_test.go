@@ -20,6 +20,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 func attachedTo(node string, edits ...func(*storagev1.VolumeAttachment)) *storagev1.VolumeAttachment {
@@ -43,16 +44,16 @@ func TestR3R4AnAttachedVolumeIsNotReclaimed(t *testing.T) {
 	recycled := func(edits ...volumeEdit) *corev1.PersistentVolume {
 		return orphan(corev1.PersistentVolumeReclaimRecycle, edits...)
 	}
-	proven := func(attachments ...binding.Object) binding.Snapshot {
-		return proving(knowing(attachments...), dataKey, aKey, binding.PodsKey("default"), detached)
+	proven := func(attachments ...obj.Object) binding.Snapshot {
+		return proving(knowing(attachments...), dataKey, aKey, obj.PodsKey("default"), detached)
 	}
-	cached := func(attachments ...binding.Object) binding.Snapshot {
-		return proving(knowing(attachments...), dataKey, aKey, binding.PodsKey("default"))
+	cached := func(attachments ...obj.Object) binding.Snapshot {
+		return proving(knowing(attachments...), dataKey, aKey, obj.PodsKey("default"))
 	}
 	going := func(a *storagev1.VolumeAttachment) { a.DeletionTimestamp = &metav1.Time{} }
 	deletes, waits := "R3 RunDeleter pv/a by "+own, []string{"Normal VolumeDelete pv/a"}
 	on := func(nodes string) []string { return []string{"the storage is still in use: attached to node " + nodes} }
-	var many []binding.Object
+	var many []obj.Object
 	for i := range 200 {
 		many = append(many, attachedTo(fmt.Sprintf("a-node-with-a-rather-long-name-%03d", i)))
 	}
@@ -102,7 +103,7 @@ func TestR3WhatIsAttachedAsASyncReadsIt(t *testing.T) {
 	})
 	t.Run("R3 the list is newer than the cache: attached while it was on its way", func(t *testing.T) {
 		d := toList(t)
-		assert.Equal(t, []binding.Key{aKey}, d.state.Observe(attachedTo("n")), "W5")
+		assert.Equal(t, []obj.Key{aKey}, d.state.Observe(attachedTo("n")), "W5")
 		d = listing(d).says("R3 Read pv/a").gets(madeByOwn(), nil).says("V3 Read pvc/default/data").gets(nil, errNotFound)
 		d.says("R3 RunDeleter pv/a")
 	})
@@ -116,7 +117,7 @@ func TestR3WhatIsAttachedAsASyncReadsIt(t *testing.T) {
 	t.Run("X5 an older version, and one that is gone, change nothing", func(t *testing.T) {
 		state := newTalk(t, hooked(), aKey, madeByOwn(), attachedTo("n")).state
 		assert.Empty(t, state.Observe(at("4", attachedTo("n", ofVolume("b")))))
-		assert.Equal(t, []binding.Key{aKey}, state.Forget(attachedTo("n")), "W5")
+		assert.Equal(t, []obj.Key{aKey}, state.Forget(attachedTo("n")), "W5")
 		assert.Empty(t, state.Observe(at("9", attachedTo("n"))), "it is buried")
 		assert.Equal(t, "R3 Read", decides(t, state, aKey), "none is known")
 	})
@@ -166,14 +167,14 @@ func leavingVolumes(t *testing.T, n int) (*bindingtest.Cluster, *bindingtest.Sto
 		name := fmt.Sprint("data-", i)
 		volume := bindingtest.Volume(name, "1Gi", withPolicy(corev1.PersistentVolumeReclaimDelete))
 		storage.Add(volume)
-		for _, object := range []binding.Object{volume, bindingtest.Claim("default", name, "1Gi", naming(name))} {
+		for _, object := range []obj.Object{volume, bindingtest.Claim("default", name, "1Gi", naming(name))} {
 			_, err := cluster.Create(t.Context(), object)
 			require.NoError(t, err)
 		}
 	}
 	require.NoError(t, cluster.Settle(t.Context()))
 	for i := range n {
-		require.NoError(t, cluster.Server.Delete(t.Context(), binding.ClaimKey("default", fmt.Sprint("data-", i)), metav1.DeleteOptions{}))
+		require.NoError(t, cluster.Server.Delete(t.Context(), obj.ClaimKey("default", fmt.Sprint("data-", i)), metav1.DeleteOptions{}))
 	}
 	return cluster, storage
 }
@@ -202,7 +203,7 @@ func TestR3ManyVolumesShareAListOfAttachments(t *testing.T) {
 		end()
 		for _, kept := range storage.Kept() {
 			go func() {
-				_, err := cluster.Controller.Sync(t.Context(), binding.VolumeKey(kept.Volume))
+				_, err := cluster.Controller.Sync(t.Context(), obj.VolumeKey(kept.Volume))
 				assert.NoError(t, err)
 			}()
 		}

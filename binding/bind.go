@@ -4,6 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 )
 
@@ -18,10 +20,10 @@ const preResizeCapacity = "volume.alpha.kubernetes.io/pre-resize-capacity"
 func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) (Action, error) {
 	if claim.UID == "" {
 		// A claimRef without a UID is a reservation: written for such a claim it would never be done.
-		return Action{}, &InvalidError{KeyOf(claim).String(), "metadata.uid", "is missing"}
+		return Action{}, &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: "metadata.uid", Problem: "is missing"}
 	}
-	if _, sized := capacityOf(volume); !sized && claim.Status.Phase != corev1.ClaimBound {
-		return Action{}, malformed(volume)
+	if _, sized := match.CapacityOf(volume); !sized && claim.Status.Phase != corev1.ClaimBound {
+		return Action{}, match.CheckWellFormed(volume)
 	}
 	action := nextOfFour(volume, claim)
 	state := ClaimBinding
@@ -59,7 +61,7 @@ func reserve(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClai
 
 func referenceTo(claim *corev1.PersistentVolumeClaim) *corev1.ObjectReference {
 	return &corev1.ObjectReference{
-		Kind:            string(KindClaim),
+		Kind:            string(obj.KindClaim),
 		APIVersion:      corev1.SchemeGroupVersion.String(),
 		Namespace:       claim.Namespace,
 		Name:            claim.Name,

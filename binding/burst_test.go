@@ -12,6 +12,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // burst lets n volumes arrive at once for n claims that wait, and counts the syncs until no key is left.
@@ -22,9 +23,9 @@ func burst(t *testing.T, n int, hooks ...bindingtest.Hook) (syncs int, server *b
 		require.NoError(t, err)
 	}
 	require.NoError(t, cluster.Settle(t.Context()))
-	var queue []binding.Key
-	queued := map[binding.Key]bool{}
-	add := func(keys []binding.Key) {
+	var queue []obj.Key
+	queued := map[obj.Key]bool{}
+	add := func(keys []obj.Key) {
 		for _, key := range keys {
 			if !queued[key] {
 				queued[key] = true
@@ -75,7 +76,7 @@ func (panicky) UpdateVolume(context.Context, *corev1.PersistentVolume) (*corev1.
 
 func TestB6AClientThatPanicsLeavesNothingHeld(t *testing.T) {
 	cluster := bindingtest.NewCluster(bindingtest.Volume("pv", "1Gi"), bindingtest.Claim("default", "c-000", "1Gi"))
-	key := binding.ClaimKey("default", "c-000")
+	key := obj.ClaimKey("default", "c-000")
 	controller := &binding.Controller{Client: panicky{cluster.Server}}
 	controller.Observe(cluster.Volume("pv"))
 	controller.Observe(cluster.Claim("default", "c-000"))
@@ -140,7 +141,7 @@ func TestX8AnEmptyCapacityIsNoCapacity(t *testing.T) {
 func TestX8AWriteThatChangesNothingIsAnError(t *testing.T) {
 	volume := knownVolume("a", inPhase(corev1.VolumePending))
 	state := stateOf(volume)
-	key := binding.VolumeKey("a")
+	key := obj.VolumeKey("a")
 	require.True(t, state.Start(key).Action().Writes())
 	step := state.Proceed(key, binding.Reply(volume, nil))
 	assert.True(t, step.Done())

@@ -9,24 +9,25 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
-func mismatch(reason binding.Reason, asks, has string) binding.Mismatch {
-	return binding.Mismatch{Reason: reason, Asks: asks, Has: has}
+func mismatch(reason match.Reason, asks, has string) match.Mismatch {
+	return match.Mismatch{Reason: reason, Asks: asks, Has: has}
 }
 
 type checkCase struct {
 	rule   string
 	claim  claimEdit
 	volume volumeEdit
-	terms  binding.Terms
-	want   binding.Mismatches // nil: it fits
+	terms  match.Terms
+	want   match.Mismatches // nil: it fits
 }
 
-func one(reason binding.Reason, asks, has string) binding.Mismatches {
-	return binding.Mismatches{mismatch(reason, asks, has)}
+func one(reason match.Reason, asks, has string) match.Mismatches {
+	return match.Mismatches{mismatch(reason, asks, has)}
 }
 
 func runChecks(t *testing.T, cases []checkCase) {
@@ -41,7 +42,7 @@ func runChecks(t *testing.T, cases []checkCase) {
 				c.volume(volume)
 			}
 			claimBefore, volumeBefore := claim.DeepCopy(), volume.DeepCopy()
-			got, err := binding.Check(claim, volume, c.terms)
+			got, err := match.Check(claim, volume, c.terms)
 			require.NoError(t, err)
 			assert.Equal(t, c.want, got)
 			assert.Equal(t, claimBefore, claim, "X6")
@@ -55,42 +56,42 @@ func TestCheckWhetherTheVolumeCanBeHad(t *testing.T) {
 	runChecks(t, []checkCase{
 		{rule: "M1 a volume that stays fits"},
 		{rule: "M1 a volume being deleted", volume: beingDeleted,
-			want: one(binding.Deleting, "a volume that stays", "deletionTimestamp 2023-11-14T22:13:20Z")},
+			want: one(match.Deleting, "a volume that stays", "deletionTimestamp 2023-11-14T22:13:20Z")},
 		{rule: "M2 L4 claimRef to an earlier claim of the name", volume: refersTo("default", "data", "uid-0"),
-			want: one(binding.Claimed, "an unclaimed volume",
+			want: one(match.Claimed, "an unclaimed volume",
 				"claimRef to pvc/default/data with uid uid-0, an earlier claim of that name")},
 		{rule: "M2 L5 claimRef to another claim", volume: refersTo("other", "data", "uid-1"),
-			want: one(binding.Claimed, "an unclaimed volume", "claimRef to pvc/other/data")},
+			want: one(match.Claimed, "an unclaimed volume", "claimRef to pvc/other/data")},
 		{rule: "M2 L5 reserved for another claim", volume: refersTo("default", "logs", ""),
-			want: one(binding.Claimed, "an unclaimed volume", "claimRef to pvc/default/logs")},
-		{rule: "M2 unclaimed, but another claim names it", terms: ownedBy(binding.ClaimKey("default", "logs")),
-			want: one(binding.Claimed, "an unclaimed volume", "the owner pvc/default/logs")},
-		{rule: "M2 unclaimed, and this claim names it", terms: ownedBy(binding.ClaimKey("default", "data"))},
+			want: one(match.Claimed, "an unclaimed volume", "claimRef to pvc/default/logs")},
+		{rule: "M2 unclaimed, but another claim names it", terms: ownedBy(obj.ClaimKey("default", "logs")),
+			want: one(match.Claimed, "an unclaimed volume", "the owner pvc/default/logs")},
+		{rule: "M2 unclaimed, and this claim names it", terms: ownedBy(obj.ClaimKey("default", "data"))},
 		{rule: "M2 unclaimed, and nobody names it", terms: ownedBy()},
-		{rule: "M2 unclaimed, and this claim and another are bound to it", terms: ownedBy(binding.ClaimKey("default", "data"), binding.ClaimKey("default", "logs")),
-			want: one(binding.Claimed, "an unclaimed volume", "the owners pvc/default/data, pvc/default/logs")},
+		{rule: "M2 unclaimed, and this claim and another are bound to it", terms: ownedBy(obj.ClaimKey("default", "data"), obj.ClaimKey("default", "logs")),
+			want: one(match.Claimed, "an unclaimed volume", "the owners pvc/default/data, pvc/default/logs")},
 		{rule: "M2 the owner of a Reserved volume is not asked for", volume: reserved,
-			terms: ownedBy(binding.ClaimKey("default", "logs"))},
+			terms: ownedBy(obj.ClaimKey("default", "logs"))},
 		{rule: "M9 phase empty", volume: inPhase("")},
 		{rule: "M9 phase Pending", volume: inPhase(corev1.VolumePending)},
-		{rule: "M9 phase Released", volume: released, want: one(binding.NotAvailable, "phase Available", "phase Released")},
+		{rule: "M9 phase Released", volume: released, want: one(match.NotAvailable, "phase Available", "phase Released")},
 		{rule: "M9 phase Failed", volume: inPhase(corev1.VolumeFailed),
-			want: one(binding.NotAvailable, "phase Available", "phase Failed")},
+			want: one(match.NotAvailable, "phase Available", "phase Failed")},
 		{rule: "M9 phase Bound", volume: inPhase(corev1.VolumeBound),
-			want: one(binding.NotAvailable, "phase Available", "phase Bound")},
+			want: one(match.NotAvailable, "phase Available", "phase Bound")},
 		{rule: "M11 delayed class, no node", terms: waiting(),
-			want: one(binding.Delayed, "a node first, as class fast is WaitForFirstConsumer", "no node yet")},
+			want: one(match.Delayed, "a node first, as class fast is WaitForFirstConsumer", "no node yet")},
 		{rule: "M11 S4 delayed class, a node chosen", terms: waiting(), claim: claimNote(storageclass.SelectedNodeAnnotation, "node-a"),
-			want: one(binding.Delayed, "one made for node node-a, which the scheduler chose", "one that was there before")},
+			want: one(match.Delayed, "one made for node node-a, which the scheduler chose", "one that was there before")},
 		{rule: "M11 delayed class, node given", terms: onNode(waiting(), nodeIn("a"))},
-		{rule: "M11 immediate class", terms: binding.Terms{Class: classWith(new(storagev1.VolumeBindingImmediate))}},
+		{rule: "M11 immediate class", terms: match.Terms{Class: classWith(new(storagev1.VolumeBindingImmediate))}},
 		{rule: "M11 delayed class, taken volume: only what is free can wait", terms: waiting(),
 			volume: refersTo("other", "data", "uid-1"),
-			want:   one(binding.Claimed, "an unclaimed volume", "claimRef to pvc/other/data")},
+			want:   one(match.Claimed, "an unclaimed volume", "claimRef to pvc/other/data")},
 	})
 }
 
-func onNode(terms binding.Terms, node *corev1.Node) binding.Terms {
+func onNode(terms match.Terms, node *corev1.Node) match.Terms {
 	terms.Node = node
 	return terms
 }
@@ -107,35 +108,35 @@ func TestCheckSizeAndModes(t *testing.T) {
 	}
 	runChecks(t, []checkCase{
 		{rule: "M3 larger", volume: sized("11Gi")},
-		{rule: "M3 smaller", volume: sized("5Gi"), want: one(binding.TooSmall, "10Gi", "5Gi")},
-		{rule: "M3 smaller by less than a byte", claim: asking("1"), volume: sized("999m"), want: one(binding.TooSmall, "1", "999m")},
+		{rule: "M3 smaller", volume: sized("5Gi"), want: one(match.TooSmall, "10Gi", "5Gi")},
+		{rule: "M3 smaller by less than a byte", claim: asking("1"), volume: sized("999m"), want: one(match.TooSmall, "1", "999m")},
 		{rule: "M3 the same in another unit", claim: asking("1000Mi"), volume: sized("1048576000")},
 		{rule: "M3 no request is 0", claim: noRequest, volume: sized("1")},
 		{rule: "M3 no request, capacity 0", claim: noRequest, volume: sized("0")},
-		{rule: "M3 X7 no storage capacity", volume: noCapacity, want: one(binding.Malformed, "a storage capacity", "none")},
+		{rule: "M3 X7 no storage capacity", volume: noCapacity, want: one(match.Malformed, "a storage capacity", "none")},
 		{rule: "M3 X7 no storage capacity, no request", claim: noRequest, volume: noCapacity,
-			want: one(binding.Malformed, "a storage capacity", "none")},
-		{rule: "M3 X7 negative capacity", volume: sized("-5Gi"), want: one(binding.Malformed, "a storage capacity", "-5Gi")},
+			want: one(match.Malformed, "a storage capacity", "none")},
+		{rule: "M3 X7 negative capacity", volume: sized("-5Gi"), want: one(match.Malformed, "a storage capacity", "-5Gi")},
 		{rule: "M4 a mode more", volume: offering(corev1.ReadWriteMany, corev1.ReadWriteOnce)},
 		{rule: "M4 a mode missing, without a node", volume: offering(corev1.ReadOnlyMany, corev1.ReadWriteMany),
-			want: one(binding.AccessModes, "RWO", "ROX,RWX")},
-		{rule: "M4 a mode missing, with a node", volume: offering(), terms: onNode(binding.Terms{}, nodeIn("a")),
-			want: one(binding.AccessModes, "RWO", "none")},
+			want: one(match.AccessModes, "RWO", "ROX,RWX")},
+		{rule: "M4 a mode missing, with a node", volume: offering(), terms: onNode(match.Terms{}, nodeIn("a")),
+			want: one(match.AccessModes, "RWO", "none")},
 		{rule: "M4 no mode asked for", claim: askingModes(), volume: offering()},
 		{rule: "M4 one of two modes missing", claim: askingModes(corev1.ReadWriteOnce, corev1.ReadWriteOncePod),
-			want: one(binding.AccessModes, "RWO,RWOP", "RWO")},
+			want: one(match.AccessModes, "RWO,RWOP", "RWO")},
 		{rule: "M4 X7 unknown mode of the volume", volume: offering(corev1.ReadWriteOnce, "WriteNever"),
-			want: one(binding.Malformed, "known access modes", `unknown access mode "WriteNever"`)},
+			want: one(match.Malformed, "known access modes", `unknown access mode "WriteNever"`)},
 		{rule: "M4 X7 unknown mode in place of the one asked for", volume: offering("WriteNever", corev1.ReadOnlyMany),
-			want: binding.Mismatches{
-				mismatch(binding.Malformed, "known access modes", `unknown access mode "WriteNever"`),
-				mismatch(binding.AccessModes, "RWO", "WriteNever,ReadOnlyMany"),
+			want: match.Mismatches{
+				mismatch(match.Malformed, "known access modes", `unknown access mode "WriteNever"`),
+				mismatch(match.AccessModes, "RWO", "WriteNever,ReadOnlyMany"),
 			}},
 		{rule: "M5 nil is Filesystem on the claim", volume: volumeMode(&filesystem)},
 		{rule: "M5 nil is Filesystem on the volume", claim: claimMode(&filesystem)},
 		{rule: "M5 Block and Block", claim: claimMode(&block), volume: volumeMode(&block)},
-		{rule: "M5 Block asked for", claim: claimMode(&block), want: one(binding.VolumeMode, "Block", "Filesystem")},
-		{rule: "M5 Block offered", volume: volumeMode(&block), want: one(binding.VolumeMode, "Filesystem", "Block")},
+		{rule: "M5 Block asked for", claim: claimMode(&block), want: one(match.VolumeMode, "Block", "Filesystem")},
+		{rule: "M5 Block offered", volume: volumeMode(&block), want: one(match.VolumeMode, "Filesystem", "Block")},
 	})
 }
 
@@ -156,29 +157,29 @@ func TestCheckClassesAndLabels(t *testing.T) {
 	}
 	emptySelector := func(c *corev1.PersistentVolumeClaim) { c.Spec.Selector = &metav1.LabelSelector{} }
 	runChecks(t, []checkCase{
-		{rule: "M6 another class", volume: ofClass("slow"), want: one(binding.StorageClass, "fast", "slow")},
-		{rule: "M6 a volume without a class", volume: ofClass(""), want: one(binding.StorageClass, "fast", "none")},
+		{rule: "M6 another class", volume: ofClass("slow"), want: one(match.StorageClass, "fast", "slow")},
+		{rule: "M6 a volume without a class", volume: ofClass(""), want: one(match.StorageClass, "fast", "none")},
 		{rule: "M6 nil and empty are both no class", claim: noClass, volume: ofClass("")},
 		{rule: "M6 empty is no class", claim: emptyClass, volume: ofClass("")},
-		{rule: "M6 no class asked for", claim: noClass, want: one(binding.StorageClass, "none", "fast")},
+		{rule: "M6 no class asked for", claim: noClass, want: one(match.StorageClass, "none", "fast")},
 		{rule: "M6 annotation wins over the field of the claim", claim: betaClaim, volume: ofClass("gold")},
-		{rule: "M6 annotation wins over the field of the volume", volume: betaVolume, want: one(binding.StorageClass, "fast", "gold")},
+		{rule: "M6 annotation wins over the field of the volume", volume: betaVolume, want: one(match.StorageClass, "fast", "gold")},
 		{rule: "M6 annotations on both", claim: betaClaim, volume: betaVolume},
 		{rule: "M7 nil and empty are equal on the claim", claim: claimAttributes("")},
 		{rule: "M7 nil and empty are equal on the volume", volume: volumeAttributes("")},
 		{rule: "M7 the same", claim: claimAttributes("iops"), volume: volumeAttributes("iops")},
-		{rule: "M7 asked for", claim: claimAttributes("iops"), want: one(binding.AttributesClass, "iops", "none")},
-		{rule: "M7 offered", volume: volumeAttributes("iops"), want: one(binding.AttributesClass, "none", "iops")},
+		{rule: "M7 asked for", claim: claimAttributes("iops"), want: one(match.AttributesClass, "iops", "none")},
+		{rule: "M7 offered", volume: volumeAttributes("iops"), want: one(match.AttributesClass, "none", "iops")},
 		{rule: "M8 an empty selector selects everything", claim: emptySelector},
 		{rule: "M8 labels match", claim: askingLabel("tier", "gold"), volume: labelled("tier", "gold")},
 		{rule: "M8 another label", claim: askingLabel("tier", "gold"), volume: labelled("tier", "tin"),
-			want: one(binding.Selector, "tier=gold", "tier=tin")},
-		{rule: "M8 no labels", claim: askingLabel("tier", "gold"), want: one(binding.Selector, "tier=gold", "none")},
+			want: one(match.Selector, "tier=gold", "tier=tin")},
+		{rule: "M8 no labels", claim: askingLabel("tier", "gold"), want: one(match.Selector, "tier=gold", "none")},
 	})
 }
 
 func TestCheckNodeAffinity(t *testing.T) {
-	onA := onNode(binding.Terms{}, nodeIn("a"))
+	onA := onNode(match.Terms{}, nodeIn("a"))
 	malformed := term(require1("zone", "Near", "a"))
 	byField := corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{
 		require1("metadata.name", corev1.NodeSelectorOpIn, "another")}}
@@ -188,21 +189,21 @@ func TestCheckNodeAffinity(t *testing.T) {
 			volume: func(v *corev1.PersistentVolume) { v.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{} }},
 		{rule: "M10 no node", volume: onlyIn("b")},
 		{rule: "M10 the node's zone", terms: onA, volume: onlyIn("a")},
-		{rule: "M10 another zone", terms: onA, volume: onlyIn("b"), want: one(binding.NodeAffinity, "node node-a", "zone In [b]")},
+		{rule: "M10 another zone", terms: onA, volume: onlyIn("b"), want: one(match.NodeAffinity, "node node-a", "zone In [b]")},
 		{rule: "M10 a label that the node lacks", terms: onA, volume: affine(term(require1("rack", corev1.NodeSelectorOpIn, "a"))),
-			want: one(binding.NodeAffinity, "node node-a", "rack In [a]")},
+			want: one(match.NodeAffinity, "node node-a", "rack In [a]")},
 		{rule: "M10 one of two terms", terms: onA, volume: affine(
 			term(require1("zone", corev1.NodeSelectorOpIn, "b")), term(require1("zone", corev1.NodeSelectorOpExists)))},
 		{rule: "M10 neither of two terms", terms: onA, volume: affine(
 			term(require1("zone", corev1.NodeSelectorOpNotIn, "a")), term(require1("rack", corev1.NodeSelectorOpExists))),
-			want: one(binding.NodeAffinity, "node node-a", "zone NotIn [a] or rack Exists")},
+			want: one(match.NodeAffinity, "node node-a", "zone NotIn [a] or rack Exists")},
 		{rule: "M10 both requirements of a term", terms: onA, volume: affine(
 			term(require1("zone", corev1.NodeSelectorOpExists), require1("zone", corev1.NodeSelectorOpIn, "b"))),
-			want: one(binding.NodeAffinity, "node node-a", "zone Exists and zone In [b]")},
+			want: one(match.NodeAffinity, "node node-a", "zone Exists and zone In [b]")},
 		{rule: "M10 no terms accept nothing", terms: onA, volume: affine(),
-			want: one(binding.NodeAffinity, "node node-a", "none")},
+			want: one(match.NodeAffinity, "node node-a", "none")},
 		{rule: "M10 an empty term accepts nothing", terms: onA, volume: affine(term()),
-			want: one(binding.NodeAffinity, "node node-a", "none")},
+			want: one(match.NodeAffinity, "node node-a", "none")},
 		{rule: "M10 a malformed term beside a good one", terms: onA,
 			volume: affine(malformed, term(require1("zone", corev1.NodeSelectorOpIn, "a")))},
 		{rule: "M10 fields are not looked at, as upstream", terms: onA, volume: affine(byField)},
@@ -217,9 +218,9 @@ func TestCheckSaysThatANodeAffinityIsMalformed(t *testing.T) {
 		"number":   require1("zone", corev1.NodeSelectorOpGt, "many"),
 	} {
 		t.Run("M10 X7 "+name, func(t *testing.T) {
-			got, err := binding.Check(fitClaim(), fitVolume("pv-a", affine(term(bad))), onNode(binding.Terms{}, nodeIn("a")))
+			got, err := match.Check(fitClaim(), fitVolume("pv-a", affine(term(bad))), onNode(match.Terms{}, nodeIn("a")))
 			require.NoError(t, err)
-			require.Equal(t, []binding.Reason{binding.NodeAffinity}, reasons(got))
+			require.Equal(t, []match.Reason{match.NodeAffinity}, reasons(got))
 			assert.Contains(t, got[0].Has, "malformed: nodeSelectorTerms[0].matchExpressions[0]")
 		})
 	}
@@ -244,35 +245,35 @@ func TestCheckOfASetAsideVolume(t *testing.T) {
 	claim := fitClaim(askingLabel("tier", "gold"))
 	for name, link := range map[string]volumeEdit{"Reserved": reserved, "Held": held} {
 		t.Run("M12 "+name+": what is excused", func(t *testing.T) {
-			got, err := binding.Check(claim, fitVolume("pv-a", excused, link), waiting())
+			got, err := match.Check(claim, fitVolume("pv-a", excused, link), waiting())
 			require.NoError(t, err)
 			assert.Empty(t, got)
 		})
 		t.Run("M12 "+name+": what counts", func(t *testing.T) {
-			got, err := binding.Check(claim, fitVolume("pv-a", everything, link), onNode(waiting(), nodeIn("a")))
+			got, err := match.Check(claim, fitVolume("pv-a", everything, link), onNode(waiting(), nodeIn("a")))
 			require.NoError(t, err)
-			assert.Equal(t, []binding.Reason{binding.Deleting, binding.TooSmall, binding.AccessModes,
-				binding.VolumeMode, binding.AttributesClass, binding.NodeAffinity}, reasons(got))
+			assert.Equal(t, []match.Reason{match.Deleting, match.TooSmall, match.AccessModes,
+				match.VolumeMode, match.AttributesClass, match.NodeAffinity}, reasons(got))
 		})
 	}
 	t.Run("E1 all reasons of a free volume, in M order", func(t *testing.T) {
-		got, err := binding.Check(claim, fitVolume("pv-a", everything), onNode(waiting(), nodeIn("a")))
+		got, err := match.Check(claim, fitVolume("pv-a", everything), onNode(waiting(), nodeIn("a")))
 		require.NoError(t, err)
-		assert.Equal(t, []binding.Reason{binding.Deleting, binding.TooSmall, binding.AccessModes,
-			binding.VolumeMode, binding.StorageClass, binding.AttributesClass, binding.Selector,
-			binding.NotAvailable, binding.NodeAffinity}, reasons(got))
+		assert.Equal(t, []match.Reason{match.Deleting, match.TooSmall, match.AccessModes,
+			match.VolumeMode, match.StorageClass, match.AttributesClass, match.Selector,
+			match.NotAvailable, match.NodeAffinity}, reasons(got))
 	})
 	t.Run("E1 all reasons of somebody else's volume", func(t *testing.T) {
-		got, err := binding.Check(claim, fitVolume("pv-a", everything, refersTo("other", "x", "")), onNode(waiting(), nodeIn("a")))
+		got, err := match.Check(claim, fitVolume("pv-a", everything, refersTo("other", "x", "")), onNode(waiting(), nodeIn("a")))
 		require.NoError(t, err)
-		assert.Equal(t, []binding.Reason{binding.Deleting, binding.Claimed, binding.TooSmall, binding.AccessModes,
-			binding.VolumeMode, binding.StorageClass, binding.AttributesClass, binding.Selector,
-			binding.NodeAffinity}, reasons(got))
+		assert.Equal(t, []match.Reason{match.Deleting, match.Claimed, match.TooSmall, match.AccessModes,
+			match.VolumeMode, match.StorageClass, match.AttributesClass, match.Selector,
+			match.NodeAffinity}, reasons(got))
 	})
 }
 
-func reasons(mismatches binding.Mismatches) []binding.Reason {
-	var list []binding.Reason
+func reasons(mismatches match.Mismatches) []match.Reason {
+	var list []match.Reason
 	for _, m := range mismatches {
 		list = append(list, m.Reason)
 	}

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 )
 
@@ -42,7 +44,7 @@ func NextForClaim(claim *corev1.PersistentVolumeClaim, view View, rules Rules) (
 	case phase.Refused:
 		return refuse(claim, ownerIn(volume.Spec.ClaimRef), holder(volume.Spec.ClaimRef))
 	case phase.Bound:
-		if owners := view.Owners(volume.Name); volume.Spec.ClaimRef == nil && keptFrom(KeyOf(claim), owners) {
+		if owners := view.Owners(volume.Name); volume.Spec.ClaimRef == nil && match.KeptFrom(obj.KeyOf(claim), owners) {
 			return contend(claim, volume.Name, owners), nil
 		}
 		action, err := bind(volume, claim)
@@ -97,14 +99,14 @@ func pend(claim *corev1.PersistentVolumeClaim, then Action) Action {
 
 // ask is for a claim that names a volume which has no claimRef (C7).
 func ask(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View) (Action, error) {
-	if owners := view.Owners(volume.Name); keptFrom(KeyOf(claim), owners) {
-		var holder Key
+	if owners := view.Owners(volume.Name); match.KeptFrom(obj.KeyOf(claim), owners) {
+		var holder obj.Key
 		if len(owners) == 1 {
 			holder = owners[0]
 		}
 		return refuse(claim, holder, nameAll(owners))
 	}
-	mismatches, err := CheckNamed(claim, volume)
+	mismatches, err := match.CheckNamed(claim, volume)
 	if err != nil {
 		return Action{}, err
 	}
@@ -119,36 +121,36 @@ func ask(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, v
 // refuse is for a claim that names a volume which another claim has (C9), or several (the zero Key). That a controller
 // bound the claim before, as bound-by-controller says, means that somebody removed bind-completed: such a claim is an
 // error and left as it is. With bind-completed it only waits, as it is.
-func refuse(claim *corev1.PersistentVolumeClaim, owner Key, holder string) (Action, error) {
+func refuse(claim *corev1.PersistentVolumeClaim, owner obj.Key, holder string) (Action, error) {
 	whose := "another claim"
-	if owner == (Key{}) {
+	if owner == (obj.Key{}) {
 		whose = "other claims"
 	}
 	message := fmt.Sprintf("the volume %q that the claim names belongs to %s, %s", claim.Spec.VolumeName, whose, holder)
 	waiting := wait("C9", message, warning(claim, EventFailedBinding, message))
 	waiting = waiting.explained(Explanation{State: ClaimRefused, Volume: claim.Spec.VolumeName, Holder: owner})
 	if phase.BoundByController(claim) && !phase.BindCompleted(claim) {
-		return waiting, &InvalidError{KeyOf(claim).String(), "spec.volumeName", message}
+		return waiting, &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: "spec.volumeName", Problem: message}
 	}
 	return pend(claim, waiting), nil
 }
 
 // contend is for a claim that is Bound to a volume without claimRef which other claims own as well (C11). Whose data it
 // is cannot be told from here, so that nobody gets it.
-func contend(claim *corev1.PersistentVolumeClaim, volume string, owners []Key) Action {
+func contend(claim *corev1.PersistentVolumeClaim, volume string, owners []obj.Key) Action {
 	message := fmt.Sprintf("the volume %q has no claimRef, and several claims are bound to it; to give it to this one, set its claimRef to %s/%s with UID %s, and the others become Lost: %s",
-		volume, claim.Namespace, claim.Name, claim.UID, nameAll(others(KeyOf(claim), owners)))
+		volume, claim.Namespace, claim.Name, claim.UID, nameAll(others(obj.KeyOf(claim), owners)))
 	waiting := wait("C11", message, warning(claim, EventFailedBinding, message))
 	return waiting.explained(Explanation{State: ClaimContended, Volume: volume})
 }
 
 // others are the owners without the claim.
-func others(claim Key, owners []Key) []Key {
-	return slices.DeleteFunc(slices.Clone(owners), func(owner Key) bool { return owner == claim })
+func others(claim obj.Key, owners []obj.Key) []obj.Key {
+	return slices.DeleteFunc(slices.Clone(owners), func(owner obj.Key) bool { return owner == claim })
 }
 
 // nameAll names the claims: "shop/data" or "shop/data, shop/logs".
-func nameAll(claims []Key) string {
+func nameAll(claims []obj.Key) string {
 	names := make([]string, len(claims))
 	for i, claim := range claims {
 		names[i] = claim.Namespace + "/" + claim.Name
@@ -173,7 +175,7 @@ func lose(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, 
 	case lost == nil:
 		return nothing("C10", "lost").explained(explanation), nil
 	case name != "" && !evidence.Proven():
-		return readLive(VolumeKey(name), "C10", "before the claim is declared lost").explained(explanation), nil
+		return readLive(obj.VolumeKey(name), "C10", "before the claim is declared lost").explained(explanation), nil
 	}
 	action := updateClaimStatus(lost, "C10", explanation.Message)
 	if claim.Status.Phase != corev1.ClaimLost {
@@ -199,7 +201,7 @@ func loss(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) 
 }
 
 // ownerIn is the claim that a claimRef names, by its name alone.
-func ownerIn(ref *corev1.ObjectReference) Key { return ClaimKey(ref.Namespace, ref.Name) }
+func ownerIn(ref *corev1.ObjectReference) obj.Key { return obj.ClaimKey(ref.Namespace, ref.Name) }
 
 // owner says in words whom a volume's claimRef names.
 func owner(volume *corev1.PersistentVolume) string {

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 func TestAClaimThatNamesAVolumeItNeverHad(t *testing.T) {
@@ -82,8 +83,8 @@ func named(name string) claimEdit {
 
 func TestAClaimThatWasBoundOnce(t *testing.T) {
 	bound := knownClaim(boundTo("a"))
-	absent := proving(binding.Snapshot{}, binding.VolumeKey("a"))
-	read := func(v *corev1.PersistentVolume) binding.Snapshot { return proving(knowing(v), binding.VolumeKey("a")) }
+	absent := proving(binding.Snapshot{}, obj.VolumeKey("a"))
+	read := func(v *corev1.PersistentVolume) binding.Snapshot { return proving(knowing(v), obj.VolumeKey("a")) }
 	lost := "C10 UpdateClaimStatus pvc/default/data: -status.accessModes -status.capacity.storage status.phase=Lost"
 	claimLost, misbound := []string{"Warning ClaimLost pvc/default/data"}, []string{"Warning ClaimMisbound pvc/default/data"}
 	holds := knownVolume("a", held, inPhase(corev1.VolumeBound))
@@ -120,7 +121,7 @@ func TestAClaimThatWasBoundOnce(t *testing.T) {
 		{name: "C10 L4", claim: bound, known: read(knownVolume("a", refersToGone)), want: lost, events: misbound, says: []string{"uid-0"}},
 		{name: "C11 reserved for it, its UID cleared: misbound", claim: bound, known: read(knownVolume("a", reserved)), want: lost, events: misbound, says: []string{"without a UID"}},
 		{name: "C11 the same: read it first", claim: bound, known: knowing(knownVolume("a", reserved)), want: "C10 Read pv/a"},
-		{name: "C10 a read of another volume proves nothing", claim: bound, known: proving(binding.Snapshot{}, binding.VolumeKey("b"), dataKey), want: "C10 Read pv/a"},
+		{name: "C10 a read of another volume proves nothing", claim: bound, known: proving(binding.Snapshot{}, obj.VolumeKey("b"), dataKey), want: "C10 Read pv/a"},
 		{name: "C10 Lost once, without another read", claim: lostBefore, want: "C10 Nothing"},
 		{name: "C10 Lost, and misbound now: still Lost", claim: lostBefore, known: read(knownVolume("a", refersToOther)), want: "C10 Nothing"},
 		{name: "C10 Lost with a status left over: cleared, no second event", claim: knownClaim(boundTo("a"), claimPhase(corev1.ClaimLost)), known: absent,

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Of what a row reads: "C1 …" is the rule that the row is about, want begins with the rule that the action
@@ -147,7 +148,7 @@ func TestC12AClaimBeingDeleted(t *testing.T) {
 		{name: "C12 once bound it is repaired (C11)", claim: knownClaim(claimBeingDeleted, boundTo("a"), claimPhase(corev1.ClaimPending)),
 			known: knowing(knownVolume("a", held, inPhase(corev1.VolumeBound))), want: "B4 UpdateClaimStatus pvc/default/data: status.phase=Bound"},
 		{name: "C12 once bound it can be Lost (C10)", claim: knownClaim(claimBeingDeleted, boundTo("a")),
-			known:  proving(binding.Snapshot{}, binding.VolumeKey("a")),
+			known:  proving(binding.Snapshot{}, obj.VolumeKey("a")),
 			want:   "C10 UpdateClaimStatus pvc/default/data: -status.accessModes -status.capacity.storage status.phase=Lost",
 			events: []string{"Warning ClaimLost pvc/default/data"}},
 	})

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/internal/quantities"
 )
 
 // boundStatus is the claim with the status that binding to the volume gives it (B4), or nil if it has
@@ -29,7 +31,7 @@ func boundStatus(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentV
 func boundCapacity(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) corev1.ResourceList {
 	size := volume.Spec.Capacity[corev1.ResourceStorage]
 	if recorded, ok := volume.Annotations[preResizeCapacity]; ok {
-		if before, err := parseQuantity(recorded); err == nil {
+		if before, err := quantities.Parse(recorded); err == nil {
 			size = before
 		}
 		capacity := claim.Status.Capacity.DeepCopy()
@@ -39,7 +41,7 @@ func boundCapacity(claim *corev1.PersistentVolumeClaim, volume *corev1.Persisten
 		capacity[corev1.ResourceStorage] = size
 		return capacity
 	}
-	if has, ok := claim.Status.Capacity[corev1.ResourceStorage]; ok && compareQuantities(has, size) == 0 {
+	if has, ok := claim.Status.Capacity[corev1.ResourceStorage]; ok && quantities.Compare(has, size) == 0 {
 		return claim.Status.Capacity.DeepCopy()
 	}
 	return volume.Spec.Capacity.DeepCopy()

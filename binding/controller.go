@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Controller runs the decisions against an API server: it keeps what it was told of the cluster, and
@@ -32,13 +34,13 @@ type Controller struct {
 // Observe tells of an object as it was created or changed, and returns the keys to sync for it, none
 // twice. What is older than what is known already is ignored, and so are kinds that decisions do not
 // depend on. The object is kept and must not be modified any more.
-func (c *Controller) Observe(object Object) []Key {
+func (c *Controller) Observe(object obj.Object) []obj.Key {
 	defer c.lock().Unlock()
 	return c.state.observe(object)
 }
 
 // ObserveDeleted tells that an object is gone, with its last known state, and returns the keys to sync.
-func (c *Controller) ObserveDeleted(object Object) []Key {
+func (c *Controller) ObserveDeleted(object obj.Object) []obj.Key {
 	defer c.lock().Unlock()
 	return c.state.observeDeleted(object)
 }
@@ -48,7 +50,7 @@ func (c *Controller) ObserveDeleted(object Object) []Key {
 // cache or Controller is wrong, as after a restore of etcd from a backup: the next Sync reads the object from the server
 // before it decides anything. Classes, pods and attachments are known from caches alone; what the cache has of one
 // replaces what is known. The object is kept and must not be modified any more.
-func (c *Controller) Recheck(object Object) []Key {
+func (c *Controller) Recheck(object obj.Object) []obj.Key {
 	defer c.lock().Unlock()
 	return c.state.recheck(object)
 }
@@ -61,7 +63,7 @@ func (c *Controller) Recheck(object Object) []Key {
 // The result says what to sync next, and after which delay to come back to this key; both hold beside an
 // error too. An error names what failed; the delay beside it grows with each failure in a row, and is zero
 // where only a change of the object can help (*InvalidError).
-func (c *Controller) Sync(ctx context.Context, key Key) (Result, error) {
+func (c *Controller) Sync(ctx context.Context, key obj.Key) (Result, error) {
 	call := c.start(key)
 	for {
 		c.publish(key, call)
@@ -74,7 +76,7 @@ func (c *Controller) Sync(ctx context.Context, key Key) (Result, error) {
 
 // perform does what a step asks for, and takes the next. If the client panics, what the sync has in its
 // hands is let go first, as after a write of unknown outcome.
-func (c *Controller) perform(ctx context.Context, key Key, action Action) call {
+func (c *Controller) perform(ctx context.Context, key obj.Key, action Action) call {
 	got := reply{err: errPanicked}
 	defer func() {
 		if got.err == errPanicked {
@@ -84,7 +86,7 @@ func (c *Controller) perform(ctx context.Context, key Key, action Action) call {
 	switch {
 	case action.RunsHook():
 		got = c.runner.run(ctx, c.Hooks, action)
-	case action.Kind == Read && action.Key.list():
+	case action.Kind == Read && action.Key.IsList():
 		got = c.lists.read(ctx, action.Key, func() reply { return perform(ctx, c.Client, action) })
 	default:
 		got = perform(ctx, c.Client, action)
@@ -94,12 +96,12 @@ func (c *Controller) perform(ctx context.Context, key Key, action Action) call {
 
 var errPanicked = errors.New("the client or the recorder panicked")
 
-func (c *Controller) start(key Key) call {
+func (c *Controller) start(key obj.Key) call {
 	defer c.lock().Unlock()
 	return c.state.start(key)
 }
 
-func (c *Controller) proceed(key Key, got reply) call {
+func (c *Controller) proceed(key obj.Key, got reply) call {
 	defer c.lock().Unlock()
 	return c.state.proceed(key, got)
 }
@@ -117,7 +119,7 @@ func (c *Controller) lock() *sync.Mutex {
 }
 
 // publish publishes the events of a step. If the recorder panics, the sync ends as it does if the client panics.
-func (c *Controller) publish(key Key, step call) {
+func (c *Controller) publish(key obj.Key, step call) {
 	if c.Recorder == nil {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // crew drives a controller from many goroutines, as an adapter does: one queue that holds a key once, delays that
@@ -17,8 +18,8 @@ type crew struct {
 	controller *binding.Controller
 	mu         sync.Mutex
 	idle       *sync.Cond
-	queue      []binding.Key
-	queued     map[binding.Key]bool
+	queue      []obj.Key
+	queued     map[obj.Key]bool
 	busy       int
 	delayed    int // keys that come back after a time
 	watches    []*bindingtest.Watch
@@ -27,7 +28,7 @@ type crew struct {
 
 func newCrew(server *bindingtest.Server) *crew {
 	client := server.NewClient("controller")
-	c := &crew{server: server, client: client, controller: &binding.Controller{Client: client, Recorder: client}, queued: map[binding.Key]bool{}}
+	c := &crew{server: server, client: client, controller: &binding.Controller{Client: client, Recorder: client}, queued: map[obj.Key]bool{}}
 	c.idle = sync.NewCond(&c.mu)
 	for _, kind := range bindingtest.Kinds() {
 		c.watches = append(c.watches, server.Watch(kind))
@@ -35,7 +36,7 @@ func newCrew(server *bindingtest.Server) *crew {
 	return c
 }
 
-func (c *crew) add(keys []binding.Key) {
+func (c *crew) add(keys []obj.Key) {
 	for _, key := range keys {
 		if !c.queued[key] {
 			c.queued[key] = true
@@ -58,24 +59,24 @@ func (c *crew) deliver() {
 }
 
 // addAfter adds a key later.
-func (c *crew) addAfter(key binding.Key, after time.Duration) {
+func (c *crew) addAfter(key obj.Key, after time.Duration) {
 	c.delayed++
 	time.AfterFunc(after, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.delayed--
-		c.add([]binding.Key{key})
+		c.add([]obj.Key{key})
 	})
 }
 
 // next is a key to sync; false when nobody has work left.
-func (c *crew) next() (binding.Key, bool) {
+func (c *crew) next() (obj.Key, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.deliver()
 	for len(c.queue) == 0 {
 		if c.busy == 0 && c.delayed == 0 {
-			return binding.Key{}, false
+			return obj.Key{}, false
 		}
 		c.idle.Wait()
 	}
@@ -86,7 +87,7 @@ func (c *crew) next() (binding.Key, bool) {
 	return key, true
 }
 
-func (c *crew) done(key binding.Key, result binding.Result, err error) {
+func (c *crew) done(key obj.Key, result binding.Result, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.busy--

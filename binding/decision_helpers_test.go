@@ -13,6 +13,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // decision is one row of a table: an object, what else is known, and what must follow from it.
@@ -81,7 +82,7 @@ func (d decision) text(action binding.Action) string {
 	if action.Kind == binding.Nothing {
 		text += "Nothing"
 	}
-	if action.Target() != (binding.Key{}) {
+	if action.Target() != (obj.Key{}) {
 		text += " " + action.Target().String()
 	}
 	if action.Hook != "" {
@@ -94,7 +95,7 @@ func (d decision) text(action binding.Action) string {
 }
 
 // written is the object that the action changes, as it was and as it is to be.
-func (d decision) written(action binding.Action) (before, after binding.Object) {
+func (d decision) written(action binding.Action) (before, after obj.Object) {
 	switch {
 	case !action.Writes() || action.Kind == binding.CreateVolume || action.Kind == binding.DeleteVolume:
 	case action.Volume != nil:
@@ -236,7 +237,7 @@ func spoilModes(modes []corev1.PersistentVolumeAccessMode) {
 }
 
 // knowing is what a decision may know of the rest.
-func knowing(objects ...binding.Object) binding.Snapshot {
+func knowing(objects ...obj.Object) binding.Snapshot {
 	var known binding.Snapshot
 	for _, object := range objects {
 		switch object := object.(type) {
@@ -266,7 +267,7 @@ func (d decision) complete() decision {
 }
 
 // proving is what was known, with these keys read live.
-func proving(known binding.Snapshot, live ...binding.Key) binding.Snapshot {
+func proving(known binding.Snapshot, live ...obj.Key) binding.Snapshot {
 	known.Live = live
 	return known
 }

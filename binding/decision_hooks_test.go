@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // own is the provisioner whose hooks are registered in these tests.
@@ -29,7 +30,7 @@ func hooked(edits ...func(*binding.HookNames)) binding.Rules {
 func withoutDeleters(names *binding.HookNames) { names.Deleters = nil }
 
 // ownKey is the volume that is provisioned for knownClaim.
-var ownKey = binding.VolumeKey("pvc-uid-1")
+var ownKey = obj.VolumeKey("pvc-uid-1")
 
 // provisioningClaim is of class fast and has what own needs before it is run.
 func provisioningClaim(edits ...claimEdit) *corev1.PersistentVolumeClaim {

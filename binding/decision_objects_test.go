@@ -5,8 +5,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // The annotations and finalizers of the contract, spelled out: they are an interface.
@@ -29,7 +29,7 @@ const (
 	provisioningFinalizer = "pvbind.github.io/provisioning"
 )
 
-var dataKey = binding.ClaimKey("default", "data")
+var dataKey = obj.ClaimKey("default", "data")
 
 // knownClaim is default/data as a server has it, Pending and of no class.
 func knownClaim(edits ...claimEdit) *corev1.PersistentVolumeClaim {

@@ -4,6 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/pvbind/pvbind/binding/internal/oneline"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
@@ -33,7 +35,7 @@ const (
 
 // Event is something to tell the people who own an object.
 type Event struct {
-	On      Key
+	On      obj.Key
 	UID     types.UID // of the object that the event is on
 	Type    string    // corev1.EventTypeNormal or corev1.EventTypeWarning
 	Reason  EventReason
@@ -59,18 +61,18 @@ func (e Event) String() string {
 const eventLimit = 1000
 
 // newEvent is an event on a claim or volume. The message becomes one line and is cut where it is too long.
-func newEvent(on Object, kind string, reason EventReason, message string) Event {
-	key := VolumeKey(on.GetName())
+func newEvent(on obj.Object, kind string, reason EventReason, message string) Event {
+	key := obj.VolumeKey(on.GetName())
 	if on.GetNamespace() != "" {
-		key = ClaimKey(on.GetNamespace(), on.GetName())
+		key = obj.ClaimKey(on.GetNamespace(), on.GetName())
 	}
-	return Event{On: key, UID: on.GetUID(), Type: kind, Reason: reason, Message: oneLine(message, eventLimit)}
+	return Event{On: key, UID: on.GetUID(), Type: kind, Reason: reason, Message: oneline.Text(message, eventLimit)}
 }
 
-func warning(on Object, reason EventReason, message string) Event {
+func warning(on obj.Object, reason EventReason, message string) Event {
 	return newEvent(on, corev1.EventTypeWarning, reason, message)
 }
 
-func normal(on Object, reason EventReason, message string) Event {
+func normal(on obj.Object, reason EventReason, message string) Event {
 	return newEvent(on, corev1.EventTypeNormal, reason, message)
 }

@@ -7,10 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // says are the reasons of the events that a sync without any call publishes.
-func says(t *testing.T, state *binding.State, key binding.Key) []binding.EventReason {
+func says(t *testing.T, state *binding.State, key obj.Key) []binding.EventReason {
 	t.Helper()
 	step := state.Start(key)
 	require.True(t, step.Done(), "%v", step.Action())
@@ -89,7 +90,7 @@ func TestEventsGoOutWhenSomethingChanges(t *testing.T) {
 	t.Run("N each claim by itself", func(t *testing.T) {
 		state := stateOf(knownClaim(), knownClaim(named("other")))
 		assert.Equal(t, failed, says(t, state, dataKey))
-		assert.Equal(t, failed, says(t, state, binding.ClaimKey("default", "other")))
+		assert.Equal(t, failed, says(t, state, obj.ClaimKey("default", "other")))
 	})
 	t.Run("N of a write: once it is in, and not before", func(t *testing.T) {
 		state := stateOf(knownClaim(boundTo("")))

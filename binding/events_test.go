@@ -11,12 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // TestMessagesAreBounded gives every event something long, and of several lines, to talk about.
 func TestMessagesAreBounded(t *testing.T) {
 	long := strings.Repeat("x\n", 2000)
-	var pods []binding.Object
+	var pods []obj.Object
 	for i := range 200 {
 		pods = append(pods, podUsing(fmt.Sprintf("web-with-a-rather-long-name-%03d", i)))
 	}
@@ -59,8 +60,8 @@ func TestEventsOfAVolumeAndAClaimOfOneName(t *testing.T) {
 	action, _ := binding.NextForClaim(knownClaim(named("r")), knowing(knownVolume("r", refersTo("default", "r", ""), sized("1Gi"))), binding.Rules{})
 
 	require.Len(t, action.Events, 3)
-	assert.Equal(t, binding.ClaimKey("default", "r"), action.Events[0].On, "M12")
-	assert.Equal(t, binding.VolumeKey("r"), action.Events[1].On, "M12")
+	assert.Equal(t, obj.ClaimKey("default", "r"), action.Events[0].On, "M12")
+	assert.Equal(t, obj.VolumeKey("r"), action.Events[1].On, "M12")
 	assert.Equal(t, "uid-of-volume", string(action.Events[1].UID), "N")
 	assert.Equal(t, "uid-2", string(action.Events[0].UID), "N")
 	assert.True(t, strings.HasPrefix(action.Events[1].String(), `Warning VolumeMismatch pv/r: volume "r" is set aside for claim default/r but does not fit it: TooSmall`), "%s", action.Events[1])

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Whoever drives a Controller tells it of every object, and syncs the keys that it returns until none is left.
@@ -17,8 +18,8 @@ func ExampleController() {
 	server := bindingtest.NewServer()
 	controller := &binding.Controller{Client: server, Recorder: server}
 
-	var queue []binding.Key
-	for _, object := range []binding.Object{bindingtest.Volume("pv-1", "10Gi"), bindingtest.Claim("default", "data", "5Gi")} {
+	var queue []obj.Key
+	for _, object := range []obj.Object{bindingtest.Volume("pv-1", "10Gi"), bindingtest.Claim("default", "data", "5Gi")} {
 		created, err := server.Create(ctx, object)
 		if err != nil {
 			fmt.Println(err)
@@ -28,7 +29,7 @@ func ExampleController() {
 	}
 	for len(queue) > 0 {
 		key := queue[0]
-		queue = slices.DeleteFunc(queue, func(k binding.Key) bool { return k == key })
+		queue = slices.DeleteFunc(queue, func(k obj.Key) bool { return k == key })
 		result, err := controller.Sync(ctx, key)
 		fmt.Println("synced", key, err)
 		queue = append(queue, result.Next...)

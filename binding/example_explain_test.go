@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
 )
 
 // Why is it Pending?
@@ -32,7 +33,7 @@ func ExampleExplainClaim() {
 func ExampleReport_Table() {
 	slow := exampleVolume("pv-b", "20Gi")
 	slow.Spec.StorageClassName = "slow"
-	report, _ := binding.Explain(binding.Request{
+	report, _ := match.Explain(match.Request{
 		Claim:   exampleClaim("8Gi"),
 		Volumes: []*corev1.PersistentVolume{exampleVolume("pv-a", "5Gi"), slow, exampleVolume("pv-c", "4Gi")},
 	})

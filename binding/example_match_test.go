@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
 )
 
 // exampleVolume is an available volume of class fast.
@@ -36,7 +36,7 @@ func exampleClaim(request string) *corev1.PersistentVolumeClaim {
 }
 
 func ExampleFind() {
-	match, err := binding.Find(binding.Request{
+	match, err := match.Find(match.Request{
 		Claim:   exampleClaim("8Gi"),
 		Volumes: []*corev1.PersistentVolume{exampleVolume("pv-a", "5Gi"), exampleVolume("pv-b", "20Gi"), exampleVolume("pv-c", "10Gi")},
 	})
@@ -48,7 +48,7 @@ func ExampleFind() {
 func ExampleFind_reserved() {
 	reserved := exampleVolume("pv-a", "5Gi")
 	reserved.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: "data"}
-	match, err := binding.Find(binding.Request{
+	match, err := match.Find(match.Request{
 		Claim:   exampleClaim("8Gi"),
 		Volumes: []*corev1.PersistentVolume{reserved, exampleVolume("pv-b", "20Gi")},
 	})
@@ -66,7 +66,7 @@ func ExampleExplain() {
 	slow.Spec.StorageClassName = "slow"
 	taken := exampleVolume("pv-c", "10Gi")
 	taken.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "shop", Name: "orders", UID: "77ab"}
-	report, err := binding.Explain(binding.Request{
+	report, err := match.Explain(match.Request{
 		Claim:   exampleClaim("8Gi"),
 		Volumes: []*corev1.PersistentVolume{exampleVolume("pv-a", "5Gi"), slow, taken},
 	})
@@ -82,7 +82,7 @@ func ExampleExplain() {
 }
 
 func ExampleCheck() {
-	mismatches, err := binding.Check(exampleClaim("8Gi"), exampleVolume("pv-a", "5Gi"), binding.Terms{})
+	mismatches, err := match.Check(exampleClaim("8Gi"), exampleVolume("pv-a", "5Gi"), match.Terms{})
 	fmt.Println(mismatches, err)
 	// Output: TooSmall: asks 8Gi, has 5Gi <nil>
 }

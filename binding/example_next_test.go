@@ -7,6 +7,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // The whole binding of a claim as a loop over decisions. The objects stand for a server here: what an
@@ -51,7 +52,7 @@ func ExampleNextForVolume() {
 	action, _ := binding.NextForVolume(volume, binding.Snapshot{}, binding.Rules{})
 	fmt.Println(action)
 
-	gone := binding.Snapshot{Live: []binding.Key{binding.ClaimKey("default", "data")}}
+	gone := binding.Snapshot{Live: []obj.Key{obj.ClaimKey("default", "data")}}
 	action, _ = binding.NextForVolume(volume, gone, binding.Rules{})
 	fmt.Println(action, "→", action.Volume.Status.Phase)
 	// Output:

@@ -7,13 +7,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/pvbind/pvbind/binding/internal/oneline"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
 // Explanation says how a claim stands, and what stands between it and a volume. As JSON it has the fields below;
 // those that do not apply are left out.
 type Explanation struct {
-	Claim Key        `json:"claim"` // such as "pvc/shop/data"
+	Claim obj.Key    `json:"claim"` // such as "pvc/shop/data"
 	State ClaimState `json:"state"`
 	// Rule is the number of the behaviour rule that decided.
 	Rule string `json:"rule"`
@@ -23,10 +26,10 @@ type Explanation struct {
 	// Volume is the one that the claim names, or is being bound to.
 	Volume string `json:"volume,omitempty"`
 	// Mismatches are why that volume does not fit the claim (ClaimMismatched).
-	Mismatches Mismatches `json:"mismatches,omitempty"`
+	Mismatches match.Mismatches `json:"mismatches,omitempty"`
 	// Holder is whose that volume is (ClaimRefused, ClaimLost), if it is one claim's. It may be an earlier one of the
 	// same name.
-	Holder Key `json:"holder,omitzero"`
+	Holder obj.Key `json:"holder,omitzero"`
 	// Class is the claim's class, and Provisioner who makes volumes for it. Node is where the volume is to be
 	// usable: the scheduler chose it.
 	Class       string `json:"class,omitempty"`
@@ -38,7 +41,7 @@ type Explanation struct {
 	// Finalizers are what else keeps a claim that is being deleted.
 	Finalizers []string `json:"finalizers,omitempty"`
 	// Search is what became of the volumes that the claim could have had, if it may have any.
-	Search *Summary `json:"search,omitempty"`
+	Search *match.Summary `json:"search,omitempty"`
 }
 
 // ExplainClaim says what a claim waits for, as NextForClaim decides it, with the numbers of the search for a volume.
@@ -53,10 +56,10 @@ func ExplainClaim(claim *corev1.PersistentVolumeClaim, view View, rules Rules) (
 		action, err = NextForClaim(claim, view, rules)
 	}
 	if action.explains == nil {
-		return Explanation{Claim: KeyOf(claim)}, err
+		return Explanation{Claim: obj.KeyOf(claim)}, err
 	}
 	explanation := *action.explains
-	explanation.Claim = KeyOf(claim)
+	explanation.Claim = obj.KeyOf(claim)
 	if explanation.State == ClaimBinding {
 		explanation.Message = fmt.Sprintf("it is to have volume %q, and %s is the next of the four writes that bind them", explanation.Volume, explanation.Rule)
 	}
@@ -74,9 +77,9 @@ func ExplainClaim(claim *corev1.PersistentVolumeClaim, view View, rules Rules) (
 func (e Explanation) String() string {
 	switch {
 	case e.State == ClaimTerminating:
-		return oneLine(e.Message+": "+keptBy(e.Finalizers, e.Pods), eventLimit)
+		return oneline.Text(e.Message+": "+keptBy(e.Finalizers, e.Pods), eventLimit)
 	case e.Search != nil:
-		return oneLine(e.Message+": "+e.Search.String(), eventLimit)
+		return oneline.Text(e.Message+": "+e.Search.String(), eventLimit)
 	}
 	return e.Message
 }

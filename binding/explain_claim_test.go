@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // explained is one row of a table: a claim, what else is known, and what must be said of it, as JSON without the
@@ -117,7 +118,7 @@ func TestExplainClaim(t *testing.T) {
 func TestExplainClaimErrors(t *testing.T) {
 	t.Run("X7 a malformed claim has no explanation", func(t *testing.T) {
 		got, err := binding.ExplainClaim(knownClaim(asking("-1")), binding.Snapshot{}, binding.Rules{})
-		var invalid *binding.InvalidError
+		var invalid *obj.InvalidError
 		require.True(t, errors.As(err, &invalid))
 		assert.Equal(t, binding.Explanation{Claim: dataKey}, got)
 	})

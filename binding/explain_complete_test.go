@@ -12,31 +12,31 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/pvbind/pvbind/accessmode"
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
 )
 
 // Reasons are complete, and each is true: what is changed as a reason says is no reason any more, what is not still
 // is, and when all are mended the volume fits (E1). M1, M2, M9 and M11 are no fields that anybody could change.
 func TestReasonsAreComplete(t *testing.T) {
 	w := world{rand.New(rand.NewPCG(seedOf(t), 4))}
-	mended := map[binding.Reason]int{}
+	mended := map[match.Reason]int{}
 	for range worlds(10_000) {
 		requireReasonsComplete(t, w, w.request(), mended)
 	}
-	for _, reason := range []binding.Reason{binding.Malformed, binding.TooSmall, binding.AccessModes, binding.VolumeMode, binding.StorageClass,
-		binding.AttributesClass, binding.Selector, binding.NodeAffinity} {
+	for _, reason := range []match.Reason{match.Malformed, match.TooSmall, match.AccessModes, match.VolumeMode, match.StorageClass,
+		match.AttributesClass, match.Selector, match.NodeAffinity} {
 		require.Greater(t, mended[reason], 10, "%s was hardly tried", reason)
 	}
 }
 
 // requireReasonsComplete mends some of the reasons against each volume, on the volume or on the claim.
-func requireReasonsComplete(t *testing.T, w world, request binding.Request, mended map[binding.Reason]int) {
+func requireReasonsComplete(t *testing.T, w world, request match.Request, mended map[match.Reason]int) {
 	t.Helper()
-	report, err := binding.Explain(request)
+	report, err := match.Explain(request)
 	require.NoError(t, err)
 	for _, verdict := range report.Verdicts {
 		claim, volume := request.Claim.DeepCopy(), verdict.Volume.DeepCopy()
-		var left binding.Mismatches
+		var left match.Mismatches
 		for _, mismatch := range verdict.Mismatches {
 			mends := mend[mismatch.Reason]
 			if mends == nil || w.rarely(4) {
@@ -46,14 +46,14 @@ func requireReasonsComplete(t *testing.T, w world, request binding.Request, mend
 			pick(w, mends...)(claim, volume, mismatch)
 			mended[mismatch.Reason]++
 		}
-		got, err := binding.Check(claim, volume, request.Terms)
+		got, err := match.Check(claim, volume, request.Terms)
 		require.NoError(t, err)
 		require.Equal(t, reasonsIn(left), reasonsIn(got), "%s: of %v only %v is left", volume.Name, verdict.Mismatches, left)
 	}
 }
 
-func reasonsIn(mismatches binding.Mismatches) []binding.Reason {
-	var reasons []binding.Reason
+func reasonsIn(mismatches match.Mismatches) []match.Reason {
+	var reasons []match.Reason
 	for _, mismatch := range mismatches {
 		reasons = append(reasons, mismatch.Reason)
 	}
@@ -62,68 +62,68 @@ func reasonsIn(mismatches binding.Mismatches) []binding.Reason {
 
 // mend changes exactly the field that a reason is about, by the value that the reason tells: the volume's to what the
 // claim asks for, or the claim's to what the volume has.
-var mend = map[binding.Reason][]func(*corev1.PersistentVolumeClaim, *corev1.PersistentVolume, binding.Mismatch){
-	binding.Malformed: {func(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, _ binding.Mismatch) {
+var mend = map[match.Reason][]func(*corev1.PersistentVolumeClaim, *corev1.PersistentVolume, match.Mismatch){
+	match.Malformed: {func(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, _ match.Mismatch) {
 		known := func(mode corev1.PersistentVolumeAccessMode) bool { _, err := accessmode.Of(mode); return err == nil }
 		volume.Spec.AccessModes = slices.DeleteFunc(volume.Spec.AccessModes, func(mode corev1.PersistentVolumeAccessMode) bool { return !known(mode) })
 		if capacity, ok := volume.Spec.Capacity[corev1.ResourceStorage]; !ok || capacity.Sign() < 0 {
 			volume.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: claim.Spec.Resources.Requests[corev1.ResourceStorage]}
 		}
 	}},
-	binding.TooSmall: {
-		func(_ *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, m binding.Mismatch) {
+	match.TooSmall: {
+		func(_ *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, m match.Mismatch) {
 			volume.Spec.Capacity = storage(m.Asks)
 		},
-		func(claim *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume, m binding.Mismatch) {
+		func(claim *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume, m match.Mismatch) {
 			claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(m.Has)}
 		},
 	},
-	binding.AccessModes: {
-		func(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, _ binding.Mismatch) {
+	match.AccessModes: {
+		func(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, _ match.Mismatch) {
 			volume.Spec.AccessModes = append(slices.Clone(volume.Spec.AccessModes), claim.Spec.AccessModes...)
 		},
-		func(claim *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume, _ binding.Mismatch) {
+		func(claim *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume, _ match.Mismatch) {
 			claim.Spec.AccessModes = nil
 		},
 	},
-	binding.VolumeMode: {
-		func(_ *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, m binding.Mismatch) {
+	match.VolumeMode: {
+		func(_ *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, m match.Mismatch) {
 			volume.Spec.VolumeMode = new(corev1.PersistentVolumeMode(m.Asks))
 		},
-		func(claim *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume, m binding.Mismatch) {
+		func(claim *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume, m match.Mismatch) {
 			claim.Spec.VolumeMode = new(corev1.PersistentVolumeMode(m.Has))
 		},
 	},
-	binding.StorageClass: {
-		func(_ *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, m binding.Mismatch) {
+	match.StorageClass: {
+		func(_ *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, m match.Mismatch) {
 			delete(volume.Annotations, betaClass)
 			volume.Spec.StorageClassName = namedClass(m.Asks)
 		},
-		func(claim *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume, m binding.Mismatch) {
+		func(claim *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume, m match.Mismatch) {
 			delete(claim.Annotations, betaClass)
 			claim.Spec.StorageClassName = new(namedClass(m.Has))
 		},
 	},
-	binding.AttributesClass: {
-		func(_ *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, m binding.Mismatch) {
+	match.AttributesClass: {
+		func(_ *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, m match.Mismatch) {
 			volume.Spec.VolumeAttributesClassName = new(namedClass(m.Asks))
 		},
-		func(claim *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume, m binding.Mismatch) {
+		func(claim *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume, m match.Mismatch) {
 			claim.Spec.VolumeAttributesClassName = new(namedClass(m.Has))
 		},
 	},
-	binding.Selector: {
-		func(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, _ binding.Mismatch) {
+	match.Selector: {
+		func(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, _ match.Mismatch) {
 			volume.Labels = map[string]string{"tier": "gold"}
 			if selector, err := metav1.LabelSelectorAsSelector(claim.Spec.Selector); err != nil || !selector.Matches(labels.Set(volume.Labels)) {
 				volume.Labels = nil
 			}
 		},
-		func(claim *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume, _ binding.Mismatch) {
+		func(claim *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume, _ match.Mismatch) {
 			claim.Spec.Selector = nil
 		},
 	},
-	binding.NodeAffinity: {func(_ *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, _ binding.Mismatch) {
+	match.NodeAffinity: {func(_ *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, _ match.Mismatch) {
 		volume.Spec.NodeAffinity = nil
 	}},
 }

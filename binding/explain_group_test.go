@@ -10,13 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
 )
 
 func TestGroupsOfLikeVolumes(t *testing.T) {
 	cases := []struct {
 		name    string
-		terms   binding.Terms
+		terms   match.Terms
 		volumes []*corev1.PersistentVolume
 		want    string
 	}{
@@ -35,7 +35,7 @@ func TestGroupsOfLikeVolumes(t *testing.T) {
 2         fit-0     chosen
 3         slow-0    its class: "slow", the claim asks "fast"
 `},
-		{name: "E1 M13 some fit, and none is chosen", terms: onNode(binding.Terms{}, nodeIn("a")),
+		{name: "E1 M13 some fit, and none is chosen", terms: onNode(match.Terms{}, nodeIn("a")),
 			volumes: concat(several(2, "fit"), several(1, "mine", reserved, onlyIn("b"))),
 			want: `VOLUMES   NEAREST   WHY NOT
 2         fit-0     they fit
@@ -54,7 +54,7 @@ func TestGroupsAreComplete(t *testing.T) {
 	w := world{rand.New(rand.NewPCG(seedOf(t), 3))}
 	for range worlds(2_000) {
 		request := w.request()
-		report, err := binding.Explain(request)
+		report, err := match.Explain(request)
 		require.NoError(t, err)
 		total := 0
 		for _, group := range report.Groups() {
@@ -67,7 +67,7 @@ func TestGroupsAreComplete(t *testing.T) {
 }
 
 func TestVerdictAsASentence(t *testing.T) {
-	report := explain(t, binding.Terms{}, fitVolume("pv-a"), fitVolume("pv-b"), fitVolume("pv-c", sized("5Gi")))
+	report := explain(t, match.Terms{}, fitVolume("pv-a"), fitVolume("pv-b"), fitVolume("pv-c", sized("5Gi")))
 	var sentences []string
 	for _, verdict := range report.Verdicts {
 		sentences = append(sentences, verdict.String())
@@ -76,7 +76,7 @@ func TestVerdictAsASentence(t *testing.T) {
 }
 
 func TestReportAsJSON(t *testing.T) {
-	report := explain(t, binding.Terms{}, fitVolume("pv-a", sized("5Gi"), ofClass("slow")), fitVolume("pv-b"))
+	report := explain(t, match.Terms{}, fitVolume("pv-a", sized("5Gi"), ofClass("slow")), fitVolume("pv-b"))
 	asJSON := func(value any) string {
 		text, err := json.Marshal(value)
 		require.NoError(t, err)

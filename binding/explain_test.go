@@ -10,13 +10,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 )
 
-func explain(t *testing.T, terms binding.Terms, volumes ...*corev1.PersistentVolume) binding.Report {
+func explain(t *testing.T, terms match.Terms, volumes ...*corev1.PersistentVolume) match.Report {
 	t.Helper()
-	report, err := binding.Explain(binding.Request{Claim: fitClaim(), Volumes: volumes, Terms: terms})
+	report, err := match.Explain(match.Request{Claim: fitClaim(), Volumes: volumes, Terms: terms})
 	require.NoError(t, err)
 	return report
 }
@@ -39,14 +40,14 @@ func concat(lists ...[]*corev1.PersistentVolume) []*corev1.PersistentVolume {
 }
 
 func TestExplainEveryVolume(t *testing.T) {
-	report := explain(t, binding.Terms{},
+	report := explain(t, match.Terms{},
 		fitVolume("pv-d"),
 		fitVolume("pv-c", sized("5Gi"), ofClass("slow")),
 		fitVolume("pv-b", sized("20Gi")),
 		fitVolume("pv-a", refersTo("default", "data", "uid-0")),
 		fitVolume("pv-e", reserved, sized("1Gi")),
 	)
-	assert.Equal(t, binding.ClaimKey("default", "data"), report.Claim)
+	assert.Equal(t, obj.ClaimKey("default", "data"), report.Claim)
 	assert.Equal(t, "pv-d", report.Chosen)
 	require.Len(t, report.Verdicts, 5)
 	type line struct {
@@ -70,11 +71,11 @@ func TestExplainEveryVolume(t *testing.T) {
 }
 
 func TestExplainInOneLine(t *testing.T) {
-	nodeA := onNode(binding.Terms{}, nodeIn("a"))
+	nodeA := onNode(match.Terms{}, nodeIn("a"))
 	other := refersTo("other", "x", "uid-9")
 	cases := []struct {
 		rule    string
-		terms   binding.Terms
+		terms   match.Terms
 		volumes []*corev1.PersistentVolume
 		want    string
 	}{
@@ -93,7 +94,7 @@ func TestExplainInOneLine(t *testing.T) {
 		{rule: "E2 what is claimed by others or goes is no near miss",
 			volumes: concat(several(1, "bound", other), several(2, "going", beingDeleted)),
 			want:    "0/3 volumes fit: 2 Deleting, 1 Claimed"},
-		{rule: "E2 M2 what belongs to another claim is no near miss", terms: ownedBy(binding.ClaimKey("other", "x")),
+		{rule: "E2 M2 what belongs to another claim is no near miss", terms: ownedBy(obj.ClaimKey("other", "x")),
 			volumes: several(1, "a"), want: "0/1 volumes fit: 1 Claimed"},
 		{rule: "E2 L4 a volume of an earlier claim of that name is",
 			volumes: concat(several(1, "a", other), several(1, "b", refersTo("default", "data", "uid-0"))),
@@ -156,13 +157,13 @@ func TestExplainIsBounded(t *testing.T) {
 			v.Spec.VolumeAttributesClassName = &long
 			v.Spec.VolumeMode = new(corev1.PersistentVolumeMode(long))
 		}}
-	report := explain(t, onNode(binding.Terms{}, nodeIn("a")), fitVolume(long, everyReason...))
+	report := explain(t, onNode(match.Terms{}, nodeIn("a")), fitVolume(long, everyReason...))
 	line := report.String()
 	assert.LessOrEqual(t, len(line), 512)
 	assert.NotContains(t, line, "\n")
 	assert.True(t, strings.HasPrefix(line, "0/1 volumes fit: 1 Deleting; nnn"), line)
 
-	line = explain(t, binding.Terms{}, fitVolume(long)).String()
+	line = explain(t, match.Terms{}, fitVolume(long)).String()
 	assert.LessOrEqual(t, len(line), 100)
 	assert.True(t, strings.HasSuffix(line, "n… chosen"), line)
 }

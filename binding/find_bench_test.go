@@ -15,6 +15,7 @@ import (
 	volumehelpers "k8s.io/component-helpers/storage/volume"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
 )
 
 // variant is a kind of cluster, and what its claims ask for.
@@ -100,7 +101,7 @@ func (v variant) volumes(count int) []*corev1.PersistentVolume {
 type asked struct {
 	*rand.Rand
 	claims []*corev1.PersistentVolumeClaim
-	terms  []binding.Terms
+	terms  []match.Terms
 }
 
 func (v variant) asked(count int) asked {
@@ -110,7 +111,7 @@ func (v variant) asked(count int) asked {
 		if v.claim != nil {
 			v.claim(a.Rand, claim)
 		}
-		var terms binding.Terms
+		var terms match.Terms
 		if v.node != nil {
 			terms.Node = v.node(a.Rand)
 		}
@@ -121,7 +122,7 @@ func (v variant) asked(count int) asked {
 
 // next is one of the claims, with a new random request: else the same few paths through the index would
 // be walked, and be found in the processor's cache.
-func (a asked) next() (*corev1.PersistentVolumeClaim, binding.Terms) {
+func (a asked) next() (*corev1.PersistentVolumeClaim, match.Terms) {
 	i := a.IntN(len(a.claims))
 	a.claims[i].Spec.Resources.Requests[corev1.ResourceStorage] = sizeMix(a.Rand)
 	return a.claims[i], a.terms[i]

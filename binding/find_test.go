@@ -8,21 +8,22 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // find asks for a volume with the volumes in every rotation of their order and back to front, and
 // requires the same answer each time.
-func find(t *testing.T, request binding.Request) binding.Match {
+func find(t *testing.T, request match.Request) match.Match {
 	t.Helper()
-	first, err := binding.Find(request)
+	first, err := match.Find(request)
 	require.NoError(t, err)
 	for range request.Volumes {
 		request.Volumes = append(slices.Clone(request.Volumes[1:]), request.Volumes[0])
 		for range 2 {
 			request.Volumes = slices.Clone(request.Volumes)
 			slices.Reverse(request.Volumes)
-			again, err := binding.Find(request)
+			again, err := match.Find(request)
 			require.NoError(t, err)
 			require.Equal(t, first, again, "M14: the order of the volumes does not matter")
 		}
@@ -39,13 +40,13 @@ func nameOf(volume *corev1.PersistentVolume) string {
 
 func TestFindWhichOne(t *testing.T) {
 	const rwo, rox, rwx = corev1.ReadWriteOnce, corev1.ReadOnlyMany, corev1.ReadWriteMany
-	nodeA := onNode(binding.Terms{}, nodeIn("a"))
+	nodeA := onNode(match.Terms{}, nodeIn("a"))
 	type volumes = []*corev1.PersistentVolume
 	cases := []struct {
 		rule    string
 		claim   claimEdit
 		volumes volumes
-		terms   binding.Terms
+		terms   match.Terms
 		want    string
 	}{
 		{rule: "M13 no volumes", want: ""},
@@ -80,7 +81,7 @@ func TestFindWhichOne(t *testing.T) {
 			volumes: volumes{fitVolume("a")}},
 		{rule: "M11 a delayed claim takes one on a node", terms: onNode(waiting(), nodeIn("a")), want: "a",
 			volumes: volumes{fitVolume("a")}},
-		{rule: "M2 L3 the Held volume is the claim's own", want: "a", terms: ownedBy(binding.ClaimKey("default", "logs")),
+		{rule: "M2 L3 the Held volume is the claim's own", want: "a", terms: ownedBy(obj.ClaimKey("default", "logs")),
 			volumes: volumes{fitVolume("a", held), fitVolume("b")}},
 		{rule: "M9 a volume still Pending is as good as any", want: "a",
 			volumes: volumes{fitVolume("a", inPhase(corev1.VolumePending)), fitVolume("b", sized("20Gi"))}},
@@ -95,7 +96,7 @@ func TestFindWhichOne(t *testing.T) {
 			if c.claim != nil {
 				c.claim(claim)
 			}
-			got := find(t, binding.Request{Claim: claim, Volumes: c.volumes, Terms: c.terms})
+			got := find(t, match.Request{Claim: claim, Volumes: c.volumes, Terms: c.terms})
 			assert.Equal(t, c.want, nameOf(got.Volume))
 			assert.Empty(t, got.Refused)
 		})
@@ -103,7 +104,7 @@ func TestFindWhichOne(t *testing.T) {
 }
 
 func TestFindRefusesWhatIsSetAsideButDoesNotFit(t *testing.T) {
-	nodeA := onNode(binding.Terms{}, nodeIn("a"))
+	nodeA := onNode(match.Terms{}, nodeIn("a"))
 	small := func(name string, link volumeEdit) *corev1.PersistentVolume {
 		return fitVolume(name, link, sized("5Gi"))
 	}
@@ -111,7 +112,7 @@ func TestFindRefusesWhatIsSetAsideButDoesNotFit(t *testing.T) {
 	cases := []struct {
 		rule    string
 		volumes volumes
-		terms   binding.Terms
+		terms   match.Terms
 		want    string
 		refused map[string]string
 	}{
@@ -141,13 +142,13 @@ func TestFindRefusesWhatIsSetAsideButDoesNotFit(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {
-			got := find(t, binding.Request{Claim: fitClaim(), Volumes: c.volumes, Terms: c.terms})
+			got := find(t, match.Request{Claim: fitClaim(), Volumes: c.volumes, Terms: c.terms})
 			assert.Equal(t, c.want, nameOf(got.Volume))
 			assert.Len(t, got.Refused, len(c.refused))
 			for _, refusal := range got.Refused {
 				assert.Equal(t, c.refused[refusal.Volume.Name], refusal.Mismatches.String(), refusal.Volume.Name)
 			}
-			assert.True(t, slices.IsSortedFunc(got.Refused, func(a, b binding.Refusal) int {
+			assert.True(t, slices.IsSortedFunc(got.Refused, func(a, b match.Refusal) int {
 				return slices.Compare([]byte(a.Volume.Name), []byte(b.Volume.Name))
 			}))
 		})

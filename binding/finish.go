@@ -4,6 +4,9 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 const (
@@ -47,8 +50,8 @@ func (s *state) standBack(t *task) call {
 
 // delay is after how long the key is to be synced again: longer after each failure in a row, and not at all
 // where only a change helps (W6).
-func (s *state) delay(key Key, action Action, err error) time.Duration {
-	var invalid *InvalidError
+func (s *state) delay(key obj.Key, action Action, err error) time.Duration {
+	var invalid *obj.InvalidError
 	if errors.As(err, &invalid) || err == nil && action.Retry == RetryNever {
 		delete(s.failures, key)
 		delete(s.refused, key)
@@ -57,12 +60,12 @@ func (s *state) delay(key Key, action Action, err error) time.Duration {
 	if err == nil && action.Retry == RetryAfter {
 		return max(action.After, firstDelay/10)
 	}
-	put(&s.failures, key, s.failures[key]+1)
+	zeromap.Put(&s.failures, key, s.failures[key]+1)
 	return min(lastDelay, firstDelay<<min(s.failures[key]-1, 16))
 }
 
 // news are the events of a decision that were not part of the decision before it (N).
-func (s *state) news(key Key, events []Event) []Event {
+func (s *state) news(key obj.Key, events []Event) []Event {
 	var fresh, all []Event
 	for _, event := range events {
 		all = append(all, event.identity())
@@ -73,7 +76,7 @@ func (s *state) news(key Key, events []Event) []Event {
 	if len(all) == 0 {
 		delete(s.said, key)
 	} else {
-		put(&s.said, key, all)
+		zeromap.Put(&s.said, key, all)
 	}
 	return fresh
 }

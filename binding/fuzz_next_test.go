@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // FuzzNext asks both Next functions about objects in any state, malformed ones too, and does what they say on a
@@ -31,7 +32,7 @@ func FuzzNext(f *testing.F) {
 			before := m.copied()
 			action, err := m.next()
 			assert.True(t, equality.Semantic.DeepEqual(before, m.Snapshot), "X6: %s", action)
-			var invalid *binding.InvalidError
+			var invalid *obj.InvalidError
 			require.True(t, err == nil || errors.As(err, &invalid), "%v", err)
 			if err != nil || !m.do(t, action) {
 				break
@@ -70,7 +71,7 @@ func newMuddle(bytes []byte) *muddle {
 	return m
 }
 
-func (m *muddle) meta(object binding.Object, annotations ...string) {
+func (m *muddle) meta(object obj.Object, annotations ...string) {
 	object.SetResourceVersion("1")
 	object.SetUID(pick(m.world, types.UID("uid-1"), "uid-1", "uid-1", "uid-2", ""))
 	if m.rarely(4) {

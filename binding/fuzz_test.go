@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
 )
 
 // The fuzz targets make their input of the choices that the bytes stand for, so that a mutated input is a
@@ -59,7 +60,7 @@ func FuzzFind(f *testing.F) {
 		request := w.request()
 		claim, volumes := request.Claim.DeepCopy(), copiesOf(request.Volumes)
 
-		found, err := binding.Find(request)
+		found, err := match.Find(request)
 		require.NoError(t, err)
 		agree(t, request, map[string]int{}, "this world")
 
@@ -70,21 +71,21 @@ func FuzzFind(f *testing.F) {
 				index.SetClaim(owning(owner, volume.Name))
 			}
 		}
-		indexed, err := index.Find(request.Claim, binding.Terms{Node: request.Node, Class: request.Class})
+		indexed, err := index.Find(request.Claim, match.Terms{Node: request.Node, Class: request.Class})
 		require.NoError(t, err)
 		assert.Equal(t, nameOf(found.Volume), nameOf(indexed.Volume), "M14")
 
-		report, err := binding.Explain(request)
+		report, err := match.Explain(request)
 		require.NoError(t, err)
 		assert.Equal(t, nameOf(found.Volume), report.Chosen, "M14, E3")
 		for _, verdict := range report.Verdicts {
 			assert.Equal(t, verdict.Chosen, verdict.Volume == found.Volume, "M14, E3")
 			assert.False(t, verdict.Chosen && !verdict.Fits(), "E3")
 		}
-		summary, err := index.Summary(request.Claim, binding.Terms{Node: request.Node, Class: request.Class})
+		summary, err := index.Summary(request.Claim, match.Terms{Node: request.Node, Class: request.Class})
 		require.NoError(t, err)
 		assert.Equal(t, report.Summary(), summary, "E2, M14")
-		requireReasonsComplete(t, w, request, map[binding.Reason]int{})
+		requireReasonsComplete(t, w, request, map[match.Reason]int{})
 		assert.True(t, equality.Semantic.DeepEqual(claim, request.Claim), "X6")
 		assert.True(t, equality.Semantic.DeepEqual(volumes, request.Volumes), "X6")
 	})

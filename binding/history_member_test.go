@@ -8,6 +8,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // member is one of the controllers.
@@ -19,12 +20,12 @@ type member struct {
 	fault   fault // of the next call
 	state   *binding.State
 	watches []*bindingtest.Watch
-	queue   []binding.Key
-	failed  []binding.Key // to be tried again
-	running map[binding.Key]*work
-	wrote   map[binding.Key]binding.Object // the newest reply to a write of its own
-	doubts  map[binding.Key]bool           // writes that were lost, or whose outcome is unknown
-	lied    map[binding.Key]bool           // the last read of it was told a lie
+	queue   []obj.Key
+	failed  []obj.Key // to be tried again
+	running map[obj.Key]*work
+	wrote   map[obj.Key]obj.Object // the newest reply to a write of its own
+	doubts  map[obj.Key]bool       // writes that were lost, or whose outcome is unknown
+	lied    map[obj.Key]bool       // the last read of it was told a lie
 	events  int
 }
 
@@ -32,14 +33,14 @@ type member struct {
 type work struct {
 	action binding.Action
 	reply  any
-	reads  []binding.Key // since its last write
-	failed bool          // a hook did: it is to be tried again
+	reads  []obj.Key // since its last write
+	failed bool      // a hook did: it is to be tried again
 }
 
 func (h *history) restart(m *member) {
 	m.state, m.queue, m.failed, m.watches = binding.NewState(m.rules), nil, nil, nil
-	m.running, m.wrote, m.doubts = map[binding.Key]*work{}, map[binding.Key]binding.Object{}, map[binding.Key]bool{}
-	m.lied = map[binding.Key]bool{}
+	m.running, m.wrote, m.doubts = map[obj.Key]*work{}, map[obj.Key]obj.Object{}, map[obj.Key]bool{}
+	m.lied = map[obj.Key]bool{}
 	for _, kind := range bindingtest.Kinds() {
 		m.watches = append(m.watches, h.server.Watch(kind))
 	}
@@ -85,7 +86,7 @@ func (m *member) perform(action binding.Action) any {
 	return got
 }
 
-func (m *member) enqueue(keys []binding.Key) {
+func (m *member) enqueue(keys []obj.Key) {
 	for _, key := range keys {
 		if !slices.Contains(m.queue, key) {
 			m.queue = append(m.queue, key)
@@ -94,7 +95,7 @@ func (m *member) enqueue(keys []binding.Key) {
 }
 
 // choices are the keys that a step can be taken for, in order.
-func (m *member) choices() []binding.Key {
+func (m *member) choices() []obj.Key {
 	keys := slices.Collect(maps.Keys(m.running))
 	for _, key := range m.queue {
 		if m.running[key] == nil {
@@ -105,6 +106,6 @@ func (m *member) choices() []binding.Key {
 	return keys
 }
 
-func compareByText(a, b binding.Key) int {
+func compareByText(a, b obj.Key) int {
 	return slices.Compare([]byte(a.String()), []byte(b.String()))
 }

@@ -8,8 +8,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // people do one thing, on one of a few volumes, claims, classes and pods. What the server refuses does not happen.
@@ -45,7 +45,7 @@ func (h *history) people() {
 	case 19:
 		h.create(h.newClass())
 	case 20:
-		h.remove(binding.Key{Kind: bindingtest.KindClass, Name: h.className()})
+		h.remove(obj.Key{Kind: bindingtest.KindClass, Name: h.className()})
 	case 21:
 		h.runOrEnd(claim)
 	case 22:
@@ -65,12 +65,12 @@ func (h *history) people() {
 
 func (h *history) oneOf(texts ...string) string { return texts[h.IntN(len(texts))] }
 
-func (h *history) anyVolume() binding.Key {
-	return binding.VolumeKey(fmt.Sprintf("v%d", h.IntN(h.volumes)))
+func (h *history) anyVolume() obj.Key {
+	return obj.VolumeKey(fmt.Sprintf("v%d", h.IntN(h.volumes)))
 }
 
-func (h *history) anyClaim() binding.Key {
-	return binding.ClaimKey("default", fmt.Sprintf("c%d", h.IntN(h.claims)))
+func (h *history) anyClaim() obj.Key {
+	return obj.ClaimKey("default", fmt.Sprintf("c%d", h.IntN(h.claims)))
 }
 
 func (h *history) size() string      { return h.oneOf("1Gi", "1Gi", "2Gi") }
@@ -80,12 +80,12 @@ func (h *history) policy() corev1.PersistentVolumeReclaimPolicy {
 	return corev1.PersistentVolumeReclaimPolicy(h.oneOf("Retain", "Retain", "Delete", "Recycle"))
 }
 
-func (h *history) create(object binding.Object) {
+func (h *history) create(object obj.Object) {
 	_, err := h.server.Create(context.Background(), object)
 	h.note("people create %T %s: %v", object, object.GetName(), err)
 }
 
-func (h *history) remove(key binding.Key) {
+func (h *history) remove(key obj.Key) {
 	err := h.server.Delete(context.Background(), key, metav1.DeleteOptions{})
 	h.note("people delete %s: %v", key, err)
 }
@@ -159,7 +159,7 @@ func (h *history) newClass() *storagev1.StorageClass {
 	return class
 }
 
-func (h *history) editVolume(verb string, key binding.Key, edit volumeEdit) {
+func (h *history) editVolume(verb string, key obj.Key, edit volumeEdit) {
 	if volume := h.server.Volume(key.Name); volume != nil {
 		edit(volume)
 		_, err := h.server.Update(context.Background(), volume)
@@ -167,7 +167,7 @@ func (h *history) editVolume(verb string, key binding.Key, edit volumeEdit) {
 	}
 }
 
-func (h *history) editClaim(verb string, key binding.Key, edit claimEdit) {
+func (h *history) editClaim(verb string, key obj.Key, edit claimEdit) {
 	if claim := h.server.Claim(key.Namespace, key.Name); claim != nil {
 		edit(claim)
 		_, err := h.server.Update(context.Background(), claim)
@@ -176,7 +176,7 @@ func (h *history) editClaim(verb string, key binding.Key, edit claimEdit) {
 }
 
 // runOrEnd starts a pod that uses the claim, or ends it.
-func (h *history) runOrEnd(claim binding.Key) {
+func (h *history) runOrEnd(claim obj.Key) {
 	name := fmt.Sprintf("pod-%d", h.IntN(h.pods))
 	if h.one(2) {
 		h.create(bindingtest.Pod("default", name, h.oneOf("", "node"), claim.Name))
@@ -186,7 +186,7 @@ func (h *history) runOrEnd(claim binding.Key) {
 }
 
 // provision does what an external provisioner does once it was asked.
-func (h *history) provision(key binding.Key) {
+func (h *history) provision(key obj.Key) {
 	claim := h.server.Claim(key.Namespace, key.Name)
 	if claim == nil || claim.Annotations[provisioner] == "" || claim.Spec.VolumeName != "" {
 		return
@@ -203,7 +203,7 @@ func (h *history) provision(key binding.Key) {
 }
 
 // letGo takes the finalizers off what is being deleted.
-func (h *history) letGo(volume, claim binding.Key) {
+func (h *history) letGo(volume, claim obj.Key) {
 	if v := h.server.Volume(volume.Name); v != nil && v.DeletionTimestamp != nil {
 		h.editVolume("lets go of", volume, func(v *corev1.PersistentVolume) { v.Finalizers = nil })
 	}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/storageclass"
 )
@@ -23,12 +25,12 @@ func (h *history) broke(format string, args ...any) {
 
 // judgeDecision holds a decision to what its controller knows, from what it has written (X5), from what it has read
 // in this sync since its last write (C10, V3, F2), and from what it does at the same time (B6).
-func (h *history) judgeDecision(m *member, action binding.Action, reads []binding.Key) {
+func (h *history) judgeDecision(m *member, action binding.Action, reads []obj.Key) {
 	if !action.Writes() && !action.RunsHook() {
 		return
 	}
-	claimOfKey := func(key binding.Key) *corev1.PersistentVolumeClaim { return h.server.Claim(key.Namespace, key.Name) }
-	if proof := proofFor(action, m.state, claimOfKey); proof != (binding.Key{}) && !slices.Contains(reads, proof) {
+	claimOfKey := func(key obj.Key) *corev1.PersistentVolumeClaim { return h.server.Claim(key.Namespace, key.Name) }
+	if proof := proofFor(action, m.state, claimOfKey); proof != (obj.Key{}) && !slices.Contains(reads, proof) {
 		h.broke("%s: %s without having read %s", action.Rule, action, proof)
 	}
 	if wrong := wrongOfUnneeded(action, m.state); wrong != "" {
@@ -57,9 +59,9 @@ func (h *history) judgeDecision(m *member, action binding.Action, reads []bindin
 }
 
 // pairIn is the pair that a write is about, by its volume if it has one.
-func pairIn(action binding.Action) binding.Key {
+func pairIn(action binding.Action) obj.Key {
 	if action.Rule == "B3" || action.Rule == "B4" {
-		return binding.VolumeKey(action.Claim.Spec.VolumeName)
+		return obj.VolumeKey(action.Claim.Spec.VolumeName)
 	}
 	return action.Target()
 }
@@ -68,7 +70,7 @@ func (h *history) judgeVersion(m *member, action binding.Action) {
 	if action.Kind == binding.CreateVolume {
 		return
 	}
-	var writes binding.Object = action.Claim
+	var writes obj.Object = action.Claim
 	if action.Volume != nil {
 		writes = action.Volume
 	}
@@ -138,7 +140,7 @@ func (h *history) judgeEnd() {
 
 // snapshot is all that the server has, read live.
 func (h *history) snapshot() binding.Snapshot {
-	var objects []binding.Object
+	var objects []obj.Object
 	for _, kind := range bindingtest.Kinds() {
 		list, _ := h.server.List(context.Background(), kind, "")
 		objects = append(objects, list...)
@@ -183,7 +185,7 @@ func (h *history) judgeVolume(world binding.Snapshot, volume *corev1.PersistentV
 // judgeHalfBound is about a volume that is held by a claim that names none: only something that does not fit, a deletion,
 // or bind-completed, forged halfway or of a claim whose volume's name is lost (C10), keeps the two from coming together.
 func (h *history) judgeHalfBound(world binding.Snapshot, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) {
-	mismatches, err := binding.Check(claim, volume, binding.Terms{Class: world.Class(storageclass.OfClaim(claim))})
+	mismatches, err := match.Check(claim, volume, match.Terms{Class: world.Class(storageclass.OfClaim(claim))})
 	if len(mismatches) == 0 && err == nil && claim.DeletionTimestamp == nil && !phase.BindCompleted(claim) {
 		h.broke("B5: %s is held by %s and the bind does not go on", volume.Name, claim.Name)
 	}
@@ -214,7 +216,7 @@ func (h *history) judgeClaim(world binding.Snapshot, claim *corev1.PersistentVol
 			return // C4 leaves the phase
 		}
 	case phase.Asking:
-		mismatches, _ := binding.CheckNamed(claim, volume)
+		mismatches, _ := match.CheckNamed(claim, volume)
 		if len(mismatches) == 0 && len(world.Owners(volume.Name)) == 0 {
 			h.broke("C7: %s fits %s, which names it, and nobody binds them", volume.Name, claim.Name)
 		}
@@ -253,10 +255,10 @@ func (h *history) passAgain() {
 	for _, m := range h.members {
 		m.events = 0
 		for _, volume := range h.snapshot().Volumes {
-			m.enqueue([]binding.Key{binding.VolumeKey(volume.Name)})
+			m.enqueue([]obj.Key{obj.VolumeKey(volume.Name)})
 		}
 		for _, claim := range h.snapshot().Claims {
-			m.enqueue([]binding.Key{binding.KeyOf(claim)})
+			m.enqueue([]obj.Key{obj.KeyOf(claim)})
 		}
 	}
 	if !h.settle() {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // history is a random one: people and one or two controllers at work on a server, step by step. Between any two
@@ -39,7 +40,7 @@ var (
 )
 
 // witnessed is an object that was handed to a controller, and what it looked like then (X6).
-type witnessed struct{ object, copy binding.Object }
+type witnessed struct{ object, copy obj.Object }
 
 // fault is what happens to a call.
 type fault string
@@ -181,18 +182,18 @@ func (h *history) deliver(m *member, watch *bindingtest.Watch) bool {
 	return true
 }
 
-func (h *history) witness(object binding.Object) {
+func (h *history) witness(object obj.Object) {
 	if object != nil && !reflect.ValueOf(object).IsNil() {
-		h.seen = append(h.seen, witnessed{object, object.DeepCopyObject().(binding.Object)})
+		h.seen = append(h.seen, witnessed{object, object.DeepCopyObject().(obj.Object)})
 	}
 }
 
 // work goes one step further with a sync: begins it, performs what it asks for, or tells it what came of that.
-func (h *history) work(m *member, key binding.Key, suffers fault) {
+func (h *history) work(m *member, key obj.Key, suffers fault) {
 	running := m.running[key]
 	switch {
 	case running == nil:
-		m.queue = slices.DeleteFunc(m.queue, func(queued binding.Key) bool { return queued == key })
+		m.queue = slices.DeleteFunc(m.queue, func(queued obj.Key) bool { return queued == key })
 		h.note("%s syncs %s", m.name, key)
 		h.proceed(m, key, m.state.Start(key))
 	case running.reply == nil:
@@ -208,7 +209,7 @@ func (h *history) work(m *member, key binding.Key, suffers fault) {
 	}
 }
 
-func (h *history) proceed(m *member, key binding.Key, step binding.Step) {
+func (h *history) proceed(m *member, key obj.Key, step binding.Step) {
 	before := m.running[key]
 	if before == nil {
 		before = &work{}

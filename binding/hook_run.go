@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 )
 
@@ -16,7 +18,7 @@ import (
 // so that no two for the same storage ever overlap.
 type hookRunner struct {
 	mu      sync.Mutex
-	running map[Key]struct{}
+	running map[obj.Key]struct{}
 }
 
 // run calls the hook that the action names, and returns when it has answered or its time is over.
@@ -55,17 +57,17 @@ func (r *hookRunner) run(ctx context.Context, hooks Hooks, action Action) reply 
 
 var errNoAnswer = errors.New("the hook ended its goroutine") // as runtime.Goexit does
 
-func (r *hookRunner) begin(storage Key) bool {
+func (r *hookRunner) begin(storage obj.Key) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, running := r.running[storage]; running {
 		return false
 	}
-	put(&r.running, storage, struct{}{})
+	zeromap.Put(&r.running, storage, struct{}{})
 	return true
 }
 
-func (r *hookRunner) end(storage Key) {
+func (r *hookRunner) end(storage obj.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.running, storage)

@@ -15,10 +15,11 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // hookedController is a server with what the objects say, and a controller with the hooks that knows all of it.
-func hookedController(t *testing.T, hooks binding.Hooks, objects ...binding.Object) (*bindingtest.Server, *binding.Controller) {
+func hookedController(t *testing.T, hooks binding.Hooks, objects ...obj.Object) (*bindingtest.Server, *binding.Controller) {
 	t.Helper()
 	server := bindingtest.NewServer()
 	controller := &binding.Controller{Client: server.NewClient("controller"), Recorder: server.NewClient("controller"), Hooks: hooks}
@@ -41,9 +42,9 @@ func hookedController(t *testing.T, hooks binding.Hooks, objects ...binding.Obje
 }
 
 // provisioned are a class of own's, and a claim of it, as they are created.
-func provisionable() []binding.Object {
+func provisionable() []obj.Object {
 	claim := bindingtest.Claim("default", "data", "1Gi", func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = new("fast") })
-	return []binding.Object{bindingtest.Class("fast", func(c *storagev1.StorageClass) { c.Provisioner = own }), claim}
+	return []obj.Object{bindingtest.Class("fast", func(c *storagev1.StorageClass) { c.Provisioner = own }), claim}
 }
 
 // warnings are the messages of the Warning events on the claim.
@@ -119,7 +120,7 @@ func TestRhAHookThatOutlastsItsTime(t *testing.T) {
 		hooks.Timeout, hooks.AtOnce = time.Millisecond, 1
 		other := bindingtest.Claim("default", "other", "1Gi", func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = new("fast") })
 		server, controller := hookedController(t, hooks, append(provisionable(), other)...)
-		for _, key := range []binding.Key{dataKey, binding.ClaimKey("default", "other")} {
+		for _, key := range []obj.Key{dataKey, obj.ClaimKey("default", "other")} {
 			_, err := controller.Sync(t.Context(), key)
 			require.NoError(t, err)
 		}
@@ -129,7 +130,7 @@ func TestRhAHookThatOutlastsItsTime(t *testing.T) {
 		var controller *binding.Controller
 		hooks := provisionedBy1(func(ctx context.Context, request binding.ProvisionRequest) (*corev1.PersistentVolume, error) {
 			controller.Observe(bindingtest.Class("another"))
-			_, err := controller.Sync(ctx, binding.ClaimKey("default", "nobody"))
+			_, err := controller.Sync(ctx, obj.ClaimKey("default", "nobody"))
 			require.NoError(t, err)
 			return makesPaths(ctx, request)
 		})
@@ -245,7 +246,7 @@ func TestRhAHookGetsCopies(t *testing.T) {
 	})
 }
 
-func keyOf(t *testing.T, object binding.Object) binding.Key {
+func keyOf(t *testing.T, object obj.Object) obj.Key {
 	t.Helper()
 	key, err := bindingtest.KeyOf(object)
 	require.NoError(t, err)

@@ -3,16 +3,19 @@ package binding
 import (
 	"maps"
 	"slices"
+
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // hookSlots bound how many hooks run at once (Rh). A sync that finds none free ends, and comes back when one is:
 // nobody waits with a worker in hand. The zero value has the usual number of slots.
 type hookSlots struct {
 	limit    int
-	running  map[Key]struct{} // the syncs whose hook runs
-	promised map[Key]struct{} // the syncs that were told that a slot is free, and have not taken it
-	waiting  []Key            // the syncs that found none free, in order
-	queued   map[Key]struct{} // the same
+	running  map[obj.Key]struct{} // the syncs whose hook runs
+	promised map[obj.Key]struct{} // the syncs that were told that a slot is free, and have not taken it
+	waiting  []obj.Key            // the syncs that found none free, in order
+	queued   map[obj.Key]struct{} // the same
 }
 
 func (s *hookSlots) free() int {
@@ -24,32 +27,32 @@ func (s *hookSlots) free() int {
 }
 
 // take takes a slot for a sync, or puts it in the queue.
-func (s *hookSlots) take(key Key) bool {
+func (s *hookSlots) take(key obj.Key) bool {
 	delete(s.promised, key)
 	if s.free() <= 0 {
 		if _, queued := s.queued[key]; !queued {
-			put(&s.queued, key, struct{}{})
+			zeromap.Put(&s.queued, key, struct{}{})
 			s.waiting = append(s.waiting, key)
 		}
 		return false
 	}
-	put(&s.running, key, struct{}{})
+	zeromap.Put(&s.running, key, struct{}{})
 	return true
 }
 
 // give gives the slot of a sync back, if it has one.
-func (s *hookSlots) give(key Key) { delete(s.running, key) }
+func (s *hookSlots) give(key obj.Key) { delete(s.running, key) }
 
 // next are the syncs to begin now, for there are slots for them. ended is the sync that makes room: if it was
 // promised a slot, it did not need it.
-func (s *hookSlots) next(ended Key) []Key {
+func (s *hookSlots) next(ended obj.Key) []obj.Key {
 	delete(s.promised, ended)
 	n := min(max(0, s.free()), len(s.waiting))
 	keys := slices.Clone(s.waiting[:n])
 	s.waiting = s.waiting[n:]
 	for _, key := range keys {
 		delete(s.queued, key)
-		put(&s.promised, key, struct{}{})
+		zeromap.Put(&s.promised, key, struct{}{})
 	}
 	return keys
 }

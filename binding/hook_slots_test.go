@@ -10,23 +10,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
-func slotKeys(names ...string) []binding.Key {
-	var keys []binding.Key
+func slotKeys(names ...string) []obj.Key {
+	var keys []obj.Key
 	for _, name := range names {
-		keys = append(keys, binding.VolumeKey(name))
+		keys = append(keys, obj.VolumeKey(name))
 	}
 	return keys
 }
 
 func TestRhHowManyHooksRunAtOnce(t *testing.T) {
-	a, b, c, d := binding.VolumeKey("a"), binding.VolumeKey("b"), binding.VolumeKey("c"), binding.VolumeKey("d")
+	a, b, c, d := obj.VolumeKey("a"), obj.VolumeKey("b"), obj.VolumeKey("c"), obj.VolumeKey("d")
 	t.Run("Rh no more than the bound, ten if there is none", func(t *testing.T) {
 		for limit, want := range map[int]int{1: 1, 3: 3, 0: 10, -1: 10} {
 			slots, taken := binding.NewSlots(limit), 0
 			for i := range 20 {
-				if slots.Take(binding.VolumeKey(fmt.Sprint(i))) {
+				if slots.Take(obj.VolumeKey(fmt.Sprint(i))) {
 					taken++
 				}
 			}
@@ -36,7 +37,7 @@ func TestRhHowManyHooksRunAtOnce(t *testing.T) {
 	t.Run("Rh who found none goes when there is one, in order", func(t *testing.T) {
 		slots := binding.NewSlots(1)
 		require.True(t, slots.Take(a))
-		for _, key := range []binding.Key{b, c, b} {
+		for _, key := range []obj.Key{b, c, b} {
 			require.False(t, slots.Take(key))
 			assert.Empty(t, slots.Next(key), "there is no room yet")
 		}
@@ -95,14 +96,14 @@ func TestRhSlotsAgainstAModel(t *testing.T) {
 	for seed := range uint64(500) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		limit := 1 + random.IntN(4)
-		slots, wants := binding.NewSlots(limit), map[binding.Key]int{}
-		var queue, running []binding.Key
+		slots, wants := binding.NewSlots(limit), map[obj.Key]int{}
+		var queue, running []obj.Key
 		for i := range 2 + random.IntN(12) {
-			key := binding.VolumeKey(fmt.Sprint(i))
+			key := obj.VolumeKey(fmt.Sprint(i))
 			wants[key] = random.IntN(3)
 			queue = append(queue, key)
 		}
-		add := func(keys []binding.Key) {
+		add := func(keys []obj.Key) {
 			for _, key := range keys {
 				if !slices.Contains(queue, key) {
 					queue = append(queue, key)
@@ -118,7 +119,7 @@ func TestRhSlotsAgainstAModel(t *testing.T) {
 				slots.Give(key)
 				add(slots.Next(key))
 				if wants[key]--; wants[key] > 0 {
-					add([]binding.Key{key})
+					add([]obj.Key{key})
 				}
 				continue
 			}
@@ -135,7 +136,7 @@ func TestRhSlotsAgainstAModel(t *testing.T) {
 				}
 			case wants[key] > 0: // stands back for another reason, which calls it again
 				add(slots.Next(key))
-				add([]binding.Key{key})
+				add([]obj.Key{key})
 			default:
 				add(slots.Next(key))
 			}
@@ -144,7 +145,7 @@ func TestRhSlotsAgainstAModel(t *testing.T) {
 			require.LessOrEqual(t, left, 0, "Rh: %s is never called again, seed %d", key, seed)
 		}
 		free := 0
-		for slots.Take(binding.VolumeKey(fmt.Sprint("new", free))) {
+		for slots.Take(obj.VolumeKey(fmt.Sprint("new", free))) {
 			free++
 		}
 		require.Equal(t, limit, free, "Rh: a slot is lost, seed %d", seed)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 var (
@@ -280,11 +281,11 @@ func TestRhNeverTwoHooksForOneStorage(t *testing.T) {
 	d := newTalk(t, hooked(), dataKey, classOf("fast", own), provisioningClaim()).starts().says("P2 Read pv/pvc-uid-1").gets(nil, errNotFound)
 	d.says("P2 RunProvisioner pv/pvc-uid-1")
 	d.state.Observe(storedOwn()) // by somebody else
-	for _, key := range []binding.Key{ownKey, dataKey} {
+	for _, key := range []obj.Key{ownKey, dataKey} {
 		step := d.state.Start(key)
 		assert.True(t, step.Done(), "Rh %s", key)
 		assert.Empty(t, step.Next())
 	}
 	d.gets(nil, errBroken).binds()
-	assert.Subset(t, d.step.Next(), []binding.Key{ownKey, dataKey}, "Rh who found it at work goes next")
+	assert.Subset(t, d.step.Next(), []obj.Key{ownKey, dataKey}, "Rh who found it at work goes next")
 }

@@ -11,19 +11,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // talk is one sync after another of one key, in which the test says what comes of each action.
 type talk struct {
 	*testing.T
 	state     *binding.State
-	key       binding.Key
+	key       obj.Key
 	step      binding.Step
 	version   int
 	published []string // "Type Reason" of every event
 }
 
-func newTalk(t *testing.T, rules binding.Rules, key binding.Key, objects ...binding.Object) *talk {
+func newTalk(t *testing.T, rules binding.Rules, key obj.Key, objects ...obj.Object) *talk {
 	state := binding.NewHookedState(rules, 0)
 	for _, object := range objects {
 		state.Observe(object)
@@ -53,7 +54,7 @@ func (d *talk) says(action string) *talk {
 
 // gets answers the action: a hook, a read, or a write that failed. That something does not exist the server says of
 // every read, until it is believed.
-func (d *talk) gets(object binding.Object, err error) *talk {
+func (d *talk) gets(object obj.Object, err error) *talk {
 	if err != errNotFound {
 		return d.took(d.state.Proceed(d.key, binding.Reply(object, err)))
 	}
@@ -65,12 +66,12 @@ func (d *talk) gets(object binding.Object, err error) *talk {
 }
 
 // notFoundError is how the server says that an object does not exist.
-func notFoundError(key binding.Key) *apierrors.StatusError {
+func notFoundError(key obj.Key) *apierrors.StatusError {
 	return apierrors.NewNotFound(schema.GroupResource{Resource: strings.ToLower(string(key.Kind)) + "s"}, key.Name)
 }
 
 // proxyError is what client-go makes of a proxy's 404.
-func proxyError(key binding.Key) *apierrors.StatusError {
+func proxyError(key obj.Key) *apierrors.StatusError {
 	resource := schema.GroupResource{Resource: notFoundError(key).Status().Details.Kind}
 	return apierrors.NewGenericServerResponse(http.StatusNotFound, "get", resource, key.Name, "404 page not found", 0, true)
 }
@@ -78,7 +79,7 @@ func proxyError(key binding.Key) *apierrors.StatusError {
 // stored answers a write as a server does that takes it.
 func (d *talk) stored() *talk {
 	action := d.step.Action()
-	var object binding.Object
+	var object obj.Object
 	if action.Volume != nil {
 		object = action.Volume.DeepCopy()
 	} else {

@@ -1,6 +1,10 @@
 package binding
 
-import "context"
+import (
+	"context"
+
+	"github.com/pvbind/pvbind/binding/obj"
+)
 
 // NewHookedState is a state whose syncs run no more hooks at once than atOnce; the usual number if zero.
 func NewHookedState(rules Rules, atOnce int) *State {
@@ -12,11 +16,11 @@ func NewHookedState(rules Rules, atOnce int) *State {
 // Slots lets tests take and give back the right to run a hook.
 type Slots struct{ hookSlots }
 
-func NewSlots(limit int) *Slots       { return &Slots{hookSlots{limit: limit}} }
-func (s *Slots) Take(key Key) bool    { return s.take(key) }
-func (s *Slots) Give(key Key)         { s.give(key) }
-func (s *Slots) Next(ended Key) []Key { return s.next(ended) }
-func (s *Slots) Clone() *Slots        { return &Slots{s.clone()} }
+func NewSlots(limit int) *Slots               { return &Slots{hookSlots{limit: limit}} }
+func (s *Slots) Take(key obj.Key) bool        { return s.take(key) }
+func (s *Slots) Give(key obj.Key)             { s.give(key) }
+func (s *Slots) Next(ended obj.Key) []obj.Key { return s.next(ended) }
+func (s *Slots) Clone() *Slots                { return &Slots{s.clone()} }
 
 // Names are those that the hooks are registered under.
 func (h Hooks) Names() HookNames { return h.names() }

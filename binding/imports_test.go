@@ -13,14 +13,24 @@ const module = "github.com/pvbind/pvbind/"
 
 // rooms lists the packages of the library, each with those of ours that it may import.
 var rooms = map[string][]string{
-	"accessmode":          {},
-	"storageclass":        {},
-	"phase":               {},
-	"reclaim":             {"accessmode", "storageclass", "phase"},
-	"binding":             {"accessmode", "storageclass", "phase", "reclaim"},
-	"binding/bindingtest": {"accessmode", "storageclass", "phase", "reclaim", "binding"},
-	"binding/preview":     {"accessmode", "storageclass", "phase", "reclaim", "binding", "binding/bindingtest"},
+	"accessmode":                  {},
+	"storageclass":                {},
+	"phase":                       {},
+	"reclaim":                     {"accessmode", "storageclass", "phase"},
+	"binding/internal/oneline":    {},
+	"binding/internal/quantities": {"binding/internal/oneline"},
+	"binding/internal/zeromap":    {},
+	"binding/obj":                 {},
+	"binding/match": {"accessmode", "storageclass", "phase", "binding/obj",
+		"binding/internal/oneline", "binding/internal/quantities"},
+	"binding":             engine,
+	"binding/bindingtest": append([]string{"binding"}, engine...),
+	"binding/preview":     append([]string{"binding", "binding/bindingtest"}, engine...),
 }
+
+// engine lists the rooms below the Controller.
+var engine = []string{"accessmode", "storageclass", "phase", "reclaim", "binding/obj", "binding/match",
+	"binding/internal/oneline", "binding/internal/quantities", "binding/internal/zeromap"}
 
 // dependencies lists the import closure of a package, without itself.
 func dependencies(t *testing.T, room string) []string {

@@ -6,6 +6,10 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Index is a set of volumes that are chosen from in O(log n). It gives the same answers as Find and
@@ -39,16 +43,16 @@ type Index struct {
 	// deleting and claimed count volumes for the summary; one that is both counts as deleting.
 	deleting, claimed int
 
-	owned map[Key]string // the volume that a claim owns
+	owned map[obj.Key]string // the volume that a claim owns
 	// owners are the claims that own a volume, in order, and reserved the one that Reserve was called for. A slice in
 	// them is replaced, never changed: callers have it.
-	owners, reserved map[string][]Key
+	owners, reserved map[string][]obj.Key
 }
 
 // claimName is the name that claims have in turn: a claimRef may mean any of them.
 type claimName struct{ namespace, name string }
 
-func sharedName(k Key) claimName { return claimName{k.Namespace, k.Name} }
+func sharedName(k obj.Key) claimName { return claimName{k.Namespace, k.Name} }
 
 // Len is the number of volumes.
 func (x *Index) Len() int {
@@ -96,7 +100,7 @@ func (x *Index) set(volume *corev1.PersistentVolume) {
 	if volume.Spec.ClaimRef != nil {
 		delete(x.reserved, volume.Name)
 	}
-	put(&x.volumes, volume.Name, volume)
+	zeromap.Put(&x.volumes, volume.Name, volume)
 	x.put(volume)
 }
 
@@ -108,7 +112,7 @@ func sortedBySize(volumes []*corev1.PersistentVolume) []*corev1.PersistentVolume
 	}
 	order := make([]sized, len(volumes))
 	for i, volume := range volumes {
-		capacity, _ := capacityOf(volume)
+		capacity, _ := match.CapacityOf(volume)
 		order[i] = sized{volume, sizeOf(capacity)}
 	}
 	slices.SortFunc(order, func(a, b sized) int {

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
 )
 
 // BenchmarkIndexUpdate is about a volume that is bound and freed again: two calls of Set. It tells the
@@ -87,7 +88,7 @@ func BenchmarkIndexSummary(b *testing.B) {
 			runtime.GC()
 			b.ResetTimer()
 			for b.Loop() {
-				if _, err := index.Summary(claim, binding.Terms{}); err != nil {
+				if _, err := index.Summary(claim, match.Terms{}); err != nil {
 					b.Fatal(err)
 				}
 			}

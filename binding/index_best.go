@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/accessmode"
+	"github.com/pvbind/pvbind/binding/internal/quantities"
+	"github.com/pvbind/pvbind/binding/match"
 )
 
 // Choice is a volume that fits a claim, with what tells it from others that fit.
@@ -30,13 +32,13 @@ func (c Choice) Compare(other Choice) int {
 func (c Choice) compareSize(other Choice) int {
 	order := cmp.Compare(c.size, other.size)
 	if order == 0 && !exact(c.size) {
-		return compareQuantities(stock{c.Volume}.amount(), stock{other.Volume}.amount())
+		return quantities.Compare(stock{c.Volume}.amount(), stock{other.Volume}.amount())
 	}
 	return order
 }
 
 // askOf is before the first volume that is large enough.
-func askOf(c *criteria) rank { return rank{size: sizeOf(c.request), quantity: c.request} }
+func askOf(c *match.Criteria) rank { return rank{size: sizeOf(c.Request), quantity: c.Request} }
 
 // search is for the k best of the free volumes of one group.
 type search struct {
@@ -52,7 +54,7 @@ type search struct {
 }
 
 func (q *Query) search(k int) search {
-	return search{Query: *q, k: k, ask: askOf(&q.criteria), serving: serving(q.modes), recheck: q.owners != nil}
+	return search{Query: *q, k: k, ask: askOf(&q.Criteria), serving: serving(q.Modes), recheck: q.Owners != nil}
 }
 
 func (s *search) run() {
@@ -72,7 +74,7 @@ func (s *search) in(k *rack[stock]) {
 
 // inOrder takes the first volumes that will do, of one set of modes: no other of these is better.
 func (s *search) inOrder(order *ordered[stock], modes accessmode.Set) {
-	if s.node == nil && s.count == s.k && accessmode.Compare(modes, s.last.modes) > 0 {
+	if s.Node == nil && s.count == s.k && accessmode.Compare(modes, s.last.modes) > 0 {
 		return
 	}
 	for at, left := order.seek(&s.ask), s.k; at.ok() && left > 0; at = at.forward() {
@@ -80,7 +82,7 @@ func (s *search) inOrder(order *ordered[stock], modes accessmode.Set) {
 		if s.count == s.k && s.compare(found, s.last) >= 0 {
 			return
 		}
-		if !s.recheck || s.fits(found.Volume) {
+		if !s.recheck || s.Fits(found.Volume) {
 			s.add(found)
 			left--
 		}
@@ -101,7 +103,7 @@ func (s *search) add(found Choice) {
 
 // compare orders the volumes that fit (M13). Most need no look at the volume itself.
 func (s *search) compare(a, b Choice) int {
-	if s.node != nil {
+	if s.Node != nil {
 		return a.Compare(b)
 	}
 	return cmp.Or(accessmode.Compare(a.modes, b.modes), a.compareSize(b), cmp.Compare(a.Volume.Name, b.Volume.Name))

@@ -6,6 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Two claims that see the same volume: one gets it, and the other is told so and asks again.
@@ -16,17 +18,17 @@ func ExampleIndex() {
 	take := func(name, size string) {
 		claim := exampleClaim(size)
 		claim.Name, claim.UID = name, types.UID(name)
-		found, err := index.Find(claim, binding.Terms{})
+		found, err := index.Find(claim, match.Terms{})
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
 		if found.Volume == nil {
-			line, _ := index.Summary(claim, binding.Terms{})
+			line, _ := index.Summary(claim, match.Terms{})
 			fmt.Println(name, "gets nothing:", line)
 			return
 		}
-		if index.Reserve(found.Volume.Name, found.Volume.ResourceVersion, binding.KeyOf(claim)) {
+		if index.Reserve(found.Volume.Name, found.Volume.ResourceVersion, obj.KeyOf(claim)) {
 			fmt.Println(name, "gets", found.Volume.Name)
 			// Write the claimRef now, and tell the index what the server returned.
 		}
@@ -36,7 +38,7 @@ func ExampleIndex() {
 	take("media", "10Gi")
 
 	// The write for orders failed.
-	index.Release("pv-20Gi", binding.ClaimKey("default", "orders"))
+	index.Release("pv-20Gi", obj.ClaimKey("default", "orders"))
 	take("media", "10Gi")
 	// Output:
 	// orders gets pv-20Gi

@@ -2,6 +2,9 @@ package binding
 
 import (
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Find chooses a volume for a claim as the function Find does among the same volumes; errors are the
@@ -12,10 +15,10 @@ import (
 // those that have none are tried one by one, by size. A selector's labels and `In` are looked up, and the
 // one that leaves the fewest volumes is gone through by size. Terms.Owners has
 // to say only what SetClaim and Reserve did not; it must not use the Index.
-func (x *Index) Find(claim *corev1.PersistentVolumeClaim, terms Terms) (Match, error) {
-	c, err := newCriteria(claim, terms)
+func (x *Index) Find(claim *corev1.PersistentVolumeClaim, terms match.Terms) (match.Match, error) {
+	c, err := match.NewCriteria(claim, terms)
 	if err != nil {
-		return Match{}, err
+		return match.Match{}, err
 	}
 	x.mutex.RLock()
 	defer x.mutex.RUnlock()
@@ -34,7 +37,7 @@ func (x *Index) Read(f func(Reader)) {
 type Reader struct{ x *Index }
 
 // Query begins the search for a volume for a claim.
-func (r Reader) Query(c *criteria) *Query {
+func (r Reader) Query(c *match.Criteria) *Query {
 	q := r.x.query(c)
 	return &q
 }
@@ -42,7 +45,7 @@ func (r Reader) Query(c *criteria) *Query {
 // Query is the search for a volume for one claim in an Index that does not change (M13). It is good for one node after
 // the other: see On. It must not be used once Index.Read has returned, nor from two goroutines at once.
 type Query struct {
-	criteria
+	match.Criteria
 	x *Index
 	// related are the volumes that have to do with claims of its name.
 	related []*corev1.PersistentVolume
@@ -52,16 +55,16 @@ type Query struct {
 	selected bool
 }
 
-func (x *Index) query(c *criteria) Query {
-	q := Query{criteria: *c, x: x, free: x.free[groupFor(c)]}
+func (x *Index) query(c *match.Criteria) Query {
+	q := Query{Criteria: *c, x: x, free: x.free[groupFor(c)]}
 	if len(x.related) > 0 {
-		q.related = x.related[sharedName(KeyOf(c.claim))]
+		q.related = x.related[sharedName(obj.KeyOf(c.Claim))]
 	}
 	return q
 }
 
 // On narrows the search to volumes that are usable on the node, in place of the node before.
-func (q *Query) On(node *corev1.Node) { q.node = node }
+func (q *Query) On(node *corev1.Node) { q.Node = node }
 
 // Reserved returns the volume that belongs to the claim, or whose claimRef names it, and that fits; or else the name of
 // one that would fit on another node. What the Index has reserved for the claim belongs to it.
@@ -70,7 +73,7 @@ func (q *Query) Reserved() (volume *corev1.PersistentVolume, elsewhere string) {
 		return found, ""
 	}
 	for _, volume := range q.related {
-		if q.mismatches(volume).only(NodeAffinity) && (elsewhere == "" || volume.Name < elsewhere) {
+		if q.Mismatches(volume).Only(match.NodeAffinity) && (elsewhere == "" || volume.Name < elsewhere) {
 			elsewhere = volume.Name
 		}
 	}
@@ -90,21 +93,21 @@ func (q *Query) Best(k int, choices []Choice) []Choice {
 }
 
 // Summary tells in numbers why no volume fits the claim (E2).
-func (q *Query) Summary() Summary {
-	t := q.x.tally(&q.criteria)
-	return t.summary()
+func (q *Query) Summary() match.Summary {
+	t := q.x.tally(&q.Criteria)
+	return t.Summary()
 }
 
 // Preselect looks up the volumes that the claim's selector matches, once for all nodes to come.
 func (q *Query) Preselect() {
-	if q.selector == nil || q.free == nil || q.selected {
+	if q.Selector == nil || q.free == nil || q.selected {
 		return
 	}
 	found := &shelf{}
-	s := survey{c: &q.criteria, ask: askOf(&q.criteria), serving: serving(q.modes)}
+	s := survey{c: &q.Criteria, ask: askOf(&q.Criteria), serving: serving(q.Modes)}
 	s.selectable(q.free, func(k *rack[stock]) {
 		s.each(k, func(volume *corev1.PersistentVolume) {
-			if q.selects(volume) {
+			if q.Selects(volume) {
 				found.place(fileOf(volume))
 			}
 		})
@@ -112,9 +115,9 @@ func (q *Query) Preselect() {
 	q.free, q.selected = found, true
 }
 
-func (q *Query) find() Match {
+func (q *Query) find() match.Match {
 	found := q.findRelated()
-	if q.delayed && q.node == nil || found.Volume != nil && found.Volume.Spec.ClaimRef != nil || found.elsewhere() {
+	if q.Delayed && q.Node == nil || found.Volume != nil && found.Volume.Spec.ClaimRef != nil || found.Elsewhere() {
 		return found
 	}
 	s := q.search(1)
@@ -127,11 +130,11 @@ func (q *Query) find() Match {
 }
 
 // findRelated chooses among the volumes that are set aside for the claim or belong to it.
-func (q *Query) findRelated() Match {
+func (q *Query) findRelated() match.Match {
 	if len(q.related) == 0 {
-		return Match{}
+		return match.Match{}
 	}
-	withOwners := q.criteria
-	withOwners.owners = q.x.ownersBeside(q.owners)
-	return withOwners.find(q.related)
+	withOwners := q.Criteria
+	withOwners.Owners = q.x.ownersBeside(q.Owners)
+	return withOwners.Find(q.related)
 }

@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // When every volume is gone, nothing is left of it in the index.
@@ -33,7 +35,7 @@ func TestIndexForgets(t *testing.T) {
 				edit(version)
 				index.Set(version)
 			}
-			index.Reserve(from+"-"+to, "", ClaimKey("default", "data"))
+			index.Reserve(from+"-"+to, "", obj.ClaimKey("default", "data"))
 		}
 	}
 	for name := range index.volumes {

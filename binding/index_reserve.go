@@ -5,6 +5,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 )
 
@@ -16,7 +19,7 @@ import (
 // A reservation ends with Release, with Delete, and with a Set that shows a claimRef. A Set of a newer
 // version without one does not end it: a write whose outcome is unknown may be in that version or still
 // on its way (B6), and only who made it can tell, from a live read.
-func (x *Index) Reserve(volume, version string, claim Key) bool {
+func (x *Index) Reserve(volume, version string, claim obj.Key) bool {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
 	known := x.volumes[volume]
@@ -24,18 +27,18 @@ func (x *Index) Reserve(volume, version string, claim Key) bool {
 		return false
 	}
 	if known.Spec.ClaimRef != nil {
-		return referenced(known) == claim // its claimRef keeps it from others
+		return obj.ReferencedClaim(known) == claim // its claimRef keeps it from others
 	}
 	owners := x.ownersOf(volume)
 	if len(owners) == 0 {
-		x.refile(volume, func() { put(&x.reserved, volume, []Key{claim}) })
+		x.refile(volume, func() { zeromap.Put(&x.reserved, volume, []obj.Key{claim}) })
 	}
-	return !keptFrom(claim, owners)
+	return !match.KeptFrom(claim, owners)
 }
 
 // Release gives back what Reserve took: for a write that certainly failed, or whose outcome is known. If
 // the claim has no reservation, nothing changes.
-func (x *Index) Release(volume string, claim Key) {
+func (x *Index) Release(volume string, claim obj.Key) {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
 	if slices.Contains(x.reserved[volume], claim) {
@@ -47,13 +50,13 @@ func (x *Index) Release(volume string, claim Key) {
 // its own even without a claimRef (M2). A volume that several claims own is found for none of them. Neither the claim's
 // volume need be known yet, nor does a Delete of it end that.
 func (x *Index) SetClaim(claim *corev1.PersistentVolumeClaim) {
-	x.setOwned(KeyOf(claim), phase.Owned(claim))
+	x.setOwned(obj.KeyOf(claim), phase.Owned(claim))
 }
 
 // DeleteClaim tells the Index that a claim is gone. One that is not known is no error.
-func (x *Index) DeleteClaim(claim Key) { x.setOwned(claim, "") }
+func (x *Index) DeleteClaim(claim obj.Key) { x.setOwned(claim, "") }
 
-func (x *Index) setOwned(claim Key, volume string) {
+func (x *Index) setOwned(claim obj.Key, volume string) {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
 	before := x.owned[claim]
@@ -62,35 +65,35 @@ func (x *Index) setOwned(claim Key, volume string) {
 	}
 	if before != "" {
 		delete(x.owned, claim)
-		x.setOwners(before, slices.DeleteFunc(slices.Clone(x.owners[before]), func(owner Key) bool { return owner == claim }))
+		x.setOwners(before, slices.DeleteFunc(slices.Clone(x.owners[before]), func(owner obj.Key) bool { return owner == claim }))
 	}
 	if volume != "" {
-		put(&x.owned, claim, volume)
-		at, _ := slices.BinarySearchFunc(x.owners[volume], claim, compareKeys)
+		zeromap.Put(&x.owned, claim, volume)
+		at, _ := slices.BinarySearchFunc(x.owners[volume], claim, obj.CompareKeys)
 		x.setOwners(volume, slices.Insert(slices.Clone(x.owners[volume]), at, claim))
 	}
 }
 
-func (x *Index) setOwners(volume string, owners []Key) {
+func (x *Index) setOwners(volume string, owners []obj.Key) {
 	x.refile(volume, func() {
 		if len(owners) == 0 {
 			delete(x.owners, volume)
 			return
 		}
-		put(&x.owners, volume, owners)
+		zeromap.Put(&x.owners, volume, owners)
 	})
 }
 
 // Owners are the claims that an unclaimed volume belongs to, in order: by SetClaim, or else the one by Reserve. It can
 // be the Owners of Terms for a list of the same volumes. In Terms for the Index itself it must not be: it is called with
 // the Index locked, and it knows already. The slice must not be modified.
-func (x *Index) Owners(volume string) []Key {
+func (x *Index) Owners(volume string) []obj.Key {
 	x.mutex.RLock()
 	defer x.mutex.RUnlock()
 	return x.ownersOf(volume)
 }
 
-func (x *Index) ownersOf(volume string) []Key {
+func (x *Index) ownersOf(volume string) []obj.Key {
 	if owners := x.owners[volume]; len(owners) > 0 {
 		return owners
 	}
@@ -110,8 +113,8 @@ func (x *Index) refile(volume string, change func()) {
 }
 
 // ownersBeside are the owners of a volume, if need be from Terms.
-func (x *Index) ownersBeside(other func(string) []Key) func(string) []Key {
-	return func(volume string) []Key {
+func (x *Index) ownersBeside(other func(string) []obj.Key) func(string) []obj.Key {
+	return func(volume string) []obj.Key {
 		if owners := x.ownersOf(volume); len(owners) > 0 || other == nil {
 			return owners
 		}

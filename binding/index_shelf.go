@@ -1,6 +1,11 @@
 package binding
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/match"
+)
 
 // catalog keeps volumes on shelves, one for each group.
 type catalog map[group]*shelf
@@ -8,7 +13,7 @@ type catalog map[group]*shelf
 func (c *catalog) put(volume *corev1.PersistentVolume) {
 	group := groupOf(volume)
 	if (*c)[group] == nil {
-		put(c, group, &shelf{})
+		zeromap.Put(c, group, &shelf{})
 	}
 	(*c)[group].put(fileOf(volume))
 }
@@ -44,7 +49,7 @@ func (s *shelf) put(f filing) {
 
 // place is put, but the volume cannot be found by its labels.
 func (s *shelf) place(f filing) {
-	if requiredOf(f.PersistentVolume) == nil {
+	if match.RequiredAffinity(f.PersistentVolume) == nil {
 		s.anywhere.insert(f.modes, f.rank, f.stock)
 		return
 	}
@@ -54,7 +59,7 @@ func (s *shelf) place(f filing) {
 		return
 	}
 	key := f.places.labels[0].key
-	put(&s.placeKeys, key, s.placeKeys[key]+1)
+	zeromap.Put(&s.placeKeys, key, s.placeKeys[key]+1)
 	for _, place := range f.places.labels {
 		s.by(f.places).insert(place, f.modes, f.rank, f.stock)
 	}
@@ -64,7 +69,7 @@ func (s *shelf) take(f filing) {
 	for key, value := range f.Labels {
 		s.labelled.remove(label{key, value}, f.modes, f.rank)
 	}
-	if requiredOf(f.PersistentVolume) == nil {
+	if match.RequiredAffinity(f.PersistentVolume) == nil {
 		s.anywhere.remove(f.modes, f.rank)
 		return
 	}

@@ -10,30 +10,30 @@ import (
 
 // onShelf looks in as few of the shelf's racks as have every volume that could do.
 func (s *search) onShelf(f *shelf) {
-	if s.selector == nil || s.selected {
+	if s.Selector == nil || s.selected {
 		s.onNode(f)
 		return
 	}
-	sought, count := f.narrowest(s.claim.Spec.Selector)
-	if sought.key == "" || s.node != nil && f.countOn(s.node) < count {
+	sought, count := f.narrowest(s.Claim.Spec.Selector)
+	if sought.key == "" || s.Node != nil && f.countOn(s.Node) < count {
 		s.recheck = true
 		s.onNode(f)
 		return
 	}
-	s.recheck = s.recheck || s.node != nil || !sought.alone
+	s.recheck = s.recheck || s.Node != nil || !sought.alone
 	f.having(sought, s.in)
 }
 
 // onNode looks in the racks that have what is usable on the node; without a node, in all.
 func (s *search) onNode(f *shelf) {
 	s.in(&f.anywhere)
-	if s.node == nil {
+	if s.Node == nil {
 		s.in(&f.placed)
 		return
 	}
-	f.surelyOn(s.node, s.in)
+	f.surelyOn(s.Node, s.in)
 	s.recheck = true
-	f.perhapsOn(s.node, s.in)
+	f.perhapsOn(s.Node, s.in)
 }
 
 // surelyOn visits the racks of the placed volumes that are usable on the node by one of its labels alone; nil where

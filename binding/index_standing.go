@@ -4,6 +4,10 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // standing is what has to be known of a volume before anything is compared with a claim.
@@ -18,14 +22,14 @@ const (
 )
 
 func (x *Index) standingOf(volume *corev1.PersistentVolume) standing {
-	switch reason := unavailable(volume); {
-	case reason == Deleting:
+	switch reason := match.Unavailable(volume); {
+	case reason == match.Deleting:
 		return standsDeleting
 	case volume.Spec.ClaimRef != nil || len(x.ownersOf(volume.Name)) > 0:
 		return standsClaimed
-	case reason == Malformed:
+	case reason == match.Malformed:
 		return standsMalformed
-	case reason == NotAvailable:
+	case reason == match.NotAvailable:
 		return standsIdle
 	}
 	return standsFree
@@ -34,7 +38,7 @@ func (x *Index) standingOf(volume *corev1.PersistentVolume) standing {
 // put puts a volume where its version and its owner say.
 func (x *Index) put(volume *corev1.PersistentVolume) {
 	if name := x.relativeOf(volume); name != (claimName{}) {
-		put(&x.related, name, append(x.related[name], volume))
+		zeromap.Put(&x.related, name, append(x.related[name], volume))
 	}
 	switch x.standingOf(volume) {
 	case standsDeleting:
@@ -42,7 +46,7 @@ func (x *Index) put(volume *corev1.PersistentVolume) {
 	case standsClaimed:
 		x.claimed++
 	case standsMalformed:
-		put(&x.malformed, volume.Name, volume)
+		zeromap.Put(&x.malformed, volume.Name, volume)
 	case standsIdle:
 		x.idle.put(volume)
 	case standsFree:
@@ -85,7 +89,7 @@ func (x *Index) takeRelated(name claimName, volume *corev1.PersistentVolume) {
 // then it fits none of them.
 func (x *Index) relativeOf(volume *corev1.PersistentVolume) claimName {
 	if volume.Spec.ClaimRef != nil {
-		return sharedName(referenced(volume))
+		return sharedName(obj.ReferencedClaim(volume))
 	}
 	if owners := x.ownersOf(volume.Name); len(owners) == 1 {
 		return sharedName(owners[0])

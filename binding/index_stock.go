@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/pvbind/pvbind/accessmode"
+	"github.com/pvbind/pvbind/binding/internal/quantities"
+	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -14,13 +16,13 @@ import (
 type stock struct{ *corev1.PersistentVolume }
 
 func (s stock) amount() resource.Quantity {
-	capacity, _ := capacityOf(s.PersistentVolume)
+	capacity, _ := match.CapacityOf(s.PersistentVolume)
 	return capacity
 }
 
 func (s stock) tie(r rank) int {
 	if !exact(r.size) {
-		if order := compareQuantities(s.amount(), r.quantity); order != 0 {
+		if order := quantities.Compare(s.amount(), r.quantity); order != 0 {
 			return order
 		}
 	}
@@ -34,15 +36,15 @@ type group struct {
 	attributesClass string
 }
 
-func groupFor(c *criteria) group {
-	return group{volumeMode: c.volumeMode, class: c.class, attributesClass: c.attributesClass}
+func groupFor(c *match.Criteria) group {
+	return group{volumeMode: c.VolumeMode, class: c.Class, attributesClass: c.AttributesClass}
 }
 
 func groupOf(volume *corev1.PersistentVolume) group {
 	return group{
-		volumeMode:      volumeModeOf(volume.Spec.VolumeMode),
+		volumeMode:      match.VolumeModeOf(volume.Spec.VolumeMode),
 		class:           storageclass.OfVolume(volume),
-		attributesClass: attributesClassOf(volume),
+		attributesClass: match.AttributesClassOf(volume),
 	}
 }
 
@@ -57,12 +59,12 @@ type filing struct {
 
 // fileOf is the filing of a well-formed volume.
 func fileOf(volume *corev1.PersistentVolume) filing {
-	capacity, _ := capacityOf(volume)
-	modes, _ := modesOf(volume)
+	capacity, _ := match.CapacityOf(volume)
+	modes, _ := match.ModesOf(volume)
 	return filing{
 		stock:  stock{volume},
 		rank:   rank{size: sizeOf(capacity), quantity: capacity, name: volume.Name},
 		modes:  modes,
-		places: placesOf(requiredOf(volume)),
+		places: placesOf(match.RequiredAffinity(volume)),
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Summary is that of the Report which Explain gives for the same volumes (E2); errors are those of Find.
@@ -12,48 +15,48 @@ import (
 // It counts volumes by groups of like ones, so that it costs in groups, not in volumes. A selector costs
 // as many looks as volumes have the label of it that the fewest have, or that match it; a node, as many
 // as it can use. With Terms.Owners, every volume is looked at.
-func (x *Index) Summary(claim *corev1.PersistentVolumeClaim, terms Terms) (Summary, error) {
-	c, err := newCriteria(claim, terms)
+func (x *Index) Summary(claim *corev1.PersistentVolumeClaim, terms match.Terms) (match.Summary, error) {
+	c, err := match.NewCriteria(claim, terms)
 	if err != nil {
-		return Summary{}, err
+		return match.Summary{}, err
 	}
 	x.mutex.RLock()
 	defer x.mutex.RUnlock()
-	if c.owners != nil {
-		c.owners = x.ownersBeside(c.owners)
-		return c.report(slices.Collect(maps.Values(x.volumes))).Summary(), nil
+	if c.Owners != nil {
+		c.Owners = x.ownersBeside(c.Owners)
+		return c.Report(slices.Collect(maps.Values(x.volumes))).Summary(), nil
 	}
 	t := x.tally(&c)
-	return t.summary(), nil
+	return t.Summary(), nil
 }
 
-func (x *Index) tally(c *criteria) tally {
-	s := survey{c: c, ask: askOf(c), serving: serving(c.modes)}
+func (x *Index) tally(c *match.Criteria) match.Tally {
+	s := survey{c: c, ask: askOf(c), serving: serving(c.Modes)}
 	q := x.query(c)
 	if chosen := q.find().Volume; chosen != nil {
-		s.chosen = chosen.Name
+		s.Chosen = chosen.Name
 	}
-	x.addOneByOne(&s.tally, c)
+	x.addOneByOne(&s.Tally, c)
 	s.countShelves(x.free, false)
 	s.countShelves(x.idle, true)
-	if s.fit == 0 && s.elsewhere.Volume == nil {
+	if s.Fit == 0 && s.Elsewhere.Volume == nil {
 		s.seekMisses(x.free, false)
 		s.seekMisses(x.idle, true)
-		if s.best.volume != nil {
-			s.addMiss(c.verdict(s.best.volume))
+		if s.best.Volume != nil {
+			s.AddMiss(c.Verdict(s.best.Volume))
 		}
 	}
-	s.total = len(x.volumes)
-	return s.tally
+	s.Total = len(x.volumes)
+	return s.Tally
 }
 
 // addOneByOne adds the volumes that are on no shelf.
-func (x *Index) addOneByOne(t *tally, c *criteria) {
+func (x *Index) addOneByOne(t *match.Tally, c *match.Criteria) {
 	deleting, claimed := x.deleting, x.claimed
 	withOwners := *c
-	withOwners.owners = x.ownersOf
-	for _, volume := range x.related[sharedName(KeyOf(c.claim))] {
-		t.add(withOwners.verdict(volume))
+	withOwners.Owners = x.ownersOf
+	for _, volume := range x.related[sharedName(obj.KeyOf(c.Claim))] {
+		t.Add(withOwners.Verdict(volume))
 		if x.standingOf(volume) == standsDeleting {
 			deleting--
 		} else {
@@ -61,32 +64,32 @@ func (x *Index) addOneByOne(t *tally, c *criteria) {
 		}
 	}
 	for _, volume := range x.malformed {
-		t.add(c.verdict(volume))
+		t.Add(c.Verdict(volume))
 	}
-	t.count(Deleting, deleting)
-	t.count(Claimed, claimed)
+	t.Count(match.Deleting, deleting)
+	t.Count(match.Claimed, claimed)
 }
 
 // survey is a tally in the making.
 type survey struct {
-	tally
-	c       *criteria
+	match.Tally
+	c       *match.Criteria
 	ask     rank
 	serving slots
-	best    miss
+	best    match.Miss
 }
 
 // against are the reasons that stand against every volume of a group.
-func against(c *criteria, g group) []Reason {
-	var reasons []Reason
-	if g.volumeMode != c.volumeMode {
-		reasons = append(reasons, VolumeMode)
+func against(c *match.Criteria, g group) []match.Reason {
+	var reasons []match.Reason
+	if g.volumeMode != c.VolumeMode {
+		reasons = append(reasons, match.VolumeMode)
 	}
-	if g.class != c.class {
-		reasons = append(reasons, StorageClass)
+	if g.class != c.Class {
+		reasons = append(reasons, match.StorageClass)
 	}
-	if g.attributesClass != c.attributesClass {
-		reasons = append(reasons, AttributesClass)
+	if g.attributesClass != c.AttributesClass {
+		reasons = append(reasons, match.AttributesClass)
 	}
 	return reasons
 }
@@ -99,7 +102,7 @@ func (s *survey) countShelves(shelves catalog, idle bool) {
 			left += s.countRack(rack)
 		}
 		if len(against) > 0 {
-			s.count(against[0], left)
+			s.Count(against[0], left)
 			continue
 		}
 		s.countLeft(shelf, left, idle)
@@ -111,12 +114,12 @@ func (s *survey) countRack(k *rack[stock]) (left int) {
 	for slot, rest := k.used.next(); slot < len(narrowest); slot, rest = rest.next() {
 		order := k.in(slot)
 		below := order.below(&s.ask)
-		s.count(TooSmall, below)
+		s.Count(match.TooSmall, below)
 		if below > 0 {
-			s.addTooSmall(order.start(order.last(&s.ask)).item().PersistentVolume)
+			s.AddTooSmall(order.start(order.last(&s.ask)).item().PersistentVolume)
 		}
 		if s.serving>>slot&1 == 0 {
-			s.count(AccessModes, order.len()-below)
+			s.Count(match.AccessModes, order.len()-below)
 			continue
 		}
 		left += order.len() - below
@@ -127,17 +130,17 @@ func (s *survey) countRack(k *rack[stock]) (left int) {
 // countLeft counts what the rules after the group's tell apart.
 func (s *survey) countLeft(f *shelf, left int, idle bool) {
 	selected, usable := left, left
-	if s.c.selector != nil || s.c.node != nil {
+	if s.c.Selector != nil || s.c.Node != nil {
 		selected, usable = s.passing(f, left)
 	}
-	s.count(Selector, left-selected)
+	s.Count(match.Selector, left-selected)
 	switch {
 	case idle:
-		s.count(NotAvailable, selected)
-	case s.c.delayed && s.c.node == nil:
-		s.count(Delayed, selected)
+		s.Count(match.NotAvailable, selected)
+	case s.c.Delayed && s.c.Node == nil:
+		s.Count(match.Delayed, selected)
 	default:
-		s.count(NodeAffinity, selected-usable)
-		s.fit += usable
+		s.Count(match.NodeAffinity, selected-usable)
+		s.Fit += usable
 	}
 }

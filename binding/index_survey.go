@@ -1,16 +1,20 @@
 package binding
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/match"
+)
 
 // passing counts, of the volumes that are left, those that the selector matches, and of these the ones
 // that are usable on the node.
 func (s *survey) passing(f *shelf, left int) (selected, usable int) {
-	if s.c.selector == nil {
+	if s.c.Selector == nil {
 		usable = s.enough(&f.anywhere)
-		f.surelyOn(s.c.node, func(k *rack[stock]) { usable += s.enough(k) })
-		f.perhapsOn(s.c.node, func(k *rack[stock]) {
+		f.surelyOn(s.c.Node, func(k *rack[stock]) { usable += s.enough(k) })
+		f.perhapsOn(s.c.Node, func(k *rack[stock]) {
 			s.each(k, func(volume *corev1.PersistentVolume) {
-				if s.c.usable(volume) {
+				if s.c.Usable(volume) {
 					usable++
 				}
 			})
@@ -19,11 +23,11 @@ func (s *survey) passing(f *shelf, left int) (selected, usable int) {
 	}
 	s.selectable(f, func(k *rack[stock]) {
 		s.each(k, func(volume *corev1.PersistentVolume) {
-			if !s.c.selects(volume) {
+			if !s.c.Selects(volume) {
 				return
 			}
 			selected++
-			if s.c.usable(volume) {
+			if s.c.Usable(volume) {
 				usable++
 			}
 		})
@@ -33,7 +37,7 @@ func (s *survey) passing(f *shelf, left int) (selected, usable int) {
 
 // selectable visits the racks that have every volume that the selector matches.
 func (s *survey) selectable(f *shelf, visit func(*rack[stock])) {
-	if sought, _ := f.narrowest(s.c.claim.Spec.Selector); sought.key != "" {
+	if sought, _ := f.narrowest(s.c.Claim.Spec.Selector); sought.key != "" {
 		f.having(sought, visit)
 		return
 	}
@@ -71,20 +75,20 @@ type part struct{ short, unselected, unusable bool }
 // represented by the one that is nearest in size.
 func (s *survey) seekMisses(shelves catalog, idle bool) {
 	for group, shelf := range shelves {
-		base := miss{reasons: len(against(s.c, group))}
-		base.add(idle, 1)
-		base.add(s.c.delayed && s.c.node == nil, 1)
+		base := match.Miss{Reasons: len(against(s.c, group))}
+		base.Add(idle, 1)
+		base.Add(s.c.Delayed && s.c.Node == nil, 1)
 		for bits := range 8 {
 			part := part{short: bits&1 != 0, unselected: bits&2 != 0, unusable: bits&4 != 0}
-			if part.unselected && s.c.selector == nil || part.unusable && s.c.node == nil {
+			if part.unselected && s.c.Selector == nil || part.unusable && s.c.Node == nil {
 				continue
 			}
 			m := base
-			m.add(part.unselected, 0)
-			m.add(part.unusable, 0)
+			m.Add(part.unselected, 0)
+			m.Add(part.unusable, 0)
 			if part.short {
-				m.add(true, 0)
-				m.short = 1
+				m.Add(true, 0)
+				m.Short = 1
 			}
 			s.having(shelf, part, func(k *rack[stock]) { s.seekMiss(k, part, m) })
 		}
@@ -94,14 +98,14 @@ func (s *survey) seekMisses(shelves catalog, idle bool) {
 // having visits racks that have all volumes of a part.
 func (s *survey) having(f *shelf, p part, visit func(*rack[stock])) {
 	switch {
-	case s.c.selector != nil && !p.unselected:
+	case s.c.Selector != nil && !p.unselected:
 		s.selectable(f, visit)
 		return
 	case p.unusable:
-	case s.c.node != nil:
+	case s.c.Node != nil:
 		visit(&f.anywhere)
-		f.surelyOn(s.c.node, visit)
-		f.perhapsOn(s.c.node, visit)
+		f.surelyOn(s.c.Node, visit)
+		f.perhapsOn(s.c.Node, visit)
 		return
 	default:
 		visit(&f.anywhere)
@@ -111,18 +115,18 @@ func (s *survey) having(f *shelf, p part, visit func(*rack[stock])) {
 
 // seekMiss looks in a rack for a volume of a part, against which the reasons of m stand, and perhaps its
 // modes.
-func (s *survey) seekMiss(k *rack[stock], p part, m miss) {
+func (s *survey) seekMiss(k *rack[stock], p part, m match.Miss) {
 	if k == nil {
 		return
 	}
 	for slot, rest := k.used.next(); slot < len(narrowest); slot, rest = rest.next() {
 		found := m
-		found.add(s.serving>>slot&1 == 0, 0)
-		if s.best.volume != nil && found.compareReasons(s.best) > 0 {
+		found.Add(s.serving>>slot&1 == 0, 0)
+		if s.best.Volume != nil && found.CompareReasons(s.best) > 0 {
 			continue
 		}
-		found.volume = s.nearest(k.in(slot), p)
-		if found.volume != nil && (s.best.volume == nil || compareMisses(found, s.best) < 0) {
+		found.Volume = s.nearest(k.in(slot), p)
+		if found.Volume != nil && (s.best.Volume == nil || match.CompareMisses(found, s.best) < 0) {
 			s.best = found
 		}
 	}
@@ -155,5 +159,5 @@ func (s *survey) nearest(order *ordered[stock], p part) *corev1.PersistentVolume
 
 func (s *survey) isIn(p part, at cursor[stock]) bool {
 	volume := at.item().PersistentVolume
-	return s.c.selects(volume) != p.unselected && s.c.usable(volume) != p.unusable
+	return s.c.Selects(volume) != p.unselected && s.c.Usable(volume) != p.unusable
 }

@@ -14,6 +14,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // A hundred thousand times, in worlds of few volumes and of many, after random changes.
@@ -50,8 +52,8 @@ func reservable(name string, edits ...volumeEdit) *corev1.PersistentVolume {
 }
 
 var (
-	data = binding.ClaimKey("default", "data")
-	logs = binding.ClaimKey("default", "logs")
+	data = obj.ClaimKey("default", "data")
+	logs = obj.ClaimKey("default", "logs")
 )
 
 func logsClaim() *corev1.PersistentVolumeClaim {
@@ -60,7 +62,7 @@ func logsClaim() *corev1.PersistentVolumeClaim {
 
 func foundFor(t *testing.T, index *binding.Index, claim *corev1.PersistentVolumeClaim) string {
 	t.Helper()
-	match, err := index.Find(claim, binding.Terms{})
+	match, err := index.Find(claim, match.Terms{})
 	require.NoError(t, err)
 	return nameOf(match.Volume)
 }
@@ -73,12 +75,12 @@ func TestIndexReserve(t *testing.T) {
 	assert.Equal(t, "a", foundFor(t, &index, logsClaim()))
 
 	assert.True(t, index.Reserve("a", "1", data))
-	assert.Equal(t, []binding.Key{data}, index.Owners("a"))
+	assert.Equal(t, []obj.Key{data}, index.Owners("a"))
 	assert.True(t, index.Reserve("a", "1", data), "it has it already")
 	assert.False(t, index.Reserve("a", "1", logs), "B6 the loser asks again")
 	assert.Equal(t, "a", foundFor(t, &index, fitClaim()), "the claim itself finds it")
 	assert.Empty(t, foundFor(t, &index, logsClaim()), "others do not")
-	line, err := index.Summary(logsClaim(), binding.Terms{})
+	line, err := index.Summary(logsClaim(), match.Terms{})
 	require.NoError(t, err)
 	assert.Equal(t, "0/1 volumes fit: 1 Claimed", line.String(), "E2")
 
@@ -96,11 +98,11 @@ func TestIndexReservationEnds(t *testing.T) {
 		volume.ResourceVersion = "2"
 		return volume
 	}
-	mine := []binding.Key{data}
+	mine := []obj.Key{data}
 	cases := []struct {
 		rule string
 		then func(*binding.Index)
-		want []binding.Key
+		want []obj.Key
 	}{
 		{"B6 not with a newer version", func(x *binding.Index) { x.Set(newer()) }, mine},
 		{"not with a change of phase", func(x *binding.Index) { x.Set(newer(inPhase(corev1.VolumeBound))) }, mine},
@@ -108,8 +110,8 @@ func TestIndexReservationEnds(t *testing.T) {
 		{"L5 with somebody else's", func(x *binding.Index) { x.Set(newer(refersTo("default", "logs", "uid-2"))) }, nil},
 		{"with the volume", func(x *binding.Index) { x.Delete("a") }, nil},
 		{"with Release", func(x *binding.Index) { x.Release("a", data) }, nil},
-		{"M2 under an owner's name", func(x *binding.Index) { x.SetClaim(owning(logs, "a")) }, []binding.Key{logs}},
-		{"M2 under the names of several", func(x *binding.Index) { x.SetClaim(owning(logs, "a")); x.SetClaim(owning(data, "a")) }, []binding.Key{data, logs}},
+		{"M2 under an owner's name", func(x *binding.Index) { x.SetClaim(owning(logs, "a")) }, []obj.Key{logs}},
+		{"M2 under the names of several", func(x *binding.Index) { x.SetClaim(owning(logs, "a")); x.SetClaim(owning(data, "a")) }, []obj.Key{data, logs}},
 		{"M2 not with the owner's going", func(x *binding.Index) { x.SetClaim(owning(logs, "a")); x.DeleteClaim(logs) }, mine},
 	}
 	for _, c := range cases {
@@ -120,7 +122,7 @@ func TestIndexReservationEnds(t *testing.T) {
 			c.then(&index)
 			assert.Equal(t, c.want, index.Owners("a"))
 			index.Set(newer())
-			theirs := len(c.want) > 0 && !slices.Equal(c.want, []binding.Key{logs})
+			theirs := len(c.want) > 0 && !slices.Equal(c.want, []obj.Key{logs})
 			assert.Equal(t, theirs, !index.Reserve("a", "2", logs))
 		})
 	}
@@ -163,17 +165,17 @@ func TestIndexTwoOwners(t *testing.T) {
 	index.Set(reservable("a"))
 	index.SetClaim(owning(data, "a"))
 	index.SetClaim(owning(logs, "a"))
-	assert.Equal(t, []binding.Key{data, logs}, index.Owners("a"))
+	assert.Equal(t, []obj.Key{data, logs}, index.Owners("a"))
 	for _, claim := range []*corev1.PersistentVolumeClaim{fitClaim(), logsClaim()} {
 		assert.Empty(t, foundFor(t, &index, claim))
-		line, err := index.Summary(claim, binding.Terms{})
+		line, err := index.Summary(claim, match.Terms{})
 		require.NoError(t, err)
 		assert.Equal(t, "0/1 volumes fit: 1 Claimed", line.String(), "E2")
-		assert.False(t, index.Reserve("a", "1", binding.KeyOf(claim)))
+		assert.False(t, index.Reserve("a", "1", obj.KeyOf(claim)))
 	}
 	before := index.Owners("a")
 	index.SetClaim(owning(logs, "b"))
-	assert.Equal(t, []binding.Key{data, logs}, before, "what was returned stays as it was")
+	assert.Equal(t, []obj.Key{data, logs}, before, "what was returned stays as it was")
 	assert.Equal(t, "a", foundFor(t, &index, fitClaim()))
 	assert.True(t, index.Reserve("a", "1", data))
 }
@@ -185,8 +187,8 @@ func TestIndexOwnersHaveStatus(t *testing.T) {
 	bare.Annotations = nil
 	for _, c := range []struct {
 		claim *corev1.PersistentVolumeClaim
-		want  []binding.Key
-	}{{forged, nil}, {bare, []binding.Key{logs}}} {
+		want  []obj.Key
+	}{{forged, nil}, {bare, []obj.Key{logs}}} {
 		var index binding.Index
 		index.SetClaim(c.claim)
 		assert.Equal(t, c.want, index.Owners("a"))
@@ -197,7 +199,7 @@ func TestEmptyIndex(t *testing.T) {
 	var index binding.Index
 	assert.Zero(t, index.Len())
 	assert.Empty(t, foundFor(t, &index, fitClaim()))
-	line, err := index.Summary(fitClaim(), binding.Terms{})
+	line, err := index.Summary(fitClaim(), match.Terms{})
 	require.NoError(t, err)
 	assert.Equal(t, "0/0 volumes fit: there are none", line.String())
 	index.Delete("a")
@@ -208,11 +210,11 @@ func TestEmptyIndex(t *testing.T) {
 func TestIndexTellsTheLargestAsWritten(t *testing.T) {
 	claim := fitClaim()
 	volumes := []*corev1.PersistentVolume{fitVolume("b", sized("2Gi")), fitVolume("a", sized("2147483648")), fitVolume("c", sized("2Gi"))}
-	report, err := binding.Explain(binding.Request{Claim: claim, Volumes: volumes})
+	report, err := match.Explain(match.Request{Claim: claim, Volumes: volumes})
 	require.NoError(t, err)
 	var index binding.Index
 	index.Load(volumes...)
-	line, err := index.Summary(claim, binding.Terms{})
+	line, err := index.Summary(claim, match.Terms{})
 	require.NoError(t, err)
 	assert.Equal(t, "0/3 volumes fit: 3 TooSmall (largest 2147483648); a would fit but for its size: 2147483648, the claim asks 10Gi", line.String())
 	assert.Equal(t, report.Summary(), line)
@@ -222,11 +224,11 @@ func TestIndexTellsTheLargestAsWritten(t *testing.T) {
 func TestIndexErrors(t *testing.T) {
 	var index binding.Index
 	claim := fitClaim(askingModes("ReadNever"))
-	_, want := binding.Find(binding.Request{Claim: claim})
+	_, want := match.Find(match.Request{Claim: claim})
 	require.Error(t, want)
-	_, err := index.Find(claim, binding.Terms{})
+	_, err := index.Find(claim, match.Terms{})
 	assert.Equal(t, want, err)
-	line, err := index.Summary(claim, binding.Terms{})
+	line, err := index.Summary(claim, match.Terms{})
 	assert.Equal(t, want, err)
 	assert.Zero(t, line)
 }
@@ -248,17 +250,17 @@ func TestIndexGivesAVolumeOnce(t *testing.T) {
 		wait.Go(func() {
 			claim := fitClaim(func(c *corev1.PersistentVolumeClaim) { c.Name, c.UID = fmt.Sprint("data-", w), "" })
 			for i := 0; ; i++ {
-				found, err := index.Find(claim, binding.Terms{Node: nodeIn("a")})
+				found, err := index.Find(claim, match.Terms{Node: nodeIn("a")})
 				if err != nil || found.Volume == nil {
 					assert.NoError(t, err)
 					return
 				}
 				name := found.Volume.Name
-				if !index.Reserve(name, found.Volume.ResourceVersion, binding.KeyOf(claim)) {
+				if !index.Reserve(name, found.Volume.ResourceVersion, obj.KeyOf(claim)) {
 					continue
 				}
 				if i%5 == 0 {
-					index.Release(name, binding.KeyOf(claim)) // a write that failed
+					index.Release(name, obj.KeyOf(claim)) // a write that failed
 					continue
 				}
 				assert.EqualValues(t, 1, taken[name].Add(1), name)
@@ -266,7 +268,7 @@ func TestIndexGivesAVolumeOnce(t *testing.T) {
 				bound := reservable(name, refersTo("default", claim.Name, "uid"))
 				bound.ResourceVersion = "2"
 				index.Set(bound)
-				_, err = index.Summary(claim, binding.Terms{})
+				_, err = index.Summary(claim, match.Terms{})
 				assert.NoError(t, err)
 			}
 		})
@@ -289,13 +291,13 @@ func TestIndexFindDoesNotAllocate(t *testing.T) {
 	index.Load(volumes...)
 	for name, c := range map[string]struct {
 		claim *corev1.PersistentVolumeClaim
-		terms binding.Terms
+		terms match.Terms
 	}{
-		"plain":    {fitClaim(), binding.Terms{Class: classWith(new(storagev1.VolumeBindingImmediate))}},
-		"node":     {fitClaim(), onNode(binding.Terms{}, nodeIn("a"))},
-		"selector": {fitClaim(askingLabel("tier", "gold")), binding.Terms{}},
-		"both":     {fitClaim(askingLabel("tier", "gold")), onNode(binding.Terms{}, nodeIn("a"))},
-		"nothing":  {fitClaim(asking("1Ti")), binding.Terms{}},
+		"plain":    {fitClaim(), match.Terms{Class: classWith(new(storagev1.VolumeBindingImmediate))}},
+		"node":     {fitClaim(), onNode(match.Terms{}, nodeIn("a"))},
+		"selector": {fitClaim(askingLabel("tier", "gold")), match.Terms{}},
+		"both":     {fitClaim(askingLabel("tier", "gold")), onNode(match.Terms{}, nodeIn("a"))},
+		"nothing":  {fitClaim(asking("1Ti")), match.Terms{}},
 	} {
 		assert.Zero(t, testing.AllocsPerRun(100, func() { _, _ = index.Find(c.claim, c.terms) }), name)
 	}

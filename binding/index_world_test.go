@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // indexed is an Index, and beside it plain maps that say what should be in it.
@@ -23,15 +25,15 @@ type indexed struct {
 	names    int
 	index    *binding.Index
 	volumes  map[string]*corev1.PersistentVolume
-	owned    map[binding.Key]string // the volume of a claim
-	reserved map[string]binding.Key
+	owned    map[obj.Key]string // the volume of a claim
+	reserved map[string]obj.Key
 	version  int
 }
 
 func newIndexed(seed, n uint64, names int) *indexed {
 	return &indexed{
 		world: world{rand.New(rand.NewPCG(seed, n))}, names: names, index: &binding.Index{},
-		volumes: map[string]*corev1.PersistentVolume{}, owned: map[binding.Key]string{}, reserved: map[string]binding.Key{},
+		volumes: map[string]*corev1.PersistentVolume{}, owned: map[obj.Key]string{}, reserved: map[string]obj.Key{},
 	}
 }
 
@@ -76,20 +78,20 @@ func (x *indexed) load(count int) {
 }
 
 // someClaims are those that the volumes of the world know, and another, in order. someClaim is one of them.
-func (x *indexed) someClaims() []binding.Key {
-	return []binding.Key{binding.ClaimKey("default", "data"), binding.ClaimKey("default", "logs"), binding.ClaimKey("other", "data")}
+func (x *indexed) someClaims() []obj.Key {
+	return []obj.Key{obj.ClaimKey("default", "data"), obj.ClaimKey("default", "logs"), obj.ClaimKey("other", "data")}
 }
 
-func (x *indexed) someClaim() binding.Key { return pick(x.world, x.someClaims()...) }
+func (x *indexed) someClaim() obj.Key { return pick(x.world, x.someClaims()...) }
 
-func (x *indexed) owners(volume string) (owners []binding.Key) {
+func (x *indexed) owners(volume string) (owners []obj.Key) {
 	for _, claim := range x.someClaims() {
 		if x.owned[claim] == volume {
 			owners = append(owners, claim)
 		}
 	}
 	if claim, ok := x.reserved[volume]; ok && len(owners) == 0 {
-		return []binding.Key{claim}
+		return []obj.Key{claim}
 	}
 	return owners
 }
@@ -131,7 +133,7 @@ func (x *indexed) change(t *testing.T) {
 	}
 }
 
-func (x *indexed) reserve(t *testing.T, name string, claim binding.Key) {
+func (x *indexed) reserve(t *testing.T, name string, claim obj.Key) {
 	version, known := "0", x.volumes[name]
 	if known != nil && !x.rarely(4) {
 		version = known.ResourceVersion
@@ -140,17 +142,17 @@ func (x *indexed) reserve(t *testing.T, name string, claim binding.Key) {
 	switch {
 	case !want:
 	case known.Spec.ClaimRef != nil:
-		want = binding.ClaimKey(known.Spec.ClaimRef.Namespace, known.Spec.ClaimRef.Name) == claim
+		want = obj.ClaimKey(known.Spec.ClaimRef.Namespace, known.Spec.ClaimRef.Name) == claim
 	case len(x.owners(name)) == 0:
 		x.reserved[name] = claim
 	default:
-		want = slices.Equal(x.owners(name), []binding.Key{claim})
+		want = slices.Equal(x.owners(name), []obj.Key{claim})
 	}
 	require.Equal(t, want, x.index.Reserve(name, version, claim), "reserve %s for %s", name, claim)
 }
 
 // request is a random one for the volumes. The list needs the owners that the index knows itself.
-func (x *indexed) request() (request binding.Request, forIndex binding.Terms) {
+func (x *indexed) request() (request match.Request, forIndex match.Terms) {
 	request.Claim = x.claim()
 	if x.rarely(3) {
 		request.Claim.Spec.Resources.Requests = pick(x.world, x.oddSize(), storage("2.5Gi"), storage("4Gi"))
@@ -167,15 +169,15 @@ func (x *indexed) request() (request binding.Request, forIndex binding.Terms) {
 	}
 	forIndex = request.Terms
 	if x.rarely(8) {
-		foreign, by := x.name(), []binding.Key{x.someClaim()}
-		forIndex.Owners = func(volume string) []binding.Key {
+		foreign, by := x.name(), []obj.Key{x.someClaim()}
+		forIndex.Owners = func(volume string) []obj.Key {
 			if volume == foreign {
 				return by
 			}
 			return nil
 		}
 	}
-	request.Owners = func(volume string) []binding.Key {
+	request.Owners = func(volume string) []obj.Key {
 		if owners := x.owners(volume); len(owners) > 0 || forIndex.Owners == nil {
 			return owners
 		}
@@ -202,14 +204,14 @@ func (x *indexed) selectorOfSome() *metav1.LabelSelector {
 // requireAgreement asks both the same, and for as much else as an Index says of itself.
 func (x *indexed) requireAgreement(t *testing.T) {
 	request, forIndex := x.request()
-	want, wantErr := binding.Find(request)
+	want, wantErr := match.Find(request)
 	got, err := x.index.Find(request.Claim, forIndex)
 	require.Equal(t, wantErr, err)
 	if want.Volume != got.Volume {
 		require.Equal(t, nameOf(want.Volume), nameOf(got.Volume), "M13, M14: %v", describe(request))
 	}
 	require.Equal(t, want.Refused, got.Refused, "M12")
-	report, wantErr := binding.Explain(request)
+	report, wantErr := match.Explain(request)
 	summary, err := x.index.Summary(request.Claim, forIndex)
 	require.Equal(t, wantErr, err)
 	if err == nil && !reflect.DeepEqual(summary, report.Summary()) {
@@ -220,8 +222,8 @@ func (x *indexed) requireAgreement(t *testing.T) {
 	require.Equal(t, x.owners(name), x.index.Owners(name))
 }
 
-func describe(request binding.Request) string {
-	report, err := binding.Explain(request)
+func describe(request match.Request) string {
+	report, err := match.Explain(request)
 	text := fmt.Sprintf("%v %v\n%v", report, err, request.Claim.Spec)
 	if len(report.Verdicts) > 50 {
 		return text

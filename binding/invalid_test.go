@@ -10,8 +10,9 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 func TestInvalidClaims(t *testing.T) {
@@ -22,28 +23,28 @@ func TestInvalidClaims(t *testing.T) {
 	cases := []struct {
 		rule          string
 		claim         claimEdit
-		terms         binding.Terms
+		terms         match.Terms
 		object, field string
 		says          string
 	}{
-		{"M8 X7 malformed selector", badSelector, binding.Terms{}, "pvc/default/data", "spec.selector", "Near"},
-		{"X7 unknown access mode", askingModes("WriteNever"), binding.Terms{}, "pvc/default/data", "spec.accessModes", "WriteNever"},
-		{"X7 negative request", asking("-1Gi"), binding.Terms{}, "pvc/default/data", "spec.resources.requests.storage", "-1Gi"},
-		{"M11 X7 class without a mode", func(*corev1.PersistentVolumeClaim) {}, binding.Terms{Class: classWith(nil)},
+		{"M8 X7 malformed selector", badSelector, match.Terms{}, "pvc/default/data", "spec.selector", "Near"},
+		{"X7 unknown access mode", askingModes("WriteNever"), match.Terms{}, "pvc/default/data", "spec.accessModes", "WriteNever"},
+		{"X7 negative request", asking("-1Gi"), match.Terms{}, "pvc/default/data", "spec.resources.requests.storage", "-1Gi"},
+		{"M11 X7 class without a mode", func(*corev1.PersistentVolumeClaim) {}, match.Terms{Class: classWith(nil)},
 			"storageclass/fast", "volumeBindingMode", "WaitForFirstConsumer"},
 		{"M11 X7 class with an unknown mode", func(*corev1.PersistentVolumeClaim) {},
-			binding.Terms{Class: classWith(new(storagev1.VolumeBindingMode("Later")))},
+			match.Terms{Class: classWith(new(storagev1.VolumeBindingMode("Later")))},
 			"storageclass/fast", "volumeBindingMode", "WaitForFirstConsumer"},
 	}
 	for _, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {
 			claim, volume := fitClaim(c.claim), fitVolume("pv-a")
-			request := binding.Request{Claim: claim, Volumes: []*corev1.PersistentVolume{volume}, Terms: c.terms}
-			_, checkErr := binding.Check(claim, volume, c.terms)
-			_, findErr := binding.Find(request)
-			_, explainErr := binding.Explain(request)
+			request := match.Request{Claim: claim, Volumes: []*corev1.PersistentVolume{volume}, Terms: c.terms}
+			_, checkErr := match.Check(claim, volume, c.terms)
+			_, findErr := match.Find(request)
+			_, explainErr := match.Explain(request)
 			for _, err := range []error{checkErr, findErr, explainErr} {
-				var invalid *binding.InvalidError
+				var invalid *obj.InvalidError
 				require.ErrorAs(t, err, &invalid)
 				assert.Equal(t, c.object, invalid.Object)
 				assert.Equal(t, c.field, invalid.Field)
@@ -53,20 +54,20 @@ func TestInvalidClaims(t *testing.T) {
 		})
 	}
 	t.Run("C7 X7 malformed selector", func(t *testing.T) {
-		_, err := binding.CheckNamed(fitClaim(badSelector), fitVolume("pv-a"))
+		_, err := match.CheckNamed(fitClaim(badSelector), fitVolume("pv-a"))
 		assert.ErrorContains(t, err, "pvc/default/data: spec.selector")
 	})
 }
 
 func TestX7AClaimOfAnUnknownVolumeMode(t *testing.T) {
 	claim := fitClaim(func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeMode = new(corev1.PersistentVolumeMode("Tape")) })
-	_, err := binding.Check(claim, fitVolume("a"), binding.Terms{})
+	_, err := match.Check(claim, fitVolume("a"), match.Terms{})
 	require.ErrorContains(t, err, "pvc/default/data: spec.volumeMode: unknown: Tape")
 
 	tape := fitVolume("a", func(v *corev1.PersistentVolume) { v.Spec.VolumeMode = new(corev1.PersistentVolumeMode("Tape")) })
-	mismatches, err := binding.Check(fitClaim(), tape, binding.Terms{})
+	mismatches, err := match.Check(fitClaim(), tape, match.Terms{})
 	require.NoError(t, err)
-	require.Equal(t, binding.Malformed, mismatches[0].Reason)
+	require.Equal(t, match.Malformed, mismatches[0].Reason)
 }
 
 // X7: the API server takes a claim of any exponent, and to work one of millions out takes it seconds each time.

@@ -7,34 +7,35 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 )
 
 // What the model and the histories hold every controller to.
 
 // proofFor is what must have been read live for the action; zero if nothing.
-func proofFor(action binding.Action, state *binding.State, claimOfKey func(binding.Key) *corev1.PersistentVolumeClaim) binding.Key {
+func proofFor(action binding.Action, state *binding.State, claimOfKey func(obj.Key) *corev1.PersistentVolumeClaim) obj.Key {
 	switch action.Rule {
 	case "C10":
 		if action.Claim.Spec.VolumeName != "" {
-			return binding.VolumeKey(action.Claim.Spec.VolumeName)
+			return obj.VolumeKey(action.Claim.Spec.VolumeName)
 		}
 	case "F2":
-		return binding.PodsKey(action.Claim.Namespace)
+		return obj.PodsKey(action.Claim.Namespace)
 	case "V3", "V4", "R3", "R4", "R5":
 		volume, ok := state.Known(action.Target()).(*corev1.PersistentVolume) // for the action may unbind it
 		if !ok || volume.Spec.ClaimRef == nil {
-			return binding.Key{}
+			return obj.Key{}
 		}
 		key := claimOf(volume)
-		if other := namedByHolder(volume, state); other != (binding.Key{}) {
+		if other := namedByHolder(volume, state); other != (obj.Key{}) {
 			return other
 		}
 		if claim := claimOfKey(key); claim == nil || phase.LinkOf(volume, claim) != phase.Held {
 			return key
 		}
 	}
-	return binding.Key{}
+	return obj.Key{}
 }
 
 // wronglyTaken is what a write of a volume that had no claimRef breaks, given all claims that its controller knows; "" if
@@ -63,12 +64,12 @@ func wronglyTaken(before, after *corev1.PersistentVolume, claims []*corev1.Persi
 }
 
 // namedByHolder is the other volume that the claim which holds the volume names; zero if there is no such claim.
-func namedByHolder(volume *corev1.PersistentVolume, state *binding.State) binding.Key {
+func namedByHolder(volume *corev1.PersistentVolume, state *binding.State) obj.Key {
 	claim, known := state.Known(claimOf(volume)).(*corev1.PersistentVolumeClaim)
 	if !known || phase.LinkOf(volume, claim) != phase.Held || claim.Spec.VolumeName == "" || claim.Spec.VolumeName == volume.Name {
-		return binding.Key{}
+		return obj.Key{}
 	}
-	return binding.VolumeKey(claim.Spec.VolumeName)
+	return obj.VolumeKey(claim.Spec.VolumeName)
 }
 
 // wrongOfUnneeded is V2: what a claim holds is taken from it, or its storage deleted, only if the claim has the other volume
@@ -82,15 +83,15 @@ func wrongOfUnneeded(action binding.Action, state *binding.State) string {
 	}
 	key := namedByHolder(volume, state)
 	other, known := state.Known(key).(*corev1.PersistentVolume)
-	if key == (binding.Key{}) || known && other.Spec.ClaimRef != nil && other.Spec.ClaimRef.UID == volume.Spec.ClaimRef.UID {
+	if key == (obj.Key{}) || known && other.Spec.ClaimRef != nil && other.Spec.ClaimRef.UID == volume.Spec.ClaimRef.UID {
 		return ""
 	}
 	return fmt.Sprintf("V2: %s, though the claim does not have %s", action, key)
 }
 
-func claimOf(volume *corev1.PersistentVolume) binding.Key {
+func claimOf(volume *corev1.PersistentVolume) obj.Key {
 	ref := volume.Spec.ClaimRef
-	return binding.ClaimKey(ref.Namespace, ref.Name)
+	return obj.ClaimKey(ref.Namespace, ref.Name)
 }
 
 // wrongOfVolume is what a write of a volume breaks; "" if nothing. Claim is the one of the name that the volume referred

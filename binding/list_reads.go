@@ -3,6 +3,9 @@ package binding
 import (
 	"context"
 	"sync"
+
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // listReads are the lists that are being read, of pods or of attachments, one of a key at a time. Where a thousand claims of
@@ -11,7 +14,7 @@ import (
 // list of its own would.
 type listReads struct {
 	mu            sync.Mutex
-	running, next map[Key]*listRead
+	running, next map[obj.Key]*listRead
 }
 
 // listRead is one list. got is good once done is closed.
@@ -22,7 +25,7 @@ type listRead struct {
 
 // read is what list says, or what the next list that another sync asked for said. If that one failed, which may be because
 // its own sync was to end, this one asks for itself.
-func (p *listReads) read(ctx context.Context, key Key, list func() reply) reply {
+func (p *listReads) read(ctx context.Context, key obj.Key, list func() reply) reply {
 	own, other := p.join(key)
 	if own != nil {
 		if other != nil {
@@ -39,7 +42,7 @@ func (p *listReads) read(ctx context.Context, key Key, list func() reply) reply 
 
 // join returns a read of one's own, to run when the other is done, if there is another; or else only the other, which
 // somebody will run.
-func (p *listReads) join(key Key) (own, other *listRead) {
+func (p *listReads) join(key obj.Key) (own, other *listRead) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if next := p.next[key]; next != nil {
@@ -47,30 +50,30 @@ func (p *listReads) join(key Key) (own, other *listRead) {
 	}
 	own = &listRead{done: make(chan struct{}), got: reply{err: errPanicked}}
 	if running := p.running[key]; running != nil {
-		put(&p.next, key, own)
+		zeromap.Put(&p.next, key, own)
 		return own, running
 	}
-	put(&p.running, key, own)
+	zeromap.Put(&p.running, key, own)
 	return own, nil
 }
 
-func (p *listReads) run(key Key, own *listRead, list func() reply) {
+func (p *listReads) run(key obj.Key, own *listRead, list func() reply) {
 	p.begin(key, own)
 	defer p.end(key, own)
 	own.got = list()
 }
 
 // begin lets nobody join any more.
-func (p *listReads) begin(key Key, own *listRead) {
+func (p *listReads) begin(key obj.Key, own *listRead) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.next[key] == own {
 		delete(p.next, key)
 	}
-	put(&p.running, key, own)
+	zeromap.Put(&p.running, key, own)
 }
 
-func (p *listReads) end(key Key, own *listRead) {
+func (p *listReads) end(key obj.Key, own *listRead) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.running[key] == own {

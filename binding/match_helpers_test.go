@@ -7,7 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // A claim and a volume that fit each other, and the edits that part them.
@@ -125,16 +126,16 @@ func classWith(mode *storagev1.VolumeBindingMode) *storagev1.StorageClass {
 }
 
 // waiting are the Terms of a class that waits for its first consumer.
-func waiting() binding.Terms {
-	return binding.Terms{Class: classWith(new(storagev1.VolumeBindingWaitForFirstConsumer))}
+func waiting() match.Terms {
+	return match.Terms{Class: classWith(new(storagev1.VolumeBindingWaitForFirstConsumer))}
 }
 
 // ownedBy are Terms under which every Unclaimed volume belongs to these claims.
-func ownedBy(owners ...binding.Key) binding.Terms {
-	return binding.Terms{Owners: func(string) []binding.Key { return owners }}
+func ownedBy(owners ...obj.Key) match.Terms {
+	return match.Terms{Owners: func(string) []obj.Key { return owners }}
 }
 
 // owning is the claim of that name, Bound to the volume.
-func owning(claim binding.Key, volume string) *corev1.PersistentVolumeClaim {
+func owning(claim obj.Key, volume string) *corev1.PersistentVolumeClaim {
 	return fitClaim(func(c *corev1.PersistentVolumeClaim) { c.Namespace, c.Name = claim.Namespace, claim.Name }, boundTo(volume))
 }

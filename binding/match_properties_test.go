@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/phase"
 )
 
@@ -19,27 +19,27 @@ func TestFindAndExplainHoldTogether(t *testing.T) {
 	for n := range worlds(10_000) {
 		request := w.request()
 		before := copied(request)
-		found, err := binding.Find(request)
+		found, err := match.Find(request)
 		require.NoError(t, err)
-		report, err := binding.Explain(request)
+		report, err := match.Explain(request)
 		require.NoError(t, err)
 
 		require.Equal(t, nameOf(found.Volume), report.Chosen, "world %d, M14", n)
 		require.Len(t, report.Verdicts, len(request.Volumes))
 		require.LessOrEqual(t, len(report.String()), 512, "E2")
-		var refused []binding.Refusal
+		var refused []match.Refusal
 		for _, v := range report.Verdicts {
 			require.Equal(t, v.Chosen, v.Volume == found.Volume, "world %d, M14", n)
 			require.False(t, v.Chosen && !v.Fits(), "world %d, E3", n)
 			if (v.Link == phase.Reserved || v.Link == phase.Held) && !v.Fits() {
-				refused = append(refused, binding.Refusal{Volume: v.Volume, Mismatches: v.Mismatches})
+				refused = append(refused, match.Refusal{Volume: v.Volume, Mismatches: v.Mismatches})
 			}
 			requireChecksAgree(t, request, v)
 		}
 		require.Equal(t, refused, found.Refused, "world %d, M12", n)
 
 		w.shuffle(request.Volumes)
-		again, err := binding.Find(request)
+		again, err := match.Find(request)
 		require.NoError(t, err)
 		require.Equal(t, found, again, "world %d, M14: in another order", n)
 		requireUnmodified(t, before, request)
@@ -48,22 +48,22 @@ func TestFindAndExplainHoldTogether(t *testing.T) {
 
 // requireChecksAgree compares a verdict of Explain with Check, and that with CheckNamed, which leaves
 // out five rules (C7).
-func requireChecksAgree(t *testing.T, request binding.Request, v binding.Verdict) {
+func requireChecksAgree(t *testing.T, request match.Request, v match.Verdict) {
 	t.Helper()
-	checked, err := binding.Check(request.Claim, v.Volume, request.Terms)
+	checked, err := match.Check(request.Claim, v.Volume, request.Terms)
 	require.NoError(t, err)
 	require.Equal(t, checked, v.Mismatches, "E3")
 	if v.Link != phase.Unclaimed {
 		return
 	}
-	named, err := binding.CheckNamed(request.Claim, v.Volume)
+	named, err := match.CheckNamed(request.Claim, v.Volume)
 	require.NoError(t, err)
-	leftOut := []binding.Reason{binding.Claimed, binding.Selector, binding.NotAvailable, binding.NodeAffinity, binding.Delayed}
-	counted := slices.DeleteFunc(slices.Clone(checked), func(m binding.Mismatch) bool { return slices.Contains(leftOut, m.Reason) })
+	leftOut := []match.Reason{match.Claimed, match.Selector, match.NotAvailable, match.NodeAffinity, match.Delayed}
+	counted := slices.DeleteFunc(slices.Clone(checked), func(m match.Mismatch) bool { return slices.Contains(leftOut, m.Reason) })
 	require.Equal(t, counted.String(), named.String(), "C7")
 }
 
-func copied(request binding.Request) binding.Request {
+func copied(request match.Request) match.Request {
 	request.Claim = request.Claim.DeepCopy()
 	request.Class = request.Class.DeepCopy()
 	request.Node = request.Node.DeepCopy()
@@ -75,7 +75,7 @@ func copied(request binding.Request) binding.Request {
 }
 
 // requireUnmodified compares a request, its volumes in any order, with a copy of it (X6).
-func requireUnmodified(t *testing.T, before, after binding.Request) {
+func requireUnmodified(t *testing.T, before, after match.Request) {
 	t.Helper()
 	byName := func(a, b *corev1.PersistentVolume) int { return cmp.Compare(a.Name, b.Name) }
 	slices.SortFunc(before.Volumes, byName)

@@ -6,22 +6,22 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
 )
 
 func TestMismatchesInOneLine(t *testing.T) {
 	long := strings.Repeat("x", 4000)
-	mismatches := binding.Mismatches{
-		mismatch(binding.TooSmall, "10Gi", "5Gi"),
-		mismatch(binding.VolumeMode, "a\nb", long),
+	mismatches := match.Mismatches{
+		mismatch(match.TooSmall, "10Gi", "5Gi"),
+		mismatch(match.VolumeMode, "a\nb", long),
 	}
 	assert.Equal(t, "TooSmall: asks 10Gi, has 5Gi; VolumeMode: asks a b, has "+long[:97]+"…", mismatches.String())
 	assert.Equal(t, "TooSmall: asks 10Gi, has 5Gi", mismatches[0].String())
-	assert.Empty(t, binding.Mismatches(nil).String())
+	assert.Empty(t, match.Mismatches(nil).String())
 
-	every := []binding.Reason{binding.Deleting, binding.Claimed, binding.Malformed, binding.TooSmall,
-		binding.AccessModes, binding.VolumeMode, binding.StorageClass, binding.AttributesClass,
-		binding.Selector, binding.NotAvailable, binding.NodeAffinity, binding.Delayed}
+	every := []match.Reason{match.Deleting, match.Claimed, match.Malformed, match.TooSmall,
+		match.AccessModes, match.VolumeMode, match.StorageClass, match.AttributesClass,
+		match.Selector, match.NotAvailable, match.NodeAffinity, match.Delayed}
 	mismatches = nil
 	for _, reason := range every {
 		mismatches = append(mismatches, mismatch(reason, long, long))

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 )
 
@@ -55,13 +55,13 @@ func (m *model) actOf(words []string) func(*tinyServer, int) {
 	case "remove":
 		return func(s *tinyServer, at int) {
 			s.delete(at)
-			editing(func(_ *tinyServer, object binding.Object) bool { object.SetFinalizers(nil); return true })(s, at)
+			editing(func(_ *tinyServer, object obj.Object) bool { object.SetFinalizers(nil); return true })(s, at)
 		}
 	case "set":
 		tables := kindTables() // once: they are many
-		return editing(func(s *tinyServer, object binding.Object) bool { return setAll(s, tables, object, args) })
+		return editing(func(s *tinyServer, object obj.Object) bool { return setAll(s, tables, object, args) })
 	case "annotate":
-		return editing(func(_ *tinyServer, object binding.Object) bool { annotate(object, args); return true })
+		return editing(func(_ *tinyServer, object obj.Object) bool { annotate(object, args); return true })
 	default:
 		panic("the model does not know how to " + verb)
 	}
@@ -81,19 +81,19 @@ func (m *model) creating(name string) func(*tinyServer, int) {
 }
 
 // editing is about the newest version of an object, which a person has read just now.
-func editing(edit func(*tinyServer, binding.Object) bool) func(*tinyServer, int) {
+func editing(edit func(*tinyServer, obj.Object) bool) func(*tinyServer, int) {
 	return func(s *tinyServer, at int) {
 		if s.objects[at] == nil {
 			return
 		}
-		object := s.objects[at].object.DeepCopyObject().(binding.Object)
+		object := s.objects[at].object.DeepCopyObject().(obj.Object)
 		if edit(s, object) {
 			s.update(object, specHalf)
 		}
 	}
 }
 
-func setAll(s *tinyServer, tables []kindTable, object binding.Object, args []string) bool {
+func setAll(s *tinyServer, tables []kindTable, object obj.Object, args []string) bool {
 	kind := tables[slices.IndexFunc(tables, func(t kindTable) bool { return t.kind == keyOfAny(object).Kind })]
 	for _, arg := range args {
 		name, value, _ := strings.Cut(arg, "=")
@@ -109,7 +109,7 @@ func setAll(s *tinyServer, tables []kindTable, object binding.Object, args []str
 	return true
 }
 
-func annotate(object binding.Object, args []string) {
+func annotate(object obj.Object, args []string) {
 	marks := object.GetAnnotations()
 	if marks == nil {
 		marks = map[string]string{}
@@ -153,7 +153,7 @@ type row struct {
 	header, cells string
 }
 
-func (r row) object(s *tinyServer) (binding.Object, bool) {
+func (r row) object(s *tinyServer) (obj.Object, bool) {
 	kind, columns, err := headerOf(r.header)
 	if err != nil {
 		panic(err)
@@ -210,7 +210,7 @@ func volumeIs(name string, at corev1.PersistentVolumePhase) func(*moment) bool {
 // claimIsUnbound is when a scheduler may choose for a claim.
 func claimIsUnbound(name string) func(*moment) bool {
 	return func(now *moment) bool {
-		claim := now.server.claim(binding.ClaimKey("default", name))
+		claim := now.server.claim(obj.ClaimKey("default", name))
 		return claim != nil && claim.Spec.VolumeName == "" && !phase.BindCompleted(claim)
 	}
 }

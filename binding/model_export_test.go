@@ -7,16 +7,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Notebook takes down what a State remembers, so that two states that will do the same read the same. Versions
 // are written apart from the objects, for only their order counts.
 type Notebook interface {
 	Number(n int)
-	Key(key Key)
-	KeySet(set map[Key]struct{})
-	Object(object Object)
-	Version(of Key, version string)
+	Key(key obj.Key)
+	KeySet(set map[obj.Key]struct{})
+	Object(object obj.Object)
+	Version(of obj.Key, version string)
 	Text(text string)
 }
 
@@ -24,7 +26,7 @@ type Notebook interface {
 // are. Left out is what decides nothing but the length of a delay (failures), or an end that the model would
 // see as a circle (the steps of a sync); what a sync waits for the caller knows. Of the dead it says only
 // whether the given UIDs are known to be gone: those that anybody may still mention.
-func (s *State) Describe(n Notebook, keys []Key, mentioned []types.UID) {
+func (s *State) Describe(n Notebook, keys []obj.Key, mentioned []types.UID) {
 	s.describeStore(n, keys)
 	for _, key := range keys {
 		n.Key(s.holders[key])
@@ -37,8 +39,8 @@ func (s *State) Describe(n Notebook, keys []Key, mentioned []types.UID) {
 		n.Number(flag(ok))
 		if ok {
 			n.Version(key, refused.claimVersion)
-			n.Key(VolumeKey(refused.volume))
-			n.Version(VolumeKey(refused.volume), refused.volumeVersion)
+			n.Key(obj.VolumeKey(refused.volume))
+			n.Version(obj.VolumeKey(refused.volume), refused.volumeVersion)
 		}
 		running := s.tasks[key]
 		n.Number(flag(running != nil))
@@ -62,7 +64,7 @@ func (s *State) Describe(n Notebook, keys []Key, mentioned []types.UID) {
 	}
 }
 
-func (s *State) describeStore(n Notebook, keys []Key) {
+func (s *State) describeStore(n Notebook, keys []obj.Key) {
 	found := 0
 	for _, key := range keys {
 		object := s.Known(key)
@@ -70,13 +72,13 @@ func (s *State) describeStore(n Notebook, keys []Key) {
 			found++
 		}
 		n.Object(object)
-		if key.Kind == KindVolume {
+		if key.Kind == obj.KindVolume {
 			n.Number(len(s.index.owners[key.Name]))
 			for _, claim := range slices.Concat(s.index.owners[key.Name], s.index.reserved[key.Name]) {
 				n.Key(claim)
 			}
 		}
-		if key.Kind == KindClaim {
+		if key.Kind == obj.KindClaim {
 			n.Object(orNil(s.waiting.claims[key]))
 			n.Object(orNil(s.called.claims[key]))
 		}
@@ -86,22 +88,22 @@ func (s *State) describeStore(n Notebook, keys []Key) {
 	}
 }
 
-func (s *State) describeLinks(n Notebook, to Key) {
+func (s *State) describeLinks(n Notebook, to obj.Key) {
 	for _, l := range []links{s.naming, s.holding, s.using, s.attached, s.waiters, s.doubts, s.offers.pending} {
 		n.KeySet(l[to])
 	}
 }
 
-func (s *State) describeOffer(n Notebook, volume Key) {
+func (s *State) describeOffer(n Notebook, volume obj.Key) {
 	made, ok := s.offers.made[volume.Name]
-	ok = ok && volume.Kind == KindVolume
+	ok = ok && volume.Kind == obj.KindVolume
 	n.Number(flag(ok))
 	if !ok {
 		return
 	}
 	n.Version(volume, made.version)
 	n.Number(len(made.claims))
-	for _, claim := range slices.SortedFunc(maps.Keys(made.claims), compareKeys) {
+	for _, claim := range slices.SortedFunc(maps.Keys(made.claims), obj.CompareKeys) {
 		n.Key(claim)
 		n.Version(claim, made.claims[claim])
 	}
@@ -127,7 +129,7 @@ func (t *task) describe(n Notebook) {
 		n.Version(t.pending.Key, t.asked.GetResourceVersion())
 	}
 	n.Number(len(t.contradicted))
-	for _, key := range slices.SortedFunc(maps.Keys(t.contradicted), compareKeys) {
+	for _, key := range slices.SortedFunc(maps.Keys(t.contradicted), obj.CompareKeys) {
 		n.Key(key)
 		n.Text(string(t.contradicted[key].uid))
 		n.Number(flag(t.contradicted[key].missing))
@@ -156,7 +158,7 @@ func (t *task) describe(n Notebook) {
 		}
 	}
 	describeEvents(n, t.publish)
-	next := make(map[Key]struct{}, len(t.next))
+	next := make(map[obj.Key]struct{}, len(t.next))
 	for _, key := range t.next {
 		next[key] = struct{}{}
 	}
@@ -175,15 +177,15 @@ func describeEvents(n Notebook, events []Event) {
 }
 
 // Known is the object that is stored under a key, of any kind; nil if there is none.
-func (s *State) Known(key Key) Object {
+func (s *State) Known(key obj.Key) obj.Object {
 	switch key.Kind {
-	case KindVolume, KindClaim:
+	case obj.KindVolume, obj.KindClaim:
 		return s.known(key)
-	case kindPod:
+	case obj.KindPod:
 		if pod := s.pods[key]; pod != nil {
 			return pod
 		}
-	case kindAttachment:
+	case obj.KindAttachment:
 		if attachment := s.attachments[key]; attachment != nil {
 			return attachment
 		}
@@ -198,14 +200,14 @@ func (s *State) Known(key Key) Object {
 // Buried reports whether the state knows that the object of the UID is gone.
 func (s *State) Buried(uid types.UID) bool { return s.gone.has(uid) || s.gonePods.has(uid) }
 
-func volumeOrNil(volume *corev1.PersistentVolume) Object {
+func volumeOrNil(volume *corev1.PersistentVolume) obj.Object {
 	if volume == nil {
 		return nil
 	}
 	return volume
 }
 
-func orNil(claim *corev1.PersistentVolumeClaim) Object {
+func orNil(claim *corev1.PersistentVolumeClaim) obj.Object {
 	if claim == nil {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // fingerprint stands for a moment. Of the 128 bits, two of ten million different moments share all with a chance
@@ -186,15 +187,15 @@ func (n *notes) errand(e *errand) {
 
 func (n *notes) Number(number int) { n.bytes(byte(number)) }
 
-func (n *notes) Key(key binding.Key) {
-	if key == (binding.Key{}) {
+func (n *notes) Key(key obj.Key) {
+	if key == (obj.Key{}) {
 		n.bytes(0xff)
 		return
 	}
 	n.bytes(byte(n.things.place(key)))
 }
 
-func (n *notes) KeySet(set map[binding.Key]struct{}) {
+func (n *notes) KeySet(set map[obj.Key]struct{}) {
 	var all places
 	for key := range set {
 		all |= place(n.things.place(key))
@@ -202,7 +203,7 @@ func (n *notes) KeySet(set map[binding.Key]struct{}) {
 	n.places(all)
 }
 
-func (n *notes) Object(object binding.Object) {
+func (n *notes) Object(object obj.Object) {
 	if object == nil {
 		n.thing(nil)
 		return
@@ -210,7 +211,7 @@ func (n *notes) Object(object binding.Object) {
 	n.thing(n.things.of(object))
 }
 
-func (n *notes) Version(of binding.Key, version string) {
+func (n *notes) Version(of obj.Key, version string) {
 	number := 0
 	for _, digit := range []byte(version) {
 		number = number*10 + int(digit-'0')

@@ -13,8 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // likeness compares the model's server with bindingtest.Server. They number UIDs and versions in their own ways.
@@ -44,7 +44,7 @@ func (l *likeness) larger(name string) string {
 	return name
 }
 
-func (l *likeness) keyOf(key binding.Key) binding.Key {
+func (l *likeness) keyOf(key obj.Key) obj.Key {
 	key.Name = l.larger(key.Name)
 	return key
 }
@@ -71,8 +71,8 @@ func (l *likeness) differ() string {
 }
 
 // bare is an object without what the two servers number by themselves.
-func bare(object binding.Object, uids map[string]string) binding.Object {
-	object = object.DeepCopyObject().(binding.Object)
+func bare(object obj.Object, uids map[string]string) obj.Object {
+	object = object.DeepCopyObject().(obj.Object)
 	object.SetResourceVersion("")
 	object.SetCreationTimestamp(metav1.Time{})
 	if object.GetDeletionTimestamp() != nil {
@@ -160,7 +160,7 @@ type wildCaller struct {
 }
 
 // pairOfVersions is one state of an object as both servers have it.
-type pairOfVersions struct{ tiny, large binding.Object }
+type pairOfVersions struct{ tiny, large obj.Object }
 
 func (w *wildCaller) call() (call string, tiny, large failure) {
 	at := w.IntN(len(w.m.rows))
@@ -198,15 +198,15 @@ func (w *wildCaller) deleteExactly() (call string, tiny, large failure) {
 		}
 		uid, version := old.large.GetUID(), old.large.GetResourceVersion()
 		options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}
-		err := w.large.Delete(context.Background(), binding.VolumeKey(volume.Name), options)
-		return "delete exactly " + volume.Name, w.tiny.deleteExactly(w.tiny.things.place(binding.VolumeKey(volume.Name)), volume).fail, reasonOf(err)
+		err := w.large.Delete(context.Background(), obj.VolumeKey(volume.Name), options)
+		return "delete exactly " + volume.Name, w.tiny.deleteExactly(w.tiny.things.place(obj.VolumeKey(volume.Name)), volume).fail, reasonOf(err)
 	}
 	return "nothing", "", ""
 }
 
 func (w *wildCaller) update(of pairOfVersions) (call string, tiny, large failure) {
 	edit, name := w.edit(of.tiny)
-	a, b := of.tiny.DeepCopyObject().(binding.Object), of.large.DeepCopyObject().(binding.Object)
+	a, b := of.tiny.DeepCopyObject().(obj.Object), of.large.DeepCopyObject().(obj.Object)
 	edit(a, nil)
 	edit(b, w.backwards())
 	if w.IntN(10) == 0 {
@@ -232,7 +232,7 @@ func (w *wildCaller) backwards() map[string]string {
 }
 
 // edit is a change of an object of that kind.
-func (w *wildCaller) edit(of binding.Object) (edit func(binding.Object, map[string]string), name string) {
+func (w *wildCaller) edit(of obj.Object) (edit func(obj.Object, map[string]string), name string) {
 	common := []string{"finalizers gone", "another finalizer", "annotation", "nothing", "annotation gone"}
 	volume := []string{"claimRef", "claimRef without UID", "no claimRef", "Released", "Bound", "Delete"}
 	claim := []string{"volumeName x", "volumeName y", "no volumeName", "class", "Bound", "Lost"}
@@ -243,12 +243,12 @@ func (w *wildCaller) edit(of binding.Object) (edit func(binding.Object, map[stri
 	}
 	name = common[w.IntN(len(common))]
 	uid := "a." + strconv.Itoa(1+w.IntN(2))
-	return func(object binding.Object, uids map[string]string) {
+	return func(object obj.Object, uids map[string]string) {
 		w.apply(object, name, translated(uid, uids))
 	}, name + " " + of.GetName()
 }
 
-func (w *wildCaller) apply(object binding.Object, name, uid string) {
+func (w *wildCaller) apply(object obj.Object, name, uid string) {
 	switch name {
 	case "finalizers gone":
 		object.SetFinalizers(nil)

@@ -1,6 +1,9 @@
 package binding_test
 
-import "github.com/pvbind/pvbind/binding"
+import (
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
+)
 
 // move is one step of the world. Moves of the controllers alone, without faults, are the inside ones.
 type move struct {
@@ -220,7 +223,7 @@ func (m *model) stale(l *leader, told change) bool {
 	return !told.deleted && m.things.of(known).version >= told.version
 }
 
-func (m *model) enqueue(l *leader, keys []binding.Key) {
+func (m *model) enqueue(l *leader, keys []obj.Key) {
 	for _, key := range keys {
 		l.queue |= place(m.place(key))
 	}

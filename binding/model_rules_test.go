@@ -6,23 +6,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // What must hold at every moment. What must hold when all is settled is in model_settled_test.go, and that nothing
 // shared is modified (X6) is looked at when all is explored, on every object that there was.
 
-func versionIn(object binding.Object) uint8 {
+func versionIn(object obj.Object) uint8 {
 	version, _ := strconv.Atoi(object.GetResourceVersion())
 	return uint8(version)
 }
 
 // isList reports whether the key is of a list, which is read but not known.
-func isList(key binding.Key) bool {
-	return key.Kind == binding.KindPods || key.Kind == binding.KindAttachments
+func isList(key obj.Key) bool {
+	return key.Kind == obj.KindPods || key.Kind == obj.KindAttachments
 }
 
 // judgeKnown holds what a leader knows of a name to X5: it never goes back.
-func (m *model) judgeKnown(l *leader, at int, before binding.Object) {
+func (m *model) judgeKnown(l *leader, at int, before obj.Object) {
 	if isList(m.keys[at]) || before == nil {
 		return
 	}
@@ -83,11 +84,11 @@ func (m *model) judgeDecision(l *leader, decided *errand) {
 
 // judgeProof is about what has to be read first.
 func (m *model) judgeProof(l *leader, decided *errand) {
-	claimOfKey := func(key binding.Key) *corev1.PersistentVolumeClaim {
+	claimOfKey := func(key obj.Key) *corev1.PersistentVolumeClaim {
 		claim, _ := l.state.Known(key).(*corev1.PersistentVolumeClaim)
 		return claim
 	}
-	if proof := proofFor(decided.action, l.state, claimOfKey); proof != (binding.Key{}) && !decided.reads.has(m.place(proof)) {
+	if proof := proofFor(decided.action, l.state, claimOfKey); proof != (obj.Key{}) && !decided.reads.has(m.place(proof)) {
 		m.broke("%s: %s without having read %s", decided.action.Rule, decided.action, proof)
 	}
 	if wrong := wrongOfUnneeded(decided.action, l.state); wrong != "" {

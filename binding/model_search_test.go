@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // model is a small world and what may happen in it: bounds within which everything is tried.
@@ -249,11 +250,11 @@ type modelWorld struct {
 	made         []string          // names of volumes that a provisioner may make
 	deedTexts    []deed
 	leaders      int
-	workers      int            // syncs at once in one controller
-	people       uint8          // deeds in one run
-	faults       uint8          // in one run
-	long         [2]uint8       // deeds and faults in a long run, in place of these
-	lags         []binding.Kind // the kinds of which caches lag
+	workers      int        // syncs at once in one controller
+	people       uint8      // deeds in one run
+	faults       uint8      // in one run
+	long         [2]uint8   // deeds and faults in a long run, in place of these
+	lags         []obj.Kind // the kinds of which caches lag
 	settledFirst bool
 	limit        int // of states; zero: none
 	start        []string
@@ -265,7 +266,7 @@ func newModel(world modelWorld) *model {
 	m := &model{modelWorld: world, judged: map[settledEnd][]string{}, memories: map[fingerprint]*binding.State{}}
 	rows, names := rowsIn(world.tables)
 	m.rows = rows
-	var keys []binding.Key
+	var keys []obj.Key
 	for _, name := range names {
 		_, key, err := keyNamed(name)
 		if err != nil {
@@ -277,9 +278,9 @@ func newModel(world modelWorld) *model {
 		}
 	}
 	for _, name := range world.made {
-		keys = append(keys, binding.VolumeKey(name))
+		keys = append(keys, obj.VolumeKey(name))
 	}
-	m.things = newThings(append(keys, binding.PodsKey("default"), binding.AttachmentsKey()))
+	m.things = newThings(append(keys, obj.PodsKey("default"), obj.AttachmentsKey()))
 	for _, d := range world.deedTexts {
 		m.deeds = append(m.deeds, m.doing(d))
 	}

@@ -9,15 +9,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // maxNames is how many objects a model can have names for.
 const maxNames = 10
 
 // watched are the kinds that a cache is kept of, each lagging by itself.
-var watched = [...]binding.Kind{bindingtest.KindClass, binding.KindVolume, binding.KindClaim, bindingtest.KindPod, bindingtest.KindAttachment}
+var watched = [...]obj.Kind{bindingtest.KindClass, obj.KindVolume, obj.KindClaim, bindingtest.KindPod, bindingtest.KindAttachment}
 
 // change is what watchers are told of.
 type change struct {
@@ -60,7 +60,7 @@ func (s *tinyServer) tell(at int, told change) {
 }
 
 // store puts the object in place, on the next version of its name.
-func (s *tinyServer) store(at int, object binding.Object) *thing {
+func (s *tinyServer) store(at int, object obj.Object) *thing {
 	if s.written[at] == 255 {
 		panic("too many writes of one name")
 	}
@@ -86,7 +86,7 @@ func (s *tinyServer) get(at int) answer {
 }
 
 // list are all objects of a kind, by name.
-func (s *tinyServer) list(kind binding.Kind) (all answer) {
+func (s *tinyServer) list(kind obj.Kind) (all answer) {
 	for at, key := range s.things.keys {
 		if key.Kind == kind && s.objects[at] != nil {
 			all.listed = append(all.listed, s.objects[at])
@@ -97,12 +97,12 @@ func (s *tinyServer) list(kind binding.Kind) (all answer) {
 
 // create stores a new object: a UID of its own, the first phase, the protection of admission (A1, A6). Defaults
 // must be spelled out.
-func (s *tinyServer) create(object binding.Object) answer {
+func (s *tinyServer) create(object obj.Object) answer {
 	at := s.things.place(keyOfAny(object))
 	if s.objects[at] != nil {
 		return answer{fail: alreadyExists}
 	}
-	made := object.DeepCopyObject().(binding.Object)
+	made := object.DeepCopyObject().(obj.Object)
 	s.created[at]++
 	made.SetUID(uidOf(s.things.keys[at], s.created[at]))
 	switch o := made.(type) {
@@ -118,7 +118,7 @@ func (s *tinyServer) create(object binding.Object) answer {
 	return answer{got: s.store(at, made)}
 }
 
-func uidOf(key binding.Key, number uint8) types.UID {
+func uidOf(key obj.Key, number uint8) types.UID {
 	return types.UID(fmt.Sprintf("%s.%d", key.Name, number))
 }
 
@@ -152,13 +152,13 @@ func (s *tinyServer) deleteExactly(at int, volume *corev1.PersistentVolume) answ
 }
 
 func (s *tinyServer) mark(at int) {
-	marked := s.objects[at].object.DeepCopyObject().(binding.Object)
+	marked := s.objects[at].object.DeepCopyObject().(obj.Object)
 	marked.SetDeletionTimestamp(&metav1.Time{Time: deletionTime})
 	marked.SetDeletionGracePeriodSeconds(new(int64))
 	s.store(at, marked)
 }
 
-func keyOfAny(object binding.Object) binding.Key {
+func keyOfAny(object obj.Object) obj.Key {
 	key, err := bindingtest.KeyOf(object)
 	if err != nil {
 		panic(err)
@@ -167,7 +167,7 @@ func keyOfAny(object binding.Object) binding.Key {
 }
 
 // claim is the claim of that name; nil if there is none.
-func (s *tinyServer) claim(key binding.Key) *corev1.PersistentVolumeClaim {
+func (s *tinyServer) claim(key obj.Key) *corev1.PersistentVolumeClaim {
 	if at, ok := s.things.places[key]; ok && s.objects[at] != nil {
 		return s.objects[at].object.(*corev1.PersistentVolumeClaim)
 	}
@@ -176,7 +176,7 @@ func (s *tinyServer) claim(key binding.Key) *corev1.PersistentVolumeClaim {
 
 // volume is the volume of that name; nil if there is none.
 func (s *tinyServer) volume(name string) *corev1.PersistentVolume {
-	if at, ok := s.things.places[binding.VolumeKey(name)]; ok && s.objects[at] != nil {
+	if at, ok := s.things.places[obj.VolumeKey(name)]; ok && s.objects[at] != nil {
 		return s.objects[at].object.(*corev1.PersistentVolume)
 	}
 	return nil

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // judgeSettled looks at a moment in which the controllers have nothing to do: X1, X3, X4 and what the C and V rules
@@ -37,7 +37,7 @@ type settledEnd struct {
 
 // judgedEnd is the judgement of the random histories, which need not settle by the same way.
 func judgedEnd(s *tinyServer) []string {
-	var objects []binding.Object
+	var objects []obj.Object
 	for _, stored := range s.objects {
 		if stored != nil {
 			objects = append(objects, stored.object)
@@ -63,7 +63,7 @@ func (m *model) secondPass(now *moment) (broken []string) {
 		l := next.leaders[who].clone()
 		next.leaders[who] = l
 		for at, key := range m.keys {
-			if known := key.Kind == binding.KindVolume || key.Kind == binding.KindClaim; known && now.server.objects[at] != nil {
+			if known := key.Kind == obj.KindVolume || key.Kind == obj.KindClaim; known && now.server.objects[at] != nil {
 				l.queue |= place(at)
 			}
 		}

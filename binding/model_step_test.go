@@ -11,6 +11,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // effect is what a move did.
@@ -85,9 +86,9 @@ func (m *model) perform(now *moment, action binding.Action) answer {
 		return m.runHook(now, action)
 	case !action.Writes():
 		switch action.Key.Kind {
-		case binding.KindPods:
+		case obj.KindPods:
 			return s.list(bindingtest.KindPod)
-		case binding.KindAttachments:
+		case obj.KindAttachments:
 			return s.list(bindingtest.KindAttachment)
 		}
 		return s.get(m.place(action.Key))
@@ -143,7 +144,7 @@ var (
 )
 
 // replyOf is the answer as the controller sees it. Objects are shared: nobody may modify them (X6).
-func replyOf(read binding.Key, a *answer) any {
+func replyOf(read obj.Key, a *answer) any {
 	switch {
 	case a.fail == notFound:
 		return binding.Reply(nil, notFoundError(read))
@@ -152,13 +153,13 @@ func replyOf(read binding.Key, a *answer) any {
 	case a.got != nil:
 		return binding.Reply(a.got.object, nil)
 	}
-	if read.Kind == binding.KindAttachments {
+	if read.Kind == obj.KindAttachments {
 		return binding.ReplyAttachments(objectsOf[*storagev1.VolumeAttachment](a.listed))
 	}
 	return binding.ReplyPods(objectsOf[*corev1.Pod](a.listed))
 }
 
-func objectsOf[T binding.Object](listed []*thing) []T {
+func objectsOf[T obj.Object](listed []*thing) []T {
 	objects := make([]T, len(listed))
 	for i, one := range listed {
 		objects[i] = one.object.(T)

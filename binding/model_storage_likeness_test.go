@@ -9,6 +9,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // TestModelStorageIsLikeTheOther makes the same calls on the model's storage and on bindingtest.Storage, and compares
@@ -16,7 +17,7 @@ import (
 func TestModelStorageIsLikeTheOther(t *testing.T) {
 	const seed = 1
 	random := rand.New(rand.NewPCG(seed, 0))
-	things := newThings([]binding.Key{binding.VolumeKey("a"), binding.VolumeKey("b"), binding.VolumeKey("c")})
+	things := newThings([]obj.Key{obj.VolumeKey("a"), obj.VolumeKey("b"), obj.VolumeKey("c")})
 	var tiny tinyStorage
 	large := bindingtest.NewStorage()
 	for range 2000 {
@@ -41,7 +42,7 @@ func TestModelStorageIsLikeTheOther(t *testing.T) {
 		}
 		var kept, written places
 		for _, storage := range large.Kept() {
-			here := place(things.place(binding.VolumeKey(storage.Volume)))
+			here := place(things.place(obj.VolumeKey(storage.Volume)))
 			kept |= here
 			if storage.Content == bindingtest.Written {
 				written |= here
@@ -55,7 +56,7 @@ func TestModelStorageIsLikeTheOther(t *testing.T) {
 func TestModelNoticesLostStorage(t *testing.T) {
 	m := newModel(worldNamed("a provisioned claim"))
 	now := m.beginning()
-	made := m.place(binding.VolumeKey("pvc-a.1"))
+	made := m.place(obj.VolumeKey("pvc-a.1"))
 	require.True(t, now.storage.kept.has(made))
 	require.Empty(t, judgeStorage(&now.server, now.storage))
 
@@ -68,7 +69,7 @@ func TestModelNoticesLostStorage(t *testing.T) {
 	require.Equal(t, []string{"R3: pvc-a.1 has no storage any more"}, judgeStorage(&gone.server, gone.storage))
 
 	retained := *now
-	editing(func(_ *tinyServer, object binding.Object) bool {
+	editing(func(_ *tinyServer, object obj.Object) bool {
 		object.(*corev1.PersistentVolume).Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
 		return true
 	})(&retained.server, made)

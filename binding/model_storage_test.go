@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
 )
@@ -49,7 +50,7 @@ func (m *model) runHook(now *moment, action binding.Action) answer {
 }
 
 // subject is the object that an action writes, or that a hook is called with; nil if it is a read.
-func subject(action binding.Action) binding.Object {
+func subject(action binding.Action) obj.Object {
 	switch {
 	case action.Request != nil:
 		return action.Request.Volume
@@ -73,7 +74,7 @@ func (m *model) judgeHookDecision(l *leader, decided *errand) {
 		m.broke("%s: %s without having read %s", action.Rule, action, action.Target())
 	case l.doubts.has(decided.target):
 		m.broke("B6: %s without having read what became of the write before", action)
-	case stored && !decided.reads.has(m.place(binding.AttachmentsKey())):
+	case stored && !decided.reads.has(m.place(obj.AttachmentsKey())):
 		m.broke("%s: %s without having read what is attached", action.Rule, action)
 	case stored && (known == nil || versionIn(known) != decided.version):
 		m.broke("X5: %s is decided on version %d, which is not the newest known", action, decided.version)
@@ -125,7 +126,7 @@ func (m *model) judgeHook(now *moment, action binding.Action) {
 // that a claim has is there.
 func judgeStorage(s *tinyServer, storage tinyStorage) (broken []string) {
 	for at, key := range s.things.keys {
-		if key.Kind != binding.KindVolume {
+		if key.Kind != obj.KindVolume {
 			continue
 		}
 		volume := s.volume(key.Name)
@@ -166,7 +167,7 @@ func (m *model) hooked() bool {
 
 // stock is that people have made a volume: they made its storage too.
 func (m *model) stock(now *moment, at int) {
-	if m.hooked() && m.keys[at].Kind == binding.KindVolume {
+	if m.hooked() && m.keys[at].Kind == obj.KindVolume {
 		now.storage.provision(at)
 	}
 }
@@ -195,7 +196,7 @@ func (m *model) leave(now *moment, at int, before *thing) {
 
 // use is that pods write onto the volume that a claim is Bound to.
 func (m *model) use(now *moment, claim *corev1.PersistentVolumeClaim) {
-	if at, ok := m.places[binding.VolumeKey(claim.Spec.VolumeName)]; ok && claim.Status.Phase == corev1.ClaimBound {
+	if at, ok := m.places[obj.VolumeKey(claim.Spec.VolumeName)]; ok && claim.Status.Phase == corev1.ClaimBound {
 		now.storage.write(at)
 	}
 }

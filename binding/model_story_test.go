@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // storyteller writes a path down as a scenario file, by playing it on a stage.
@@ -120,7 +121,7 @@ func (s *storyteller) observed(told []observed) (commands []string) {
 	return commands
 }
 
-func shortOf(kind binding.Kind) string {
+func shortOf(kind obj.Kind) string {
 	for _, table := range kindTables() {
 		if table.kind == kind {
 			return table.short
@@ -171,7 +172,7 @@ func (s *storyteller) commandFor(mv move) string {
 }
 
 // display is the key as this story names it, whose claims have UIDs of their own.
-func (s *storyteller) display(key binding.Key) string {
+func (s *storyteller) display(key obj.Key) string {
 	key.Name = s.likeness.larger(key.Name)
 	return display(key)
 }
@@ -193,7 +194,7 @@ func (s *storyteller) hooksCommand() string {
 }
 
 // display is the key as the stories name it.
-func display(key binding.Key) string {
+func display(key obj.Key) string {
 	return strings.TrimSuffix(shortOf(key.Kind)+"/"+key.Namespace, "/") + "/" + key.Name
 }
 

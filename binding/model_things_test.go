@@ -9,17 +9,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // thing is one state of an object, as the model's server stores it and hands it to everybody. There is one for
 // each content and version, so that two worlds that came about differently share it.
 type thing struct {
-	object  binding.Object
-	copy    binding.Object // never handed out, to compare with (X6)
-	at      int            // its name, as a place in things.keys
-	content uint32         // all of it but the resourceVersion
-	version uint8          // its resourceVersion: the number of the write, counted for this name alone
+	object  obj.Object
+	copy    obj.Object // never handed out, to compare with (X6)
+	at      int        // its name, as a place in things.keys
+	content uint32     // all of it but the resourceVersion
+	version uint8      // its resourceVersion: the number of the write, counted for this name alone
 }
 
 // things are all states of all objects that a model has come across, and their names.
@@ -28,16 +28,16 @@ type thing struct {
 // resourceVersions count the writes of one name, so that neither tells in which order different objects were
 // written: nothing compares those.
 type things struct {
-	keys      []binding.Key
-	places    map[binding.Key]int
+	keys      []obj.Key
+	places    map[obj.Key]int
 	contents  map[string]uint32 // by what the API would send
 	stored    map[uint64]*thing // by content and version
-	byPointer map[binding.Object]*thing
+	byPointer map[obj.Object]*thing
 	scratch   []byte
 }
 
-func newThings(keys []binding.Key) *things {
-	t := &things{keys: keys, places: map[binding.Key]int{}, contents: map[string]uint32{}, stored: map[uint64]*thing{}, byPointer: map[binding.Object]*thing{}}
+func newThings(keys []obj.Key) *things {
+	t := &things{keys: keys, places: map[obj.Key]int{}, contents: map[string]uint32{}, stored: map[uint64]*thing{}, byPointer: map[obj.Object]*thing{}}
 	for i, key := range keys {
 		t.places[key] = i
 	}
@@ -45,7 +45,7 @@ func newThings(keys []binding.Key) *things {
 }
 
 // place is where the key stands among the names; it must be one of them.
-func (t *things) place(key binding.Key) int {
+func (t *things) place(key obj.Key) int {
 	at, ok := t.places[key]
 	if !ok {
 		panic("the model has no name " + key.String())
@@ -54,24 +54,24 @@ func (t *things) place(key binding.Key) int {
 }
 
 // keep is the thing that the object is from now on.
-func (t *things) keep(at int, object binding.Object, version uint8) *thing {
+func (t *things) keep(at int, object obj.Object, version uint8) *thing {
 	content := t.contentOf(object)
 	id := uint64(content)<<8 | uint64(version)
 	if known := t.stored[id]; known != nil {
 		return known
 	}
-	object = object.DeepCopyObject().(binding.Object)
+	object = object.DeepCopyObject().(obj.Object)
 	object.SetResourceVersion("")
 	if version > 0 { // else it is not stored
 		object.SetResourceVersion(strconv.Itoa(int(version)))
 	}
-	made := &thing{object: object, copy: object.DeepCopyObject().(binding.Object), at: at, content: content, version: version}
+	made := &thing{object: object, copy: object.DeepCopyObject().(obj.Object), at: at, content: content, version: version}
 	t.stored[id], t.byPointer[object] = made, made
 	return made
 }
 
 // of is the thing that the object is. One that the model did not make is as good as one with its content.
-func (t *things) of(object binding.Object) *thing {
+func (t *things) of(object obj.Object) *thing {
 	if known := t.byPointer[object]; known != nil {
 		return known
 	}
@@ -82,7 +82,7 @@ func (t *things) of(object binding.Object) *thing {
 
 // contentOf numbers what an object says, but for its resourceVersion and the one in its claimRef, which nothing
 // reads.
-func (t *things) contentOf(object binding.Object) uint32 {
+func (t *things) contentOf(object obj.Object) uint32 {
 	var size int
 	switch o := object.(type) {
 	case *corev1.PersistentVolume:

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // deletionTime is when everything is deleted: the model has no clock, and no decision asks for the time.
@@ -36,7 +37,7 @@ func (s *tinyServer) write(at int, action binding.Action) answer {
 }
 
 // update stores metadata and one half of an object (A2 to A5). An empty version overwrites anything.
-func (s *tinyServer) update(sent binding.Object, part half) answer {
+func (s *tinyServer) update(sent obj.Object, part half) answer {
 	at := s.things.place(keyOfAny(sent))
 	stored := s.objects[at]
 	if stored == nil {
@@ -63,8 +64,8 @@ func (s *tinyServer) update(sent binding.Object, part half) answer {
 }
 
 // merged is the object to store: the half that was sent, and the rest as it was. It shares with both.
-func merged(sent, old binding.Object, part half) binding.Object {
-	var object binding.Object
+func merged(sent, old obj.Object, part half) obj.Object {
+	var object obj.Object
 	switch o := sent.(type) {
 	case *corev1.PersistentVolume:
 		volume, was := *o, old.(*corev1.PersistentVolume)
@@ -92,7 +93,7 @@ func keepOther[Spec, Status any](part half, spec *Spec, oldSpec Spec, status *St
 }
 
 // allowed holds an update to A3 and A5, as far as anybody in the model tries.
-func allowed(object, old binding.Object) bool {
+func allowed(object, old obj.Object) bool {
 	if old.GetDeletionTimestamp() != nil {
 		for _, finalizer := range object.GetFinalizers() {
 			if !slices.Contains(old.GetFinalizers(), finalizer) {

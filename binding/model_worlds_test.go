@@ -6,11 +6,12 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 var (
-	pairLags = []binding.Kind{binding.KindVolume, binding.KindClaim}
-	allLag   = []binding.Kind{binding.KindVolume, binding.KindClaim, bindingtest.KindPod}
+	pairLags = []obj.Kind{obj.KindVolume, obj.KindClaim}
+	allLag   = []obj.Kind{obj.KindVolume, obj.KindClaim, bindingtest.KindPod}
 )
 
 const onePair = `
@@ -94,7 +95,7 @@ func modelWorlds() []modelWorld {
 		{name: "storage that is reclaimed", tables: onePair, settledFirst: true, leaders: 1, workers: 2, lags: pairLags,
 			rules: sourceHooks, people: 2, faults: 1, long: [2]uint8{3, 1}, deedTexts: anyOf(deeds("delete pvc/default/a", "create pvc/default/a", "delete pv/x"), policyChanges)},
 		{name: "attached storage that is reclaimed", tables: attached, absent: []string{"va/x"}, settledFirst: true, leaders: 1, workers: 1,
-			lags: []binding.Kind{binding.KindVolume, bindingtest.KindAttachment}, rules: sourceHooks, people: 3, faults: 1, long: [2]uint8{4, 1},
+			lags: []obj.Kind{obj.KindVolume, bindingtest.KindAttachment}, rules: sourceHooks, people: 3, faults: 1, long: [2]uint8{4, 1},
 			deedTexts: append(deeds("delete pvc/default/a", "delete va/x"), deed{text: "create va/x", when: volumeIs("x", corev1.VolumeBound)})},
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 var forbidden = apierrors.NewForbidden(schema.GroupResource{}, "a", errors.New("no"))
@@ -22,7 +23,7 @@ var forbidden = apierrors.NewForbidden(schema.GroupResource{}, "a", errors.New("
 func TestW1VolumesThatArriveOneByOne(t *testing.T) {
 	syncs := func(n int) int {
 		state, server := binding.NewState(binding.Rules{}), bindingtest.NewServer()
-		var queue []binding.Key
+		var queue []obj.Key
 		count := 0
 		drain := func() {
 			for ; len(queue) > 0; queue = queue[1:] {
@@ -35,7 +36,7 @@ func TestW1VolumesThatArriveOneByOne(t *testing.T) {
 				queue = append(queue, step.Next()...)
 			}
 		}
-		arrive := func(object binding.Object) {
+		arrive := func(object obj.Object) {
 			created, err := server.Create(t.Context(), object)
 			require.NoError(t, err)
 			queue = append(queue, state.Observe(created)...)
@@ -63,68 +64,68 @@ func TestW1VolumesThatArriveOneByOne(t *testing.T) {
 
 func TestW1OneAtATime(t *testing.T) {
 	small, large := knownClaim(named("small"), asking("1Gi")), knownClaim(asking("5Gi"))
-	a, smallKey := binding.VolumeKey("a"), binding.KeyOf(small)
+	a, smallKey := obj.VolumeKey("a"), obj.KeyOf(small)
 
 	t.Run("W1 the next only if the first does not take it", func(t *testing.T) {
 		state := stateOf(small, large, knownVolume("a"))
-		assert.Equal(t, []binding.Key{dataKey}, state.Start(a).Next())
+		assert.Equal(t, []obj.Key{dataKey}, state.Start(a).Next())
 		state.Observe(at("50", knownClaim(asking("500Gi"))))
 		first := state.Start(dataKey)
 		assert.True(t, first.Done())
-		assert.Equal(t, []binding.Key{a}, first.Next(), "it goes on")
-		assert.Equal(t, []binding.Key{smallKey}, state.Start(a).Next())
+		assert.Equal(t, []obj.Key{a}, first.Next(), "it goes on")
+		assert.Equal(t, []obj.Key{smallKey}, state.Start(a).Next())
 	})
 	t.Run("W1 a volume whose claim takes another goes to the claim that the other was offered to", func(t *testing.T) {
 		one, two := knownClaim(named("one")), knownClaim(named("two"))
 		state := stateOf(one, two, knownVolume("a"), knownVolume("b"))
-		assert.Equal(t, []binding.Key{binding.KeyOf(one)}, state.Start(binding.VolumeKey("b")).Next())
-		assert.Equal(t, []binding.Key{binding.KeyOf(two)}, state.Start(a).Next())
-		assert.Equal(t, "a", state.Start(binding.KeyOf(one)).Action().Volume.Name)
-		assert.Equal(t, []binding.Key{binding.KeyOf(two)}, state.Start(binding.VolumeKey("b")).Next())
+		assert.Equal(t, []obj.Key{obj.KeyOf(one)}, state.Start(obj.VolumeKey("b")).Next())
+		assert.Equal(t, []obj.Key{obj.KeyOf(two)}, state.Start(a).Next())
+		assert.Equal(t, "a", state.Start(obj.KeyOf(one)).Action().Volume.Name)
+		assert.Equal(t, []obj.Key{obj.KeyOf(two)}, state.Start(obj.VolumeKey("b")).Next())
 	})
 	t.Run("W1 a volume too many waits until those that were called have chosen", func(t *testing.T) {
 		one, two := knownClaim(named("one")), knownClaim(named("two"))
 		state := stateOf(one, two, knownVolume("a"), knownVolume("b"), knownVolume("c"))
-		state.Start(binding.VolumeKey("c"))
-		state.Start(binding.VolumeKey("b"))
+		state.Start(obj.VolumeKey("c"))
+		state.Start(obj.VolumeKey("b"))
 		step := state.Start(a)
 		assert.True(t, step.Done(), "not Available yet: %s", step.Action())
 		assert.Empty(t, step.Next())
 		state.Forget(two)
-		assert.Contains(t, state.Start(binding.KeyOf(two)).Next(), a)
+		assert.Contains(t, state.Start(obj.KeyOf(two)).Next(), a)
 	})
 	t.Run("W1 not to the next before the first had its turn", func(t *testing.T) {
 		state := stateOf(small, large, knownVolume("a"))
-		assert.Equal(t, []binding.Key{dataKey}, state.Start(a).Next())
+		assert.Equal(t, []obj.Key{dataKey}, state.Start(a).Next())
 		again := state.Start(a)
 		assert.True(t, again.Done())
 		assert.Empty(t, again.Next(), "it waits for the first")
 	})
 	t.Run("W1 again to a claim whose turn came while another had the volume", func(t *testing.T) {
 		state := stateOf(small, large, knownVolume("a"))
-		assert.Equal(t, []binding.Key{dataKey}, state.Start(a).Next())
+		assert.Equal(t, []obj.Key{dataKey}, state.Start(a).Next())
 		require.Equal(t, "B1", state.Start(smallKey).Action().Rule, "it goes by itself, and first")
 		assert.True(t, state.Start(dataKey).Done())
-		assert.Equal(t, []binding.Key{a}, state.Proceed(smallKey, binding.Reply(nil, forbidden)).Next())
-		assert.Equal(t, []binding.Key{dataKey}, state.Start(a).Next())
+		assert.Equal(t, []obj.Key{a}, state.Proceed(smallKey, binding.Reply(nil, forbidden)).Next())
+		assert.Equal(t, []obj.Key{dataKey}, state.Start(a).Next())
 	})
 	t.Run("W1 a claim that is gone by then does not take it", func(t *testing.T) {
 		state := stateOf(small, large, knownVolume("a"))
 		state.Start(a)
 		state.Forget(large)
-		assert.Equal(t, []binding.Key{a}, state.Start(dataKey).Next())
-		assert.Equal(t, []binding.Key{smallKey}, state.Start(a).Next())
+		assert.Equal(t, []obj.Key{a}, state.Start(dataKey).Next())
+		assert.Equal(t, []obj.Key{smallKey}, state.Start(a).Next())
 	})
 	t.Run("W1 refused by the server: the next", func(t *testing.T) {
 		state := stateOf(small, large, knownVolume("a"))
 		require.Equal(t, "B1", state.Start(dataKey).Action().Rule)
 		refused := state.Proceed(dataKey, binding.Reply(nil, forbidden))
-		assert.Equal(t, []binding.Key{a}, refused.Next())
-		assert.Equal(t, []binding.Key{smallKey}, state.Start(a).Next())
+		assert.Equal(t, []obj.Key{a}, refused.Next())
+		assert.Equal(t, []obj.Key{smallKey}, state.Start(a).Next())
 	})
 	t.Run("W1 nobody takes it: Available", func(t *testing.T) {
 		state := stateOf(small, large, knownVolume("a", inPhase(corev1.VolumePending)))
-		for _, key := range []binding.Key{dataKey, smallKey} {
+		for _, key := range []obj.Key{dataKey, smallKey} {
 			require.Equal(t, "B1", state.Start(key).Action().Rule)
 			state.Proceed(key, binding.Reply(nil, forbidden))
 		}
@@ -134,7 +135,7 @@ func TestW1OneAtATime(t *testing.T) {
 		state := stateOf(large, knownVolume("a"))
 		require.Equal(t, "B1", state.Start(dataKey).Action().Rule)
 		state.Observe(knownVolume("b"))
-		offered := state.Start(binding.VolumeKey("b"))
+		offered := state.Start(obj.VolumeKey("b"))
 		assert.True(t, offered.Done())
 		assert.Empty(t, offered.Next())
 	})
@@ -144,14 +145,14 @@ func TestW1OneAtATime(t *testing.T) {
 		state.Proceed(dataKey, binding.Reply(nil, forbidden))
 		assert.Empty(t, state.Start(a).Next())
 		state.Observe(at("50", knownClaim(asking("6Gi"))))
-		assert.Equal(t, []binding.Key{dataKey}, state.Start(a).Next())
+		assert.Equal(t, []obj.Key{dataKey}, state.Start(a).Next())
 	})
 	t.Run("W1 and once the volume has", func(t *testing.T) {
 		state := stateOf(large, knownVolume("a"))
 		state.Start(dataKey)
 		state.Proceed(dataKey, binding.Reply(nil, forbidden))
 		state.Observe(at("50", knownVolume("a", sized("20Gi"))))
-		assert.Equal(t, []binding.Key{dataKey}, state.Start(a).Next())
+		assert.Equal(t, []obj.Key{dataKey}, state.Start(a).Next())
 	})
 }
 
@@ -161,15 +162,15 @@ func TestTurnsAreBounded(t *testing.T) {
 	for i := range 1000 {
 		claim := knownClaim(named(fmt.Sprint("c-", i)), ofUID(types.UID(fmt.Sprint("uid-of-c-", i))))
 		state.Observe(claim)
-		require.Equal(t, "B1", state.Start(binding.KeyOf(claim)).Action().Rule)
-		state.Proceed(binding.KeyOf(claim), binding.Reply(nil, forbidden))
+		require.Equal(t, "B1", state.Start(obj.KeyOf(claim)).Action().Rule)
+		state.Proceed(obj.KeyOf(claim), binding.Reply(nil, forbidden))
 		state.Forget(claim)
 	}
 	assert.Less(t, state.Turns("a"), 5)
 }
 
 func TestTwoSyncsOfOnePairNeverOverlap(t *testing.T) {
-	a := binding.VolumeKey("a")
+	a := obj.VolumeKey("a")
 	t.Run("B6 of one claim: the second returns, the first goes round again", func(t *testing.T) {
 		state := stateOf(knownVolume("a"), knownClaim())
 		state.Start(dataKey)
@@ -195,12 +196,12 @@ func TestTwoSyncsOfOnePairNeverOverlap(t *testing.T) {
 		for ; !ended.Done(); ended = state.Proceed(a, binding.Reply(nil, forbidden)) {
 			require.Fail(t, "a volume that is wanted is handed over", "%v", ended.Action())
 		}
-		assert.Equal(t, []binding.Key{dataKey}, ended.Next(), "none twice")
+		assert.Equal(t, []obj.Key{dataKey}, ended.Next(), "none twice")
 	})
 	t.Run("B6 two claims want one volume: the second takes another", func(t *testing.T) {
 		state := stateOf(knownVolume("a"), knownVolume("b"), knownClaim(), knownClaim(named("other")))
 		assert.Equal(t, "a", state.Start(dataKey).Action().Volume.Name)
-		assert.Equal(t, "b", state.Start(binding.ClaimKey("default", "other")).Action().Volume.Name)
+		assert.Equal(t, "b", state.Start(obj.ClaimKey("default", "other")).Action().Volume.Name)
 	})
 }
 

@@ -16,7 +16,8 @@ import (
 	volumehelpers "k8s.io/component-helpers/storage/volume"
 
 	"github.com/pvbind/pvbind/accessmode"
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // seedOf is the seed of a random test: PVBIND_SEED if that is set, to repeat a failure or try another.
@@ -42,7 +43,7 @@ func worlds(full int) int {
 // upstream answers a request as kube-controller-manager (no node) or kube-scheduler (a node) would,
 // with FindMatchingVolume. Its flags take back what differs on purpose, one rule at a time.
 type upstream struct {
-	binding.Request
+	match.Request
 	byModes       bool // call it for the volumes of one set of access modes after the other, narrowest first
 	bySize        bool // sets of one size together
 	setAsideFirst bool // call it for what is Reserved or Held before anything else
@@ -178,7 +179,7 @@ var differences = []difference{
 
 func (u upstream) belongsToAnother(volume *corev1.PersistentVolume) bool {
 	owners := u.Owners(volume.Name)
-	return volume.Spec.ClaimRef == nil && len(owners) > 0 && !slices.Equal(owners, []binding.Key{binding.KeyOf(u.Claim)})
+	return volume.Spec.ClaimRef == nil && len(owners) > 0 && !slices.Equal(owners, []obj.Key{obj.KeyOf(u.Claim)})
 }
 
 func malformed(volume *corev1.PersistentVolume) bool {
@@ -260,8 +261,8 @@ func TestFindAgreesWithUpstream(t *testing.T) {
 }
 
 // agree holds one answer to upstream's, and counts in seen which differences mattered.
-func agree(t *testing.T, request binding.Request, seen map[string]int, where string) {
-	match, err := binding.Find(request)
+func agree(t *testing.T, request match.Request, seen map[string]int, where string) {
+	match, err := match.Find(request)
 	require.NoError(t, err, where)
 	u := upstream{Request: request}
 	answer := u.answer(t)

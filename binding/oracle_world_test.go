@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // world makes random requests. Every field has few values, and the one that fits is frequent, so that
@@ -22,8 +23,8 @@ func pick[T any](w world, values ...T) T { return values[w.IntN(len(values))] }
 // rarely is true once in n times.
 func (w world) rarely(n int) bool { return w.IntN(n) == 0 }
 
-func (w world) request() binding.Request {
-	request := binding.Request{Claim: w.claim()}
+func (w world) request() match.Request {
+	request := match.Request{Claim: w.claim()}
 	if pick(w, true, false) {
 		request.Node = w.node()
 	}
@@ -31,17 +32,17 @@ func (w world) request() binding.Request {
 		immediate := storagev1.VolumeBindingImmediate
 		request.Class = classWith(new(pick(w, immediate, immediate, storagev1.VolumeBindingWaitForFirstConsumer)))
 	}
-	owners, owns := map[string][]binding.Key{}, false
-	request.Owners = func(volume string) []binding.Key { return owners[volume] }
+	owners, owns := map[string][]obj.Key{}, false
+	request.Owners = func(volume string) []obj.Key { return owners[volume] }
 	for i := range w.IntN(10) {
 		volume := w.volume(fmt.Sprintf("pv-%d", i))
 		request.Volumes = append(request.Volumes, volume)
 		if w.rarely(15) {
-			other := binding.ClaimKey("default", "logs-"+volume.Name)
-			owners[volume.Name] = []binding.Key{other}
+			other := obj.ClaimKey("default", "logs-"+volume.Name)
+			owners[volume.Name] = []obj.Key{other}
 			if !owns && w.rarely(2) { // a claim owns one volume
 				owns = true
-				owners[volume.Name] = pick(w, []binding.Key{binding.KeyOf(request.Claim)}, []binding.Key{binding.KeyOf(request.Claim), other})
+				owners[volume.Name] = pick(w, []obj.Key{obj.KeyOf(request.Claim)}, []obj.Key{obj.KeyOf(request.Claim), other})
 			}
 		}
 	}

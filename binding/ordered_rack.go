@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pvbind/pvbind/accessmode"
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
 )
 
 // rack keeps items by their set of access modes, each set in an order of its own. The zero value is
@@ -108,7 +109,7 @@ type label struct{ key, value string }
 
 func (r *racks[T]) insert(by label, modes accessmode.Set, place rank, item T) {
 	if (*r)[by] == nil {
-		put(r, by, &rack[T]{})
+		zeromap.Put(r, by, &rack[T]{})
 	}
 	(*r)[by].insert(modes, place, item)
 }

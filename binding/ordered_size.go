@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/pvbind/pvbind/binding/internal/quantities"
 )
 
 // sizeOf is a number that orders quantities: twice the quantity, or the odd number below it for one that
@@ -36,7 +38,7 @@ func sizeOfOdd(quantity resource.Quantity) int64 {
 	switch {
 	case quantity.Sign() < 0:
 		return negative
-	case compareQuantities(quantity, *resource.NewQuantity(math.MaxInt64/2, resource.BinarySI)) > 0:
+	case quantities.Compare(quantity, *resource.NewQuantity(math.MaxInt64/2, resource.BinarySI)) > 0:
 		return beyond
 	}
 	up := quantity.Value()

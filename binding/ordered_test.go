@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/pvbind/pvbind/accessmode"
+	"github.com/pvbind/pvbind/binding/internal/quantities"
 )
 
 func stockOf(name, capacity string) stock {
@@ -28,7 +29,7 @@ func rankOf(s stock) rank {
 }
 
 func compareStock(a, b stock) int {
-	return cmp.Or(compareQuantities(a.amount(), b.amount()), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(quantities.Compare(a.amount(), b.amount()), cmp.Compare(a.Name, b.Name))
 }
 
 // requireOrder compares an order with the sorted list of its items: forwards, backwards, and by what
@@ -149,7 +150,7 @@ func requirePlaces(t *testing.T, r *rand.Rand, sorted []stock, order *ordered[st
 		if at < len(sorted) {
 			require.Equal(t, sorted[at], found.item())
 			first := order.start(found).item()
-			require.Zero(t, compareQuantities(first.amount(), sorted[at].amount()))
+			require.Zero(t, quantities.Compare(first.amount(), sorted[at].amount()))
 			require.LessOrEqual(t, first.Name, sorted[at].Name)
 		}
 		before := order.last(&probe)
@@ -218,7 +219,7 @@ func TestSizes(t *testing.T) {
 	for _, a := range amounts {
 		for _, b := range amounts {
 			order, sizes := a.Cmp(b), cmp.Compare(sizeOf(a), sizeOf(b))
-			assert.Equal(t, order, compareQuantities(a, b), "%s and %s", &a, &b)
+			assert.Equal(t, order, quantities.Compare(a, b), "%s and %s", &a, &b)
 			assert.True(t, sizes == order || sizes == 0, "%s and %s are %d, their sizes %d", &a, &b, order, sizes)
 			if sizes == 0 && exact(sizeOf(a)) {
 				assert.Zero(t, order, "%s and %s", &a, &b)

@@ -3,6 +3,8 @@ package binding
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/pvbind/pvbind/binding/internal/oneline"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 )
 
@@ -20,8 +22,8 @@ type PairRequest struct {
 
 // PairReport is the answer: everything that is wrong, and what can be done about it. As JSON it has the fields below.
 type PairReport struct {
-	Claim      Key         `json:"claim,omitzero"`  // such as "pvc/shop/data"
-	Volume     Key         `json:"volume,omitzero"` // such as "pv/pv-7"
+	Claim      obj.Key     `json:"claim,omitzero"`  // such as "pvc/shop/data"
+	Volume     obj.Key     `json:"volume,omitzero"` // such as "pv/pv-7"
 	Violations []Violation `json:"violations,omitempty"`
 	// Repair is what to do next; the zero value if nothing is wrong.
 	Repair Repair `json:"repair,omitzero"`
@@ -39,7 +41,7 @@ type Violation struct {
 
 // String is "HalfBound: wants all four writes of a bind, has B3, B4 still to come", in one line.
 func (v Violation) String() string {
-	return oneLine(string(v.Kind)+": wants "+v.Wants+", has "+v.Has, eventLimit)
+	return oneline.Text(string(v.Kind)+": wants "+v.Wants+", has "+v.Has, eventLimit)
 }
 
 // CheckPair says everything that is wrong with a pair, and the smallest repair: one write after which the pair is
@@ -50,10 +52,10 @@ func (v Violation) String() string {
 func CheckPair(request PairRequest) (PairReport, error) {
 	var report PairReport
 	if request.Claim != nil {
-		report.Claim = KeyOf(request.Claim)
+		report.Claim = obj.KeyOf(request.Claim)
 	}
 	if request.Volume != nil {
-		report.Volume = VolumeKey(request.Volume.Name)
+		report.Volume = obj.VolumeKey(request.Volume.Name)
 	}
 	report.Violations = request.violations()
 	if report.Healthy() {

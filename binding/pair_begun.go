@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/storageclass"
 )
@@ -66,6 +67,6 @@ func (r *PairRequest) reserved() (Violation, bool) {
 
 // misfit says why a volume that is set aside for the claim does not fit it (M12).
 func (r *PairRequest) misfit() (Violation, bool) {
-	mismatches, err := Check(r.Claim, r.Volume, Terms{Class: r.View.Class(storageclass.OfClaim(r.Claim))})
+	mismatches, err := match.Check(r.Claim, r.Volume, match.Terms{Class: r.View.Class(storageclass.OfClaim(r.Claim))})
 	return Violation{PairMisfit, "a volume that fits the claim", mismatches.String()}, err == nil && len(mismatches) > 0
 }

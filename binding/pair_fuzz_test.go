@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // FuzzCheckPair checks pairs in any state, malformed ones too: without a panic, without a change to what it is given
@@ -28,7 +29,7 @@ func FuzzCheckPair(f *testing.F) {
 func requirePairReport(t *testing.T, request binding.PairRequest) {
 	t.Helper()
 	report, err := binding.CheckPair(request)
-	var invalid *binding.InvalidError
+	var invalid *obj.InvalidError
 	require.True(t, err == nil || errors.As(err, &invalid), "%v", err)
 	action := report.Repair.Action
 	switch {

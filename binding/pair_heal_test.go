@@ -12,6 +12,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // ward is a cluster whose pair is repaired, by a person and a controller that both suffer faults.
@@ -23,7 +24,7 @@ type ward struct {
 	ctx     context.Context
 }
 
-func newWard(t *testing.T, objects ...binding.Object) *ward {
+func newWard(t *testing.T, objects ...obj.Object) *ward {
 	cluster := bindingtest.NewCluster(objects...)
 	w := &ward{t: t, cluster: cluster, person: cluster.NewClient("people"), ctx: context.Background()}
 	w.judge = &history{Rand: rand.New(rand.NewPCG(1, 1)), server: cluster.Server}
@@ -38,7 +39,7 @@ func newWard(t *testing.T, objects ...binding.Object) *ward {
 
 func (w *ward) check() binding.PairReport {
 	known := w.judge.snapshot()
-	known.Live = []binding.Key{binding.VolumeKey("a"), dataKey, binding.PodsKey("default")}
+	known.Live = []obj.Key{obj.VolumeKey("a"), dataKey, obj.PodsKey("default")}
 	report, err := binding.CheckPair(binding.PairRequest{Claim: w.cluster.Claim("default", "data"), Volume: w.cluster.Volume("a"), View: known,
 		Rules: binding.Rules{Protection: binding.ProtectionOn}})
 	require.NoError(w.t, err)
@@ -106,16 +107,16 @@ func (w *ward) judgeEnd() {
 // ailment is a pair that is not healthy, and how it may end.
 type ailment struct {
 	name    string
-	objects func() []binding.Object
+	objects func() []obj.Object
 	ends    []string // violations that may be left; "": none
 }
 
 func ailments() []ailment {
-	of := func(objects ...binding.Object) func() []binding.Object {
-		return func() []binding.Object {
-			var fresh []binding.Object
+	of := func(objects ...obj.Object) func() []obj.Object {
+		return func() []obj.Object {
+			var fresh []obj.Object
 			for _, object := range objects {
-				fresh = append(fresh, asServed(object.DeepCopyObject().(binding.Object)))
+				fresh = append(fresh, asServed(object.DeepCopyObject().(obj.Object)))
 			}
 			return fresh
 		}
@@ -153,7 +154,7 @@ func ailments() []ailment {
 }
 
 // asServed has what a server fills in, or does not let change (A4, A6).
-func asServed(object binding.Object) binding.Object {
+func asServed(object obj.Object) obj.Object {
 	bindingtest.SetDefaults(object)
 	if volume, ok := object.(*corev1.PersistentVolume); ok {
 		onHostPath(volume)

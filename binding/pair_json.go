@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // MarshalJSON gives the step with the object to write, complete with apiVersion and kind:
@@ -13,8 +15,8 @@ func (r Repair) MarshalJSON() ([]byte, error) {
 	type step struct {
 		Kind   ActionKind `json:"kind"`
 		Rule   string     `json:"rule"`
-		On     Key        `json:"on,omitzero"`
-		Object Object     `json:"object,omitempty"`
+		On     obj.Key    `json:"on,omitzero"`
+		Object obj.Object `json:"object,omitempty"`
 	}
 	var does *step
 	if r.Action.Kind != Nothing {
@@ -29,16 +31,16 @@ func (r Repair) MarshalJSON() ([]byte, error) {
 }
 
 // objectIn is the object that the action writes, as a client would send it; nil if it writes none.
-func objectIn(action Action) Object {
+func objectIn(action Action) obj.Object {
 	switch {
 	case !action.Writes():
 		return nil
 	case action.Volume != nil:
 		volume := *action.Volume
-		volume.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(string(KindVolume)))
+		volume.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(string(obj.KindVolume)))
 		return &volume
 	}
 	claim := *action.Claim
-	claim.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(string(KindClaim)))
+	claim.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(string(obj.KindClaim)))
 	return &claim
 }

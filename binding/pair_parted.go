@@ -5,6 +5,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/pvbind/pvbind/binding/internal/oneline"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 )
 
@@ -66,7 +69,7 @@ func (r *PairRequest) claimAlone() (Violation, bool) {
 // volumeAlone is for a volume without a claim of its own. of is who has the name of the one it had.
 func (r *PairRequest) volumeAlone(of *corev1.PersistentVolumeClaim) (Violation, bool) {
 	has, wants := r.Volume.Status.Phase, phase.OfVolume(r.Volume, phase.VolumeStandingOf(r.Volume, of))
-	return Violation{PairWrongPhase, "phase " + string(wants), "phase " + orNone(string(has))}, has != wants
+	return Violation{PairWrongPhase, "phase " + string(wants), "phase " + oneline.OrNone(string(has))}, has != wants
 }
 
 // named is for a claim that names the volume.
@@ -77,10 +80,10 @@ func (r *PairRequest) named() (Violation, bool) {
 	case phase.Gone:
 		return Violation{PairUIDDiffers, "claimRef.uid " + string(r.Claim.UID), string(r.Volume.Spec.ClaimRef.UID)}, true
 	case phase.Other:
-		return Violation{PairVolumeTaken, "claimRef to " + KeyOf(r.Claim).String(), "claimRef to " + ownerIn(r.Volume.Spec.ClaimRef).String()}, true
+		return Violation{PairVolumeTaken, "claimRef to " + obj.KeyOf(r.Claim).String(), "claimRef to " + ownerIn(r.Volume.Spec.ClaimRef).String()}, true
 	case phase.Reserved:
 		if phase.BindCompleted(r.Claim) {
-			return Violation{PairUIDCleared, "claimRef.uid " + string(r.Claim.UID), none}, true
+			return Violation{PairUIDCleared, "claimRef.uid " + string(r.Claim.UID), oneline.None}, true
 		}
 		return Violation{PairUnbound, "the two bound", "the volume reserved for the claim"}, r.Claim.DeletionTimestamp == nil
 	}
@@ -90,13 +93,13 @@ func (r *PairRequest) named() (Violation, bool) {
 // unclaimed is for a claim that names the volume, which has no claimRef.
 func (r *PairRequest) unclaimed() (Violation, bool) {
 	owners, owns := r.View.Owners(r.Volume.Name), phase.Owned(r.Claim) == r.Volume.Name
-	switch mismatches, err := CheckNamed(r.Claim, r.Volume); {
-	case keptFrom(KeyOf(r.Claim), owners) && owns:
-		return Violation{PairContended, "claimRef to " + KeyOf(r.Claim).String(), none + ", and " + ownersText(owners)}, true
-	case keptFrom(KeyOf(r.Claim), owners):
-		return Violation{PairVolumeTaken, "claimRef to " + KeyOf(r.Claim).String(), ownersText(owners)}, true
+	switch mismatches, err := match.CheckNamed(r.Claim, r.Volume); {
+	case match.KeptFrom(obj.KeyOf(r.Claim), owners) && owns:
+		return Violation{PairContended, "claimRef to " + obj.KeyOf(r.Claim).String(), oneline.None + ", and " + match.OwnersText(owners)}, true
+	case match.KeptFrom(obj.KeyOf(r.Claim), owners):
+		return Violation{PairVolumeTaken, "claimRef to " + obj.KeyOf(r.Claim).String(), match.OwnersText(owners)}, true
 	case owns:
-		return Violation{PairClaimRefDropped, "claimRef to " + KeyOf(r.Claim).String(), none}, true
+		return Violation{PairClaimRefDropped, "claimRef to " + obj.KeyOf(r.Claim).String(), oneline.None}, true
 	case r.Claim.DeletionTimestamp != nil || err != nil:
 		return Violation{}, false
 	case len(mismatches) > 0:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 )
 
@@ -91,7 +92,7 @@ func (r *PairRequest) acts(action Action) bool {
 	case Nothing, Wait:
 		return false
 	case HandOver:
-		return r.Claim == nil || action.Key != KeyOf(r.Claim)
+		return r.Claim == nil || action.Key != obj.KeyOf(r.Claim)
 	}
 	return true
 }

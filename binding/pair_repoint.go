@@ -5,6 +5,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/internal/oneline"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // repoint gives the volume the UID of the claim, if nothing speaks against it. That a claim gets what an earlier one
@@ -31,7 +35,7 @@ func (r *PairRequest) repoint() (Repair, error) {
 // person can know whose data it is. The fit does not count, for the claim has the volume already.
 func (r *PairRequest) award() (Repair, error) {
 	if r.Claim.UID == "" {
-		return Repair{}, &InvalidError{KeyOf(r.Claim).String(), "metadata.uid", "is missing"}
+		return Repair{}, &obj.InvalidError{Object: obj.KeyOf(r.Claim).String(), Field: "metadata.uid", Problem: "is missing"}
 	}
 	if against := r.againstGiving(); against != "" {
 		return nobody(against), nil
@@ -39,25 +43,25 @@ func (r *PairRequest) award() (Repair, error) {
 	awarded := r.Volume.DeepCopy()
 	awarded.Spec.ClaimRef = referenceTo(r.Claim)
 	why := fmt.Sprintf("several claims are bound to volume %q; with this claim's UID in claimRef it is this one's", r.Volume.Name)
-	risk := "these claims become Lost, and if the data is theirs, this one gets it: " + joinKeys(others(KeyOf(r.Claim), r.View.Owners(r.Volume.Name)))
-	return Repair{By: ByPerson, Action: updateVolume(awarded, "C11", why), Why: why, Risk: oneLine(risk, eventLimit)}, nil
+	risk := "these claims become Lost, and if the data is theirs, this one gets it: " + obj.JoinKeys(others(obj.KeyOf(r.Claim), r.View.Owners(r.Volume.Name)))
+	return Repair{By: ByPerson, Action: updateVolume(awarded, "C11", why), Why: why, Risk: oneline.Text(risk, eventLimit)}, nil
 }
 
 // againstRepointing is why a volume cannot safely be given to a claim that names it; "" if it can.
 func (r *PairRequest) againstRepointing() (string, error) {
-	mismatches, err := CheckNamed(r.Claim, r.Volume)
+	mismatches, err := match.CheckNamed(r.Claim, r.Volume)
 	owners := r.View.Owners(r.Volume.Name)
 	switch {
 	case err != nil:
 		return "", err
 	case r.Claim.UID == "":
-		return "", &InvalidError{KeyOf(r.Claim).String(), "metadata.uid", "is missing"}
+		return "", &obj.InvalidError{Object: obj.KeyOf(r.Claim).String(), Field: "metadata.uid", Problem: "is missing"}
 	case r.deleting():
 		return beingDeleted, nil
 	case len(mismatches) > 0:
 		return "the volume does not fit the claim: " + mismatches.String(), nil
-	case keptFrom(KeyOf(r.Claim), owners):
-		return "the volume was bound to " + joinKeys(owners) + " too", nil
+	case match.KeptFrom(obj.KeyOf(r.Claim), owners):
+		return "the volume was bound to " + obj.JoinKeys(owners) + " too", nil
 	}
 	return r.againstGiving(), nil
 }

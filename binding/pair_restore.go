@@ -7,6 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pvbind/pvbind/binding/internal/quantities"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -17,7 +20,7 @@ func (r *PairRequest) restore() (Repair, error) {
 	claim := r.Claim
 	switch {
 	case claim.UID == "":
-		return Repair{}, &InvalidError{KeyOf(claim).String(), "metadata.uid", "is missing"}
+		return Repair{}, &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: "metadata.uid", Problem: "is missing"}
 	case claim.Spec.VolumeName == "":
 		return nobody(fmt.Sprintf("the claim was bound and names no volume: set reclaim policy Retain on every volume whose claimRef has UID %s, "+
 			"and then spec.volumeName to the name of the one with the claim's data; if there is no such volume, delete the claim and create it anew", claim.UID)), nil
@@ -27,7 +30,7 @@ func (r *PairRequest) restore() (Repair, error) {
 	why := fmt.Sprintf("first set reclaim policy Retain on every volume with UID %s in its claimRef, and on every volume of the storage that the claim had, and delete those of that storage; "+
 		"then create one with reclaim policy Retain, no annotation, that storage as its source, if it is still there, at least %s, access modes %v, volume mode %s, "+
 		"exactly the name %q, and claimRef to %s/%s with UID %s: with that the claim has it again",
-		claim.UID, size.String(), volume.Spec.AccessModes, volumeModeOf(volume.Spec.VolumeMode), volume.Name, claim.Namespace, claim.Name, claim.UID)
+		claim.UID, size.String(), volume.Spec.AccessModes, match.VolumeModeOf(volume.Spec.VolumeMode), volume.Name, claim.Namespace, claim.Name, claim.UID)
 	return Repair{By: ByPerson, Action: Action{Kind: CreateVolume, Volume: volume, Rule: "C11", Why: why}, Why: why,
 		Risk: "the claim gets what is on that storage; if it is not the claim's, it gets another's data"}, nil
 }
@@ -36,7 +39,7 @@ func (r *PairRequest) restore() (Repair, error) {
 func volumeFor(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
 	model := claim.DeepCopy()
 	size := model.Spec.Resources.Requests[corev1.ResourceStorage]
-	if had := model.Status.Capacity[corev1.ResourceStorage]; compareQuantities(had, size) > 0 {
+	if had := model.Status.Capacity[corev1.ResourceStorage]; quantities.Compare(had, size) > 0 {
 		size = had
 	}
 	ref := referenceTo(claim)

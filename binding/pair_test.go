@@ -13,6 +13,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // pairRow is a claim and a volume, and what must be said of them.
@@ -20,7 +21,7 @@ type pairRow struct {
 	name   string
 	claim  *corev1.PersistentVolumeClaim
 	volume *corev1.PersistentVolume
-	others []binding.Object
+	others []obj.Object
 	shares []string // volumes of the same storage
 
 	want string // kinds of the violations; "": healthy
@@ -30,7 +31,7 @@ type pairRow struct {
 
 func (r pairRow) request() binding.PairRequest {
 	known := knowing(r.others...)
-	live := []binding.Key{binding.VolumeKey("a"), binding.VolumeKey("b"), dataKey}
+	live := []obj.Key{obj.VolumeKey("a"), obj.VolumeKey("b"), dataKey}
 	if r.claim != nil {
 		known.Claims = append(known.Claims, r.claim)
 	}
@@ -134,10 +135,10 @@ func TestPairsThatTheControllerMends(t *testing.T) {
 		{name: "C8 L2 reserved and named", claim: knownClaim(naming("a")), volume: knownVolume("a", reserved), want: "Unbound", by: "Controller UpdateVolume: spec.claimRef={default/data uid-1}"},
 		{name: "C7 named and free", claim: knownClaim(naming("a")), volume: knownVolume("a"), want: "Unbound",
 			by: "Controller UpdateVolume: spec.claimRef={default/data uid-1} +annotation " + boundBy},
-		{name: "V4 held by a claim that has another", claim: knownClaim(boundTo("b")), volume: withBound(), others: []binding.Object{knownVolume("b", held, inPhase(corev1.VolumeBound))},
+		{name: "V4 held by a claim that has another", claim: knownClaim(boundTo("b")), volume: withBound(), others: []obj.Object{knownVolume("b", held, inPhase(corev1.VolumeBound))},
 			want: "Surplus", by: "Controller UpdateVolume: -spec.claimRef -annotation " + boundBy},
 		{name: "V2 V3 the same, provisioned for it", claim: knownClaim(boundTo("b")), volume: withBound(deletedPolicy, volumeNote(provisionedBy, "csi.example.com")),
-			others: []binding.Object{knownVolume("b", held, inPhase(corev1.VolumeBound))}, want: "Surplus", by: "Controller UpdateVolumeStatus: status.phase=Released"},
+			others: []obj.Object{knownVolume("b", held, inPhase(corev1.VolumeBound))}, want: "Surplus", by: "Controller UpdateVolumeStatus: status.phase=Released"},
 		{name: "V3 its claim is gone", volume: withBound(), want: "WrongPhase", by: "Controller UpdateVolumeStatus: status.phase=Released"},
 		{name: "V3 L4 another claim has its name", claim: knownClaim(), volume: knownVolume("a", refersToGone, inPhase(corev1.VolumeBound)), want: "WrongPhase",
 			by: "Controller UpdateVolumeStatus: status.phase=Released"},
@@ -156,9 +157,9 @@ func TestPairsThatAPersonCanMend(t *testing.T) {
 		{name: "L4 the same, Lost and Released", claim: knownClaim(boundTo("a"), lost), volume: knownVolume("a", refersToGone, inPhase(corev1.VolumeReleased)), want: "UIDDiffers", by: repointed, says: "by name"},
 		{name: "L4 the same, never bound: it only names the volume", claim: knownClaim(naming("a")), volume: knownVolume("a", refersToGone, inPhase(corev1.VolumeReleased)), want: "UIDDiffers", by: repointed},
 		{name: "L4 policy Delete, nothing begun yet", claim: knownClaim(boundTo("a")), volume: knownVolume("a", refersToGone, deletedPolicy, inPhase(corev1.VolumeBound)), want: "UIDDiffers", by: repointed},
-		{name: "C11 M2 claimRef dropped, and another claim is bound too", claim: knownClaim(boundTo("a")), volume: knownVolume("a", inPhase(corev1.VolumeBound)), others: []binding.Object{knownClaim(named("other"), boundTo("a"))},
+		{name: "C11 M2 claimRef dropped, and another claim is bound too", claim: knownClaim(boundTo("a")), volume: knownVolume("a", inPhase(corev1.VolumeBound)), others: []obj.Object{knownClaim(named("other"), boundTo("a"))},
 			want: "VolumeContended", by: repointed, says: "become Lost, and if the data is theirs, this one gets it: pvc/default/other"},
-		{name: "C11 M2 the same, and the claim has been resized", claim: knownClaim(boundTo("a"), asking("20Gi")), volume: knownVolume("a"), others: []binding.Object{knownClaim(named("other"), boundTo("a"))},
+		{name: "C11 M2 the same, and the claim has been resized", claim: knownClaim(boundTo("a"), asking("20Gi")), volume: knownVolume("a"), others: []obj.Object{knownClaim(named("other"), boundTo("a"))},
 			want: "VolumeContended", by: repointed},
 		{name: "C11 the UID was cleared", claim: knownClaim(boundTo("a")), volume: knownVolume("a", reserved), want: "UIDCleared", by: repointed, says: "another's data"},
 		{name: "C10 the volume is gone", claim: knownClaim(boundTo("a"), lost), want: "VolumeAbsent", by: created, says: `exactly the name "a", and claimRef to default/data with UID uid-1`},
@@ -180,26 +181,26 @@ func TestPairsThatNoWriteMendsSafely(t *testing.T) {
 		{name: "L4 the claim is", claim: knownClaim(boundTo("a"), claimBeingDeleted), volume: gone(), want: "UIDDiffers ClaimTerminating", by: "Nobody", says: "being deleted"},
 		{name: "L4 it does not fit", claim: knownClaim(boundTo("a")), volume: gone(sized("1Gi")), want: "UIDDiffers", by: "Nobody", says: "TooSmall"},
 		{name: "L4 its storage is another volume's too", claim: knownClaim(boundTo("a")), volume: gone(), shares: []string{"b"}, want: "UIDDiffers", by: "Nobody", says: "also that of b"},
-		{name: "L4 another claim was bound to it", claim: knownClaim(naming("a")), volume: gone(), others: []binding.Object{knownClaim(named("other"), boundTo("a"))}, want: "UIDDiffers", by: "Nobody", says: "default/other"},
+		{name: "L4 another claim was bound to it", claim: knownClaim(naming("a")), volume: gone(), others: []obj.Object{knownClaim(named("other"), boundTo("a"))}, want: "UIDDiffers", by: "Nobody", says: "default/other"},
 		{name: "L4 its storage may be on the way out", claim: knownClaim(boundTo("a")), volume: gone(deletedPolicy, inPhase(corev1.VolumeReleased)), want: "UIDDiffers", by: "Nobody", says: "set the policy to Retain first"},
-		{name: "C10 another claim has the volume", claim: knownClaim(boundTo("a")), volume: knownVolume("a", refersToOther), others: []binding.Object{otherClaim}, want: "VolumeTaken", by: "Nobody", says: "Retain on every volume whose claimRef has UID uid-1, then delete the claim and create it anew"},
+		{name: "C10 another claim has the volume", claim: knownClaim(boundTo("a")), volume: knownVolume("a", refersToOther), others: []obj.Object{otherClaim}, want: "VolumeTaken", by: "Nobody", says: "Retain on every volume whose claimRef has UID uid-1, then delete the claim and create it anew"},
 		{name: "C9 the same, never bound", claim: knownClaim(naming("a")), volume: knownVolume("a", refersToOther), want: "VolumeTaken", by: "Nobody"},
-		{name: "C11 M2 claimRef dropped, two claims are bound, and it is being deleted", claim: knownClaim(boundTo("a")), volume: knownVolume("a", beingDeleted), others: []binding.Object{knownClaim(named("other"), boundTo("a"))},
+		{name: "C11 M2 claimRef dropped, two claims are bound, and it is being deleted", claim: knownClaim(boundTo("a")), volume: knownVolume("a", beingDeleted), others: []obj.Object{knownClaim(named("other"), boundTo("a"))},
 			want: "VolumeContended VolumeTerminating", by: "Nobody", says: "being deleted"},
-		{name: "C11 M2 the same, the storage is another volume's too", claim: knownClaim(boundTo("a")), volume: knownVolume("a"), others: []binding.Object{knownClaim(named("other"), boundTo("a"))}, shares: []string{"b"},
+		{name: "C11 M2 the same, the storage is another volume's too", claim: knownClaim(boundTo("a")), volume: knownVolume("a"), others: []obj.Object{knownClaim(named("other"), boundTo("a"))}, shares: []string{"b"},
 			want: "VolumeContended", by: "Nobody", says: "the storage is also that of b"},
-		{name: "C9 M2 the owner has it, and this one is forged", claim: knownClaim(naming("a"), claimNote(completed, "yes")), volume: knownVolume("a"), others: []binding.Object{knownClaim(named("other"), boundTo("a"))}, want: "VolumeTaken", by: "Nobody"},
-		{name: "C9 M2 two owners have it", claim: knownClaim(naming("a")), volume: knownVolume("a"), others: []binding.Object{knownClaim(named("other"), boundTo("a")), knownClaim(named("another"), boundTo("a"))}, want: "VolumeTaken", by: "Nobody"},
-		{name: "C9 M2 the owner has it", claim: knownClaim(naming("a")), volume: knownVolume("a"), others: []binding.Object{knownClaim(named("other"), boundTo("a"))}, want: "VolumeTaken", by: "Nobody"},
+		{name: "C9 M2 the owner has it, and this one is forged", claim: knownClaim(naming("a"), claimNote(completed, "yes")), volume: knownVolume("a"), others: []obj.Object{knownClaim(named("other"), boundTo("a"))}, want: "VolumeTaken", by: "Nobody"},
+		{name: "C9 M2 two owners have it", claim: knownClaim(naming("a")), volume: knownVolume("a"), others: []obj.Object{knownClaim(named("other"), boundTo("a")), knownClaim(named("another"), boundTo("a"))}, want: "VolumeTaken", by: "Nobody"},
+		{name: "C9 M2 the owner has it", claim: knownClaim(naming("a")), volume: knownVolume("a"), others: []obj.Object{knownClaim(named("other"), boundTo("a"))}, want: "VolumeTaken", by: "Nobody"},
 		{name: "C10 no name", claim: knownClaim(boundTo("")), want: "VolumeAbsent", by: "Nobody", says: "spec.volumeName to the name of the one with the claim's data"},
 		{name: "C12 the volume is gone, and the claim goes", claim: knownClaim(naming("a"), claimBeingDeleted, claimFinalizers("theirs")), want: "VolumeAbsent ClaimTerminating", by: "Nobody", says: "finalizers theirs"},
 		{name: "C10 no name, though the volume is known", claim: knownClaim(boundTo("")), volume: withBound(), want: "VolumeAbsent", by: "Nobody"},
 		{name: "C7 it does not fit", claim: knownClaim(naming("a")), volume: knownVolume("a", sized("1Gi")), want: "Misfit", by: "Nobody", says: "TooSmall"},
 		{name: "M12 reserved, and does not fit", claim: knownClaim(), volume: knownVolume("a", reserved, sized("1Gi")), want: "Misfit", by: "Nobody", says: "no volume fits"},
-		{name: "F2 pods use the claim", claim: knownClaim(boundTo("a"), claimBeingDeleted, claimFinalizers(claimProtection)), volume: withBound(), others: []binding.Object{podUsing("web", scheduled)},
+		{name: "F2 pods use the claim", claim: knownClaim(boundTo("a"), claimBeingDeleted, claimFinalizers(claimProtection)), volume: withBound(), others: []obj.Object{podUsing("web", scheduled)},
 			want: "ClaimTerminating", by: "Nobody", says: "kubernetes.io/pvc-protection, and the pods that use it: web"},
 		{name: "F3 a finalizer of others", volume: withBound(beingDeleted, inPhase(corev1.VolumeReleased), volumeFinalizers("theirs")), want: "VolumeTerminating", by: "Nobody", says: "theirs"},
-		{name: "R3 and it is attached", volume: withBound(beingDeleted, inPhase(corev1.VolumeReleased), volumeFinalizers("theirs")), others: []binding.Object{attachedTo("n2"), attachedTo("n1")},
+		{name: "R3 and it is attached", volume: withBound(beingDeleted, inPhase(corev1.VolumeReleased), volumeFinalizers("theirs")), others: []obj.Object{attachedTo("n2"), attachedTo("n1")},
 			want: "VolumeTerminating", by: "Nobody", says: "theirs, and attached to node n1, n2"},
 		{name: "L5 unrelated", claim: knownClaim(), volume: knownVolume("a"), want: "Unrelated", by: "Nobody"},
 	} {
@@ -210,7 +211,7 @@ func TestPairsThatNoWriteMendsSafely(t *testing.T) {
 // F2: a pod without a node does not use the claim that it names, and does not keep it.
 func TestPairKeptByPodsThatUseTheClaim(t *testing.T) {
 	claim := knownClaim(boundTo("a"), claimBeingDeleted, claimFinalizers(claimProtection, "theirs"))
-	got, err := binding.CheckPair(pairRow{claim: claim, volume: withBound(), others: []binding.Object{podUsing("unscheduled")}}.request())
+	got, err := binding.CheckPair(pairRow{claim: claim, volume: withBound(), others: []obj.Object{podUsing("unscheduled")}}.request())
 	require.NoError(t, err)
 	require.Len(t, got.Violations, 1)
 	assert.Equal(t, "finalizers kubernetes.io/pvc-protection, theirs", got.Violations[0].Has)
@@ -228,7 +229,7 @@ func TestPairAbsenceNeedsProof(t *testing.T) {
 
 func TestPairErrors(t *testing.T) {
 	got, err := binding.CheckPair(pairRow{claim: knownClaim(boundTo("a"), asking("-1")), volume: knownVolume("a", refersToGone)}.request())
-	var invalid *binding.InvalidError
+	var invalid *obj.InvalidError
 	require.True(t, errors.As(err, &invalid), "X7")
 	assert.Len(t, got.Violations, 1)
 	assert.Zero(t, got.Repair)

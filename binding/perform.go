@@ -9,11 +9,13 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // reply is what came of an action. The zero value is the absence of one, before the first.
 type reply struct {
-	object Object // what the server stored or holds; nil: nothing, or an error
+	object obj.Object // what the server stored or holds; nil: nothing, or an error
 	err    error
 
 	pods        []*corev1.Pod                 // for a read of pods
@@ -56,18 +58,18 @@ func checkVersion(action Action) error {
 		version = action.Claim.ResourceVersion
 	}
 	if version == "" {
-		return &InvalidError{action.Target().String(), "metadata.resourceVersion", "is missing"}
+		return &obj.InvalidError{Object: action.Target().String(), Field: "metadata.resourceVersion", Problem: "is missing"}
 	}
 	return nil
 }
 
-func performRead(ctx context.Context, client Client, key Key) reply {
+func performRead(ctx context.Context, client Client, key obj.Key) reply {
 	switch key.Kind {
-	case KindVolume:
+	case obj.KindVolume:
 		return volumeReply(client.GetVolume(ctx, key.Name))
-	case KindClaim:
+	case obj.KindClaim:
 		return claimReply(client.GetClaim(ctx, key.Namespace, key.Name))
-	case KindAttachments:
+	case obj.KindAttachments:
 		return attachmentsReply(ctx, client)
 	default:
 		pods, err := client.ListPods(ctx, key.Namespace)
@@ -121,7 +123,7 @@ const (
 // outcomeOf sorts the errors of a write (B6). What is not known to mean that nothing was written counts
 // as unknown.
 func outcomeOf(err error) outcome {
-	var invalid *InvalidError
+	var invalid *obj.InvalidError
 	switch {
 	case err == nil:
 		return done

@@ -3,6 +3,8 @@ package binding
 import (
 	"cmp"
 	"slices"
+
+	"github.com/pvbind/pvbind/binding/internal/quantities"
 )
 
 // assigner gives volumes to claims (S6), for one node after the other. It takes two steps, for which volumes to
@@ -90,7 +92,7 @@ func compareNeed(a, b *wish) int {
 		}
 		return 1
 	}
-	return cmp.Or(cmp.Compare(needs(a), needs(b)), compareQuantities(b.request, a.request))
+	return cmp.Or(cmp.Compare(needs(a), needs(b)), quantities.Compare(b.Request, a.Request))
 }
 
 // pairing pairs things of one side, by their number, with things of the other.

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // wishes is who could have what: any pattern at all, made with labels and selectors.
@@ -22,7 +22,7 @@ type wishes struct {
 }
 
 func newWishes(r *rand.Rand) wishes {
-	w := wishes{planning: planning{objects: []binding.Object{csiClass()}}}
+	w := wishes{planning: planning{objects: []obj.Object{csiClass()}}}
 	likely := 1 + r.IntN(4)
 	labels := [8]map[string]string{}
 	var names []string

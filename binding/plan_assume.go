@@ -5,6 +5,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Assumptions remembers what was decided for pods whose volumes are not bound yet, so that no other pod is
@@ -25,7 +28,7 @@ import (
 // one Index has to be in one Assumptions.
 type Assumptions struct {
 	mutex  sync.Mutex
-	claims map[Key]*assumedClaim
+	claims map[obj.Key]*assumedClaim
 }
 
 // assumedClaim is what was assumed for a claim: a volume, or else a node to provision for. Pods may share it.
@@ -41,7 +44,7 @@ type assumedClaim struct {
 type Assumption struct {
 	from  *Assumptions
 	index *Index
-	keys  []Key
+	keys  []obj.Key
 	done  bool
 }
 
@@ -74,13 +77,13 @@ func (a *Assumptions) Assume(index *Index, plan PodPlan) (*Assumption, bool) {
 	return assumption, true
 }
 
-func assumedFor(plan PodPlan) map[Key]assumedClaim {
-	wanted := map[Key]assumedClaim{}
+func assumedFor(plan PodPlan) map[obj.Key]assumedClaim {
+	wanted := map[obj.Key]assumedClaim{}
 	for _, b := range plan.Bindings {
-		wanted[KeyOf(b.Claim)] = assumedClaim{uid: b.Claim.UID, volume: b.Volume.Name}
+		wanted[obj.KeyOf(b.Claim)] = assumedClaim{uid: b.Claim.UID, volume: b.Volume.Name}
 	}
 	for _, p := range plan.Provisions {
-		wanted[KeyOf(p.Claim)] = assumedClaim{uid: p.Claim.UID, node: plan.Node.Name}
+		wanted[obj.KeyOf(p.Claim)] = assumedClaim{uid: p.Claim.UID, node: plan.Node.Name}
 	}
 	return wanted
 }
@@ -89,11 +92,11 @@ func (c *assumedClaim) like(other assumedClaim) bool {
 	return c.uid == other.uid && c.volume == other.volume && c.node == other.node
 }
 
-func (a *Assumptions) add(key Key, claim assumedClaim) {
+func (a *Assumptions) add(key obj.Key, claim assumedClaim) {
 	known := a.claims[key]
 	if known == nil {
 		known = &claim
-		put(&a.claims, key, known)
+		zeromap.Put(&a.claims, key, known)
 	}
 	known.reserved = known.reserved || claim.reserved
 	known.pods++
@@ -129,7 +132,7 @@ func (a *Assumptions) promised(claim *corev1.PersistentVolumeClaim) (volume, nod
 	}
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	known := a.claims[KeyOf(claim)]
+	known := a.claims[obj.KeyOf(claim)]
 	if known == nil || known.uid != claim.UID {
 		return "", ""
 	}

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // assuming is a planning whose pods are planned one after the other.
@@ -51,12 +53,12 @@ func (a *assuming) refused(plan binding.PodPlan) {
 
 func TestAssume(t *testing.T) {
 	node, other := nodeIn("a"), nodeIn("b")
-	objects := []binding.Object{manualClass(), claimNamed("a"), claimNamed("b"), claimNamed("c"), storedVolume("p1"), storedVolume("p2", sized("20Gi"))}
+	objects := []obj.Object{manualClass(), claimNamed("a"), claimNamed("b"), claimNamed("c"), storedVolume("p1"), storedVolume("p2", sized("20Gi"))}
 	t.Run("S8 what was assumed is invisible to other pods", func(t *testing.T) {
 		a := planning{objects: objects}.assuming(t)
 		first := a.assume(a.plan(node, "a"))
 		assert.Equal(t, "b p2", planText(a.plan(node, "b")))
-		match, err := a.request.Index.Find(claimNamed("b"), binding.Terms{Node: node})
+		match, err := a.request.Index.Find(claimNamed("b"), match.Terms{Node: node})
 		require.NoError(t, err)
 		assert.Equal(t, "p2", match.Volume.Name, "Find does not see it either")
 		first.Revert()
@@ -99,16 +101,16 @@ func TestAssume(t *testing.T) {
 		a.refused(a.plan(node, "a"))
 	})
 	t.Run("S8 set aside by a person needs no reservation", func(t *testing.T) {
-		a := planning{objects: []binding.Object{manualClass(), claimNamed("a"), storedVolume("p1", refersTo("default", "a", ""))}}.assuming(t)
+		a := planning{objects: []obj.Object{manualClass(), claimNamed("a"), storedVolume("p1", refersTo("default", "a", ""))}}.assuming(t)
 		a.assume(a.plan(node, "a")).Revert()
 		assert.Equal(t, "a p1", planText(a.plan(node, "a")))
 		assert.Empty(t, a.request.Index.Owners("p1"))
 	})
 	t.Run("S8 what another reserved is not reverted", func(t *testing.T) {
 		a := planning{objects: objects}.assuming(t)
-		require.True(t, a.request.Index.Reserve("p1", "8", binding.ClaimKey("default", "a")))
+		require.True(t, a.request.Index.Reserve("p1", "8", obj.ClaimKey("default", "a")))
 		a.assume(a.plan(node, "a")).Revert()
-		assert.Equal(t, []binding.Key{binding.ClaimKey("default", "a")}, a.request.Index.Owners("p1"))
+		assert.Equal(t, []obj.Key{obj.ClaimKey("default", "a")}, a.request.Index.Owners("p1"))
 	})
 	t.Run("S8 two pods of one claim", func(t *testing.T) {
 		a := planning{objects: objects}.assuming(t)
@@ -120,7 +122,7 @@ func TestAssume(t *testing.T) {
 		assert.Equal(t, "c p1", planText(a.plan(node, "c")))
 	})
 	t.Run("M13 what is assumed for a claim is the only one that serves it", func(t *testing.T) {
-		local := []binding.Object{manualClass(), claimNamed("a"), storedVolume("p1", onlyIn("a")), storedVolume("p2", onlyIn("b"))}
+		local := []obj.Object{manualClass(), claimNamed("a"), storedVolume("p1", onlyIn("a")), storedVolume("p2", onlyIn("b"))}
 		a := planning{objects: local}.assuming(t)
 		onB := a.plan(other, "a")
 		a.assume(a.plan(node, "a"))
@@ -129,7 +131,7 @@ func TestAssume(t *testing.T) {
 		a.refused(onB)
 	})
 	t.Run("M13 nor is another made for it", func(t *testing.T) {
-		a := planning{objects: []binding.Object{csiClass(), claimNamed("a"), storedVolume("p1", onlyIn("a"))}}.assuming(t)
+		a := planning{objects: []obj.Object{csiClass(), claimNamed("a"), storedVolume("p1", onlyIn("a"))}}.assuming(t)
 		onB := a.plan(other, "a")
 		require.Equal(t, "a provision", planText(onB))
 		first := a.assume(a.plan(node, "a"))
@@ -141,7 +143,7 @@ func TestAssume(t *testing.T) {
 		assert.Equal(t, "a provision", planText(a.plan(other, "a")))
 	})
 	t.Run("S4 an assumed provision is for its node", func(t *testing.T) {
-		a := planning{objects: []binding.Object{csiClass(), claimNamed("a"), claimNamed("b")}}.assuming(t)
+		a := planning{objects: []obj.Object{csiClass(), claimNamed("a"), claimNamed("b")}}.assuming(t)
 		onB := a.plan(other, "a")
 		first := a.assume(a.plan(node, "a"))
 		assert.Equal(t, "a ProvisionedElsewhere", planText(a.plan(other, "a")))
@@ -154,9 +156,9 @@ func TestAssume(t *testing.T) {
 		a.assume(onB).Revert()
 	})
 	t.Run("S4 of an earlier claim of the name nothing is assumed", func(t *testing.T) {
-		a := planning{objects: []binding.Object{csiClass(), claimNamed("a")}}.assuming(t)
+		a := planning{objects: []obj.Object{csiClass(), claimNamed("a")}}.assuming(t)
 		a.assume(a.plan(node, "a"))
-		again := planning{objects: []binding.Object{csiClass(), claimNamed("a", func(c *corev1.PersistentVolumeClaim) { c.UID = "uid-2" })}}.assuming(t)
+		again := planning{objects: []obj.Object{csiClass(), claimNamed("a", func(c *corev1.PersistentVolumeClaim) { c.UID = "uid-2" })}}.assuming(t)
 		again.request.Assumed = a.request.Assumed
 		plan := again.plan(other, "a")
 		assert.Equal(t, "a provision", planText(plan))
@@ -168,7 +170,7 @@ func TestAssume(t *testing.T) {
 // ever assumed to get one volume. A plan that knows what is assumed can be assumed itself, as long as nothing changes.
 func TestRevertIsExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(seedOf(t), 8))
-	p := planning{objects: []binding.Object{csiClass(), manualClass()}}
+	p := planning{objects: []obj.Object{csiClass(), manualClass()}}
 	p.objects[1].SetName("slow")
 	for i := range 6 {
 		place := []volumeEdit{sized(fmt.Sprintf("%dGi", 10+i)), onlyIn("a")}[:1+i%2]
@@ -225,7 +227,7 @@ func requireOneClaimEach(t *testing.T, held map[*binding.Assumption]binding.PodP
 
 // Many pods at once: every volume is assumed once.
 func TestAssumeConcurrently(t *testing.T) {
-	p := planning{objects: []binding.Object{manualClass()}}
+	p := planning{objects: []obj.Object{manualClass()}}
 	const pods, volumes = 32, 16
 	for i := range pods {
 		p.objects = append(p.objects, claimNamed(fmt.Sprintf("c%d", i)))

@@ -13,6 +13,7 @@ import (
 	volumehelpers "k8s.io/component-helpers/storage/volume"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // localNode has the labels that nodes of a cloud have.
@@ -75,13 +76,13 @@ func BenchmarkPlanPodAllNodes(b *testing.B) {
 		}
 		for _, c := range []struct {
 			name   string
-			claims []binding.Object
+			claims []obj.Object
 			make   func(int, []*corev1.Node) []*corev1.PersistentVolume
 		}{
-			{"claims=1", []binding.Object{claimNamed("c-0")}, localVolumes},
-			{"claims=3", []binding.Object{claimNamed("c-0"), claimNamed("c-1"), claimNamed("c-2")}, localVolumes},
-			{"regional", []binding.Object{claimNamed("c-0")}, regionalVolumes},
-			{"selector", []binding.Object{claimNamed("c-0", asking("1Mi"), notSlow)}, unwantedVolumes},
+			{"claims=1", []obj.Object{claimNamed("c-0")}, localVolumes},
+			{"claims=3", []obj.Object{claimNamed("c-0"), claimNamed("c-1"), claimNamed("c-2")}, localVolumes},
+			{"regional", []obj.Object{claimNamed("c-0")}, regionalVolumes},
+			{"selector", []obj.Object{claimNamed("c-0", asking("1Mi"), notSlow)}, unwantedVolumes},
 		} {
 			b.Run(fmt.Sprintf("nodes=%d/volumes=%d/%s", size.nodes, size.volumes, c.name), func(b *testing.B) {
 				p := planning{pod: podWith("c-0", "c-1", "c-2"), objects: append(c.claims, manualClass())}

@@ -4,6 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/storageclass"
 )
@@ -19,7 +21,7 @@ type planCheck struct {
 }
 
 func (s *planCheck) give(cause Cause, claim *corev1.PersistentVolumeClaim, volume, detail string) {
-	s.reasons = append(s.reasons, PodReason{cause, KeyOf(claim), volume, detail})
+	s.reasons = append(s.reasons, PodReason{cause, obj.KeyOf(claim), volume, detail})
 }
 
 func (s *planCheck) plans(write Action) {
@@ -42,8 +44,8 @@ func (s *planCheck) claim(planned *corev1.PersistentVolumeClaim) *corev1.Persist
 	case claim == nil || claim.UID != planned.UID:
 		s.give(CauseClaimAbsent, planned, "", "the claim was deleted")
 		return nil
-	case older(claim, planned):
-		s.awaits("news of " + KeyOf(claim).String())
+	case obj.Older(claim, planned):
+		s.awaits("news of " + obj.KeyOf(claim).String())
 		return nil
 	}
 	if reason, refused := refusedClaim(claim); refused {
@@ -62,15 +64,15 @@ func (s *planCheck) checkBinding(b PodBinding) {
 	switch {
 	case volume == nil || volume.UID != b.Volume.UID:
 		s.give(CauseVolumeAbsent, claim, b.Volume.Name, "the volume was deleted")
-	case older(volume, b.Volume):
-		s.awaits("news of " + VolumeKey(volume.Name).String())
+	case obj.Older(volume, b.Volume):
+		s.awaits("news of " + obj.VolumeKey(volume.Name).String())
 	case claim.Spec.VolumeName != "" && claim.Spec.VolumeName != volume.Name:
 		s.give(CauseBoundElsewhere, claim, claim.Spec.VolumeName, "the claim names another volume than the plan's, "+volume.Name)
 	case !s.usable(claim, volume):
 	case phase.LinkOf(volume, claim) != phase.Held:
 		s.hold(claim, volume, b)
 	case !fullyBound(claim):
-		s.awaits(KeyOf(claim).String() + " to be bound to " + volume.Name)
+		s.awaits(obj.KeyOf(claim).String() + " to be bound to " + volume.Name)
 	}
 }
 
@@ -80,14 +82,14 @@ func (s *planCheck) hold(claim *corev1.PersistentVolumeClaim, volume *corev1.Per
 	case volume.ResourceVersion != b.Volume.ResourceVersion:
 		s.give(CauseVolumeTaken, claim, volume.Name, "the volume was changed since the plan was made and is not the claim's")
 	case claim.UID == "":
-		s.err = &InvalidError{KeyOf(claim).String(), "metadata.uid", "is missing"}
+		s.err = &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: "metadata.uid", Problem: "is missing"}
 	default:
 		s.plans(updateVolume(reserve(volume, claim), "B1", "set "+volume.Name+" aside for "+claim.Namespace+"/"+claim.Name))
 	}
 }
 
 func (s *planCheck) usable(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
-	if usableOn(s.plan.Node, volume) {
+	if match.UsableOn(s.plan.Node, volume) {
 		return true
 	}
 	s.give(CauseVolumeElsewhere, claim, volume.Name, "the volume cannot be used on node "+s.plan.Node.Name)
@@ -105,7 +107,7 @@ func (s *planCheck) checkProvision(p PodProvision) {
 	}
 	switch selected, ok := claim.Annotations[storageclass.SelectedNodeAnnotation]; {
 	case ok && selected == s.plan.Node.Name:
-		s.awaits("a volume for " + KeyOf(claim).String())
+		s.awaits("a volume for " + obj.KeyOf(claim).String())
 	case ok:
 		s.give(CauseProvisionedElsewhere, claim, "", "its volume is being provisioned for node "+selected)
 	case claim.ResourceVersion != p.Claim.ResourceVersion:
@@ -126,6 +128,6 @@ func (s *planCheck) checkProvisioned(claim *corev1.PersistentVolumeClaim) {
 		s.awaits("volume " + claim.Spec.VolumeName)
 	case !s.usable(claim, volume):
 	case !fullyBound(claim):
-		s.awaits(KeyOf(claim).String() + " to be bound to " + volume.Name)
+		s.awaits(obj.KeyOf(claim).String() + " to be bound to " + volume.Name)
 	}
 }

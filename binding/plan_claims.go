@@ -7,13 +7,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
 // AbsentError is a claim that a pod names and that is not known (S1). The claim of a generic ephemeral
 // volume comes shortly after its pod.
-type AbsentError struct{ Pod, Claim Key }
+type AbsentError struct{ Pod, Claim obj.Key }
 
 func (e *AbsentError) Error() string {
 	return e.Pod.String() + ": the claim " + e.Claim.String() + " does not exist"
@@ -41,10 +43,10 @@ func claimsNamedBy(pod *corev1.Pod, view PairView) ([]*corev1.PersistentVolumeCl
 		}
 		claim, _ := view.Claim(pod.Namespace, name)
 		if claim == nil {
-			return nil, &AbsentError{podKey(pod), ClaimKey(pod.Namespace, name)}
+			return nil, &AbsentError{obj.KeyOfPod(pod), obj.ClaimKey(pod.Namespace, name)}
 		}
 		if owned && !metav1.IsControlledBy(claim, pod) {
-			return nil, &InvalidError{KeyOf(claim).String(), "metadata.ownerReferences", "does not name " + podKey(pod).String() + " as its controller"}
+			return nil, &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: "metadata.ownerReferences", Problem: "does not name " + obj.KeyOfPod(pod).String() + " as its controller"}
 		}
 		claims = append(claims, claim)
 	}
@@ -56,9 +58,9 @@ func claimsNamedBy(pod *corev1.Pod, view PairView) ([]*corev1.PersistentVolumeCl
 func refusedClaim(claim *corev1.PersistentVolumeClaim) (PodReason, bool) {
 	switch {
 	case claim.Status.Phase == corev1.ClaimLost:
-		return PodReason{CauseClaimLost, KeyOf(claim), claim.Spec.VolumeName, "the claim has lost its volume"}, true
+		return PodReason{CauseClaimLost, obj.KeyOf(claim), claim.Spec.VolumeName, "the claim has lost its volume"}, true
 	case claim.DeletionTimestamp != nil:
-		return PodReason{CauseClaimDeleting, KeyOf(claim), claim.Spec.VolumeName, "the claim is being deleted"}, true
+		return PodReason{CauseClaimDeleting, obj.KeyOf(claim), claim.Spec.VolumeName, "the claim is being deleted"}, true
 	}
 	return PodReason{}, false
 }
@@ -72,11 +74,11 @@ func fullyBound(claim *corev1.PersistentVolumeClaim) bool {
 func mustBind(claim *corev1.PersistentVolumeClaim, view PodView) (PodReason, bool, error) {
 	name := storageclass.OfClaim(claim)
 	class := view.Class(name)
-	waits, err := delayed(class)
+	waits, err := match.WaitsForConsumer(class)
 	if err != nil {
 		return PodReason{}, false, err
 	}
-	reason := PodReason{CauseClaimUnbound, KeyOf(claim), claim.Spec.VolumeName, "the claim is to be bound without regard to the node, and is not yet bound"}
+	reason := PodReason{CauseClaimUnbound, obj.KeyOf(claim), claim.Spec.VolumeName, "the claim is to be bound without regard to the node, and is not yet bound"}
 	switch {
 	case claim.Spec.VolumeName != "":
 		reason.Detail = "the claim names a volume and is not yet bound to it"

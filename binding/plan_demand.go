@@ -4,12 +4,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/pvbind/pvbind/binding/internal/oneline"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
 // demand is what a pod asks of every node, looked up once: S1 and S2, and what S3 to S6 need.
 type demand struct {
-	pod     Key
+	pod     obj.Key
 	refused []PodReason
 	bound   []boundClaim
 	open    []*openClaim
@@ -25,7 +28,7 @@ type boundClaim struct {
 // openClaim is a claim that a volume is to be found or made for (S4).
 type openClaim struct {
 	*Query
-	criteria criteria
+	criteria match.Criteria
 	class    *storagev1.StorageClass
 	// selected is the node that its volume is being provisioned for, if selecting is set.
 	selected  string
@@ -43,7 +46,7 @@ func demandOf(request PodRequest) (*demand, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &demand{pod: podKey(request.Pod)}
+	d := &demand{pod: obj.KeyOfPod(request.Pod)}
 	for _, claim := range claims {
 		if err := d.add(claim, request); err != nil {
 			return nil, err
@@ -79,13 +82,13 @@ func (d *demand) add(claim *corev1.PersistentVolumeClaim, request PodRequest) er
 
 func boundClaimOf(claim *corev1.PersistentVolumeClaim, view PairView) boundClaim {
 	volume, _ := view.Volume(claim.Spec.VolumeName)
-	why := PodReason{Claim: KeyOf(claim), Volume: claim.Spec.VolumeName}
+	why := PodReason{Claim: obj.KeyOf(claim), Volume: claim.Spec.VolumeName}
 	if volume == nil {
 		why.Cause, why.Detail = CauseVolumeAbsent, "the volume that the claim is bound to does not exist"
 	} else {
 		why.Cause = CauseVolumeElsewhere
-		if required := requiredOf(volume); required != nil {
-			why.Detail = "the volume is for nodes with " + orNone(affinityText(required))
+		if required := match.RequiredAffinity(volume); required != nil {
+			why.Detail = "the volume is for nodes with " + oneline.OrNone(match.AffinityText(required))
 		}
 	}
 	return boundClaim{claim, volume, why}
@@ -93,7 +96,7 @@ func boundClaimOf(claim *corev1.PersistentVolumeClaim, view PairView) boundClaim
 
 func openClaimOf(claim *corev1.PersistentVolumeClaim, request PodRequest) (*openClaim, error) {
 	class := request.View.Class(storageclass.OfClaim(claim))
-	c, err := newCriteria(claim, Terms{Class: class})
+	c, err := match.NewCriteria(claim, match.Terms{Class: class})
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // podWithScratch is default/web with the generic ephemeral volume scratch.
@@ -41,9 +42,9 @@ func TestPlanPodErrors(t *testing.T) {
 		want string
 	}{
 		"S1 absent":                      {podPlanning(), "pod/default/web: the claim pvc/default/data does not exist"},
-		"S1 absent beside a refused one": {planning{podWith("a", "data"), []binding.Object{claimNamed("a", claimBeingDeleted)}}, "pod/default/web: the claim pvc/default/data does not exist"},
+		"S1 absent beside a refused one": {planning{podWith("a", "data"), []obj.Object{claimNamed("a", claimBeingDeleted)}}, "pod/default/web: the claim pvc/default/data does not exist"},
 		"S1 absent, ephemeral":           {planning{pod: pod}, "pod/default/web: the claim pvc/default/web-scratch does not exist"},
-		"S1 ephemeral, not the pod's": {planning{pod, []binding.Object{claimNamed("web-scratch"), manualClass()}},
+		"S1 ephemeral, not the pod's": {planning{pod, []obj.Object{claimNamed("web-scratch"), manualClass()}},
 			"pvc/default/web-scratch: metadata.ownerReferences: does not name pod/default/web as its controller"},
 		"S2 a class without a mode": {podPlanning(claimNamed("data"), noMode), "storageclass/fast: volumeBindingMode: neither Immediate nor WaitForFirstConsumer"},
 		"X7 a malformed selector":   {podPlanning(malformed, manualClass()), `pvc/default/data: spec.selector: "Near" is not a valid label selector operator`},
@@ -63,7 +64,7 @@ func TestPlanPodErrors(t *testing.T) {
 
 func TestPlanPodEphemeral(t *testing.T) {
 	pod := podWithScratch()
-	mine := planning{pod, []binding.Object{claimNamed("web-scratch", ownedByPod(pod)), manualClass(), storedVolume("pv-a")}}
+	mine := planning{pod, []obj.Object{claimNamed("web-scratch", ownedByPod(pod)), manualClass(), storedVolume("pv-a")}}
 	assert.Equal(t, "web-scratch pv-a", planText(mine.on(t, nodeIn("a"))), "S1 owned by the pod")
 }
 
@@ -98,7 +99,7 @@ func TestPlanPodReasonText(t *testing.T) {
 		"S4 E2": {podPlanning(claimNamed("data"), manualClass(), storedVolume("pv-a", onlyIn("b")), storedVolume("pv-b", sized("5Gi"))),
 			"pvc/default/data: NoVolume: class fast provisions none; 0/2 volumes fit: 1 TooSmall (largest 5Gi), 1 NodeAffinity; " +
 				"pv-a would fit but for its node affinity: zone In [b], the claim asks node node-a"},
-		"S6": {planning{podWith("data", "logs"), []binding.Object{claimNamed("data", asking("9Gi")), claimNamed("logs"), manualClass(), storedVolume("pv-a")}},
+		"S6": {planning{podWith("data", "logs"), []obj.Object{claimNamed("data", asking("9Gi")), claimNamed("logs"), manualClass(), storedVolume("pv-a")}},
 			"pvc/default/data, pv/pv-a: Contended: what fits the claim, the other claims of the pod need"},
 		"S5": {podPlanning(claimNamed("data"), csiClass(allowedIn("b"))),
 			"pvc/default/data: Topology: class fast does not allow volumes to be made for the node; 0/0 volumes fit: there are none"},

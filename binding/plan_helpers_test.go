@@ -13,18 +13,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // planning is a pod and what is known when it is planned, by default default/web with the claim default/data of
 // the class fast, that waits for a pod and provisions nothing.
 type planning struct {
 	pod     *corev1.Pod
-	objects []binding.Object
+	objects []obj.Object
 }
 
 const csiDriver = "csi.example.com"
 
-func podPlanning(objects ...binding.Object) planning {
+func podPlanning(objects ...obj.Object) planning {
 	return planning{pod: podUsing("web"), objects: objects}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // planCluster is a cluster with a Controller, and a scheduler that is written out in a test: it plans a pod, assumes
@@ -26,12 +27,12 @@ type planCluster struct {
 const planDirs = "example.com/dirs"
 
 // newPlanCluster has the classes fast, of local volumes, and dirs, that is provisioned.
-func newPlanCluster(t *testing.T, objects ...binding.Object) *planCluster {
+func newPlanCluster(t *testing.T, objects ...obj.Object) *planCluster {
 	waits := func(c *storagev1.StorageClass) {
 		c.VolumeBindingMode = new(storagev1.VolumeBindingWaitForFirstConsumer)
 	}
 	storage := bindingtest.NewStorage()
-	objects = append([]binding.Object{bindingtest.Class("fast", waits), bindingtest.Class("dirs", waits, func(c *storagev1.StorageClass) { c.Provisioner = planDirs })}, objects...)
+	objects = append([]obj.Object{bindingtest.Class("fast", waits), bindingtest.Class("dirs", waits, func(c *storagev1.StorageClass) { c.Provisioner = planDirs })}, objects...)
 	cluster := bindingtest.NewClusterWith(bindingtest.Options{Hooks: storage.Hooks(planDirs)}, objects...)
 	c := &planCluster{T: t, Cluster: cluster, storage: storage}
 	c.settle()
@@ -42,7 +43,7 @@ func (c *planCluster) settle() { require.NoError(c, c.Settle(context.Background(
 
 // view is what the server has now.
 func (c *planCluster) view() binding.PodSnapshot {
-	var all []binding.Object
+	var all []obj.Object
 	for _, kind := range bindingtest.Kinds() {
 		objects, err := c.Server.List(context.Background(), kind, "")
 		require.NoError(c, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // stepText is a step in one line: its kind, what it changes in the object, or why to give up.
@@ -34,7 +35,7 @@ func stepText(step binding.PlanStep, view binding.PodSnapshot) string {
 
 // A static binding and a provision, planned on node-a when the claims are of version 7 and the volume is of 8.
 func TestNextForPlan(t *testing.T) {
-	planned := planning{podWith("data", "logs"), []binding.Object{claimNamed("data"), claimNamed("logs", askingClass(new("slow"))), manualClass(),
+	planned := planning{podWith("data", "logs"), []obj.Object{claimNamed("data"), claimNamed("logs", askingClass(new("slow"))), manualClass(),
 		classOf("slow", csiDriver, delayedClass), storedVolume("pv-a", onlyIn("a"))}}
 	plan := planned.on(t, nodeIn("a"))
 	require.Equal(t, "data pv-a, logs provision", planText(plan))
@@ -55,38 +56,38 @@ func TestNextForPlan(t *testing.T) {
 	const reserves = "B1 UpdateVolume pv-a spec.claimRef={default/data uid-of-data} +annotation pv.kubernetes.io/bound-by-controller"
 	const selects = "S8 UpdateClaim logs +annotation volume.kubernetes.io/selected-node=node-a"
 	for name, c := range map[string]struct {
-		objects []binding.Object
+		objects []obj.Object
 		want    string
 	}{
-		"B1 first the volume":                 {[]binding.Object{data(), logs(), volume()}, reserves},
-		"S8 then the claim":                   {[]binding.Object{data(), logs(), volume(held, newer)}, selects},
-		"B1 though the claim is done already": {[]binding.Object{data(), logs(selected, newerClaim), volume()}, reserves},
-		"S8 then the rest is awaited":         {[]binding.Object{data(), logs(selected, newerClaim), volume(held, newer)}, "S8 Wait waiting for pvc/default/data to be bound to pv-a"},
-		"S8 named and not complete":           {[]binding.Object{data(naming("pv-a"), newerClaim), logs(selected, newerClaim), volume(held, newer)}, "S8 Wait waiting for pvc/default/data to be bound to pv-a"},
-		"S8 bound, the other is awaited":      {[]binding.Object{data(boundTo("pv-a"), newerClaim), logs(selected, newerClaim), volume(held, newer)}, "S8 Wait waiting for a volume for pvc/default/logs"},
-		"S8 its volume is not known yet":      {[]binding.Object{data(boundTo("pv-a"), newerClaim), logs(selected, naming("pvc-1"), newerClaim), volume(held, newer)}, "S8 Wait waiting for volume pvc-1"},
-		"S8 its volume is not complete":       {[]binding.Object{data(boundTo("pv-a"), newerClaim), logs(selected, naming("pvc-1"), newerClaim), volume(held, newer), made}, "S8 Wait waiting for pvc/default/logs to be bound to pvc-1"},
-		"S8 done":                             {[]binding.Object{data(boundTo("pv-a"), newerClaim), logs(selected, boundTo("pvc-1"), newerClaim), volume(held, newer), made}, "S8 "},
-		"S8 done though nobody selected":      {[]binding.Object{data(boundTo("pv-a"), newerClaim), logs(boundTo("pvc-1"), newerClaim), volume(held, newer), made}, "S8 "},
+		"B1 first the volume":                 {[]obj.Object{data(), logs(), volume()}, reserves},
+		"S8 then the claim":                   {[]obj.Object{data(), logs(), volume(held, newer)}, selects},
+		"B1 though the claim is done already": {[]obj.Object{data(), logs(selected, newerClaim), volume()}, reserves},
+		"S8 then the rest is awaited":         {[]obj.Object{data(), logs(selected, newerClaim), volume(held, newer)}, "S8 Wait waiting for pvc/default/data to be bound to pv-a"},
+		"S8 named and not complete":           {[]obj.Object{data(naming("pv-a"), newerClaim), logs(selected, newerClaim), volume(held, newer)}, "S8 Wait waiting for pvc/default/data to be bound to pv-a"},
+		"S8 bound, the other is awaited":      {[]obj.Object{data(boundTo("pv-a"), newerClaim), logs(selected, newerClaim), volume(held, newer)}, "S8 Wait waiting for a volume for pvc/default/logs"},
+		"S8 its volume is not known yet":      {[]obj.Object{data(boundTo("pv-a"), newerClaim), logs(selected, naming("pvc-1"), newerClaim), volume(held, newer)}, "S8 Wait waiting for volume pvc-1"},
+		"S8 its volume is not complete":       {[]obj.Object{data(boundTo("pv-a"), newerClaim), logs(selected, naming("pvc-1"), newerClaim), volume(held, newer), made}, "S8 Wait waiting for pvc/default/logs to be bound to pvc-1"},
+		"S8 done":                             {[]obj.Object{data(boundTo("pv-a"), newerClaim), logs(selected, boundTo("pvc-1"), newerClaim), volume(held, newer), made}, "S8 "},
+		"S8 done though nobody selected":      {[]obj.Object{data(boundTo("pv-a"), newerClaim), logs(boundTo("pvc-1"), newerClaim), volume(held, newer), made}, "S8 "},
 
-		"S8 a claim is gone":            {[]binding.Object{logs(), volume()}, "S8 GiveUp data ClaimAbsent"},
-		"S8 another of its name":        {[]binding.Object{data(func(c *corev1.PersistentVolumeClaim) { c.UID = "uid-2" }), logs(), volume()}, "S8 GiveUp data ClaimAbsent"},
-		"S8 a claim is being deleted":   {[]binding.Object{data(), logs(claimBeingDeleted), volume()}, "S8 GiveUp logs ClaimDeleting"},
-		"S8 a claim is Lost":            {[]binding.Object{data(claimPhase(corev1.ClaimLost)), logs(), volume()}, "S8 GiveUp data ClaimLost"},
-		"S8 the volume is gone":         {[]binding.Object{data(), logs()}, "S8 GiveUp data VolumeAbsent"},
-		"S8 another of the name":        {[]binding.Object{data(), logs(), volume(func(v *corev1.PersistentVolume) { v.UID = "uid-2" })}, "S8 GiveUp data VolumeAbsent"},
-		"S8 claimRef taken away":        {[]binding.Object{data(), logs(), volume(newer)}, "S8 GiveUp data VolumeTaken"},
-		"S8 its UID cleared":            {[]binding.Object{data(), logs(), volume(newer, refersTo("default", "data", ""))}, "S8 GiveUp data VolumeTaken"},
-		"S8 given to another":           {[]binding.Object{data(), logs(), volume(newer, refersToOther)}, "S8 GiveUp data VolumeTaken"},
-		"S8 the claim got another":      {[]binding.Object{data(boundTo("pv-z"), newerClaim), logs(), volume()}, "S8 GiveUp data BoundElsewhere"},
-		"S8 node affinity changed":      {[]binding.Object{data(), logs(), volume(held, newer, onlyIn("b"))}, "S8 GiveUp data VolumeElsewhere"},
-		"S8 provisioned elsewhere":      {[]binding.Object{data(), logs(selected, boundTo("pvc-1"), newerClaim), volume(), storedVolume("pvc-1", onlyIn("b"))}, "S8 GiveUp logs VolumeElsewhere"},
-		"S8 selected-node removed":      {[]binding.Object{data(), logs(newerClaim), volume(held, newer)}, "S8 GiveUp logs Deselected"},
-		"S8 selected-node for another":  {[]binding.Object{data(), logs(newerClaim, claimNote(selectedNode, "node-b")), volume()}, "S8 GiveUp logs ProvisionedElsewhere"},
-		"S8 every reason, and no write": {[]binding.Object{data(), logs(newerClaim), volume(newer)}, "S8 GiveUp data VolumeTaken logs Deselected"},
+		"S8 a claim is gone":            {[]obj.Object{logs(), volume()}, "S8 GiveUp data ClaimAbsent"},
+		"S8 another of its name":        {[]obj.Object{data(func(c *corev1.PersistentVolumeClaim) { c.UID = "uid-2" }), logs(), volume()}, "S8 GiveUp data ClaimAbsent"},
+		"S8 a claim is being deleted":   {[]obj.Object{data(), logs(claimBeingDeleted), volume()}, "S8 GiveUp logs ClaimDeleting"},
+		"S8 a claim is Lost":            {[]obj.Object{data(claimPhase(corev1.ClaimLost)), logs(), volume()}, "S8 GiveUp data ClaimLost"},
+		"S8 the volume is gone":         {[]obj.Object{data(), logs()}, "S8 GiveUp data VolumeAbsent"},
+		"S8 another of the name":        {[]obj.Object{data(), logs(), volume(func(v *corev1.PersistentVolume) { v.UID = "uid-2" })}, "S8 GiveUp data VolumeAbsent"},
+		"S8 claimRef taken away":        {[]obj.Object{data(), logs(), volume(newer)}, "S8 GiveUp data VolumeTaken"},
+		"S8 its UID cleared":            {[]obj.Object{data(), logs(), volume(newer, refersTo("default", "data", ""))}, "S8 GiveUp data VolumeTaken"},
+		"S8 given to another":           {[]obj.Object{data(), logs(), volume(newer, refersToOther)}, "S8 GiveUp data VolumeTaken"},
+		"S8 the claim got another":      {[]obj.Object{data(boundTo("pv-z"), newerClaim), logs(), volume()}, "S8 GiveUp data BoundElsewhere"},
+		"S8 node affinity changed":      {[]obj.Object{data(), logs(), volume(held, newer, onlyIn("b"))}, "S8 GiveUp data VolumeElsewhere"},
+		"S8 provisioned elsewhere":      {[]obj.Object{data(), logs(selected, boundTo("pvc-1"), newerClaim), volume(), storedVolume("pvc-1", onlyIn("b"))}, "S8 GiveUp logs VolumeElsewhere"},
+		"S8 selected-node removed":      {[]obj.Object{data(), logs(newerClaim), volume(held, newer)}, "S8 GiveUp logs Deselected"},
+		"S8 selected-node for another":  {[]obj.Object{data(), logs(newerClaim, claimNote(selectedNode, "node-b")), volume()}, "S8 GiveUp logs ProvisionedElsewhere"},
+		"S8 every reason, and no write": {[]obj.Object{data(), logs(newerClaim), volume(newer)}, "S8 GiveUp data VolumeTaken logs Deselected"},
 
-		"S8 a view behind the plan": {[]binding.Object{data(olderClaim), logs(selected, newerClaim), volume()}, "S8 Wait waiting for news of pvc/default/data"},
-		"S8 a volume behind it":     {[]binding.Object{data(), logs(selected, newerClaim), volume(func(v *corev1.PersistentVolume) { v.ResourceVersion = "3" })}, "S8 Wait waiting for news of pv/pv-a"},
+		"S8 a view behind the plan": {[]obj.Object{data(olderClaim), logs(selected, newerClaim), volume()}, "S8 Wait waiting for news of pvc/default/data"},
+		"S8 a volume behind it":     {[]obj.Object{data(), logs(selected, newerClaim), volume(func(v *corev1.PersistentVolume) { v.ResourceVersion = "3" })}, "S8 Wait waiting for news of pv/pv-a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			view := planning{objects: c.objects}.view()

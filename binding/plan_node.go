@@ -1,6 +1,11 @@
 package binding
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
+)
 
 // planner plans a pod for one node after the other, while the Index does not change.
 type planner struct {
@@ -22,7 +27,7 @@ func (p *planner) on(node *corev1.Node) PodPlan {
 		return plan
 	}
 	for i := range p.bound {
-		if bound := &p.bound[i]; bound.volume == nil || !usableOn(node, bound.volume) {
+		if bound := &p.bound[i]; bound.volume == nil || !match.UsableOn(node, bound.volume) {
 			plan.Reasons = append(plan.Reasons, bound.why)
 		}
 	}
@@ -48,7 +53,7 @@ func (p *planner) wish(node *corev1.Node) []PodReason {
 	for _, open := range p.open {
 		open.On(node)
 		if open.selecting && open.selected != node.Name {
-			elsewhere = append(elsewhere, PodReason{CauseProvisionedElsewhere, KeyOf(open.claim), "", "its volume is being provisioned for node " + open.selected})
+			elsewhere = append(elsewhere, PodReason{CauseProvisionedElsewhere, obj.KeyOf(open.Claim), "", "its volume is being provisioned for node " + open.selected})
 			continue
 		}
 		p.wishes = append(p.wishes, p.wishOf(open, node))
@@ -59,7 +64,7 @@ func (p *planner) wish(node *corev1.Node) []PodReason {
 // explain adds to a reason what became of the volumes that there are (E2), unless some fit.
 func (p *planner) explain(reason *PodReason) {
 	for _, open := range p.open {
-		if KeyOf(open.claim) == reason.Claim && !open.selecting && reason.Cause != CauseContended {
+		if obj.KeyOf(open.Claim) == reason.Claim && !open.selecting && reason.Cause != CauseContended {
 			reason.Detail += "; " + open.Summary().String()
 		}
 	}

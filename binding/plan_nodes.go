@@ -7,11 +7,13 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // PodPlans are the plans of one pod for many nodes. String is kube-scheduler's line.
 type PodPlans struct {
-	Pod Key
+	Pod obj.Key
 	// Plans has one for each node, in the order given; none if the pod is refused.
 	Plans []PodPlan
 	// Refused is why the pod must wait whatever the node (S1, S2).

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // withoutDetail leaves out what PlanPod alone tells.
@@ -67,7 +68,7 @@ func (w *planWorld) requireUnmodified(t *testing.T, before binding.PodSnapshot, 
 func TestPodPlansString(t *testing.T) {
 	nodes := []*corev1.Node{nodeIn("a"), nodeIn("b"), nodeIn("c")}
 	claim, immediate := claimNamed("data"), classOf("fast", csiDriver)
-	both := planning{podWith("data", "logs"), []binding.Object{claimNamed("data", boundTo("pv-a")), claimNamed("logs"), manualClass(),
+	both := planning{podWith("data", "logs"), []obj.Object{claimNamed("data", boundTo("pv-a")), claimNamed("logs"), manualClass(),
 		storedVolume("pv-a", onlyIn("a")), storedVolume("pv-b", onlyIn("b"))}}
 	for name, c := range map[string]struct {
 		planning
@@ -81,7 +82,7 @@ func TestPodPlansString(t *testing.T) {
 		"S5": {podPlanning(claim, csiClass(), capacityDriver(true), capacityIn("c", "10Gi")), "1/3 nodes are available: 2 node(s) did not have enough free storage."},
 		"S3 absent": {podPlanning(claimNamed("data", boundTo("pv-a"))),
 			"0/3 nodes are available: 3 node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)."},
-		"S2": {planning{podWith("data", "logs"), []binding.Object{claim, claimNamed("logs"), immediate}}, "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims."},
+		"S2": {planning{podWith("data", "logs"), []obj.Object{claim, claimNamed("logs"), immediate}}, "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims."},
 		"S1": {podPlanning(claimNamed("data", claimPhase(corev1.ClaimLost), naming("pv-a"))),
 			"0/3 nodes are available: pvc/default/data, pv/pv-a: ClaimLost: the claim has lost its volume."},
 	} {
@@ -118,7 +119,7 @@ func TestPodPlansBest(t *testing.T) {
 func TestPlanPodManyClaims(t *testing.T) {
 	const many = 100
 	var names []string
-	p := planning{objects: []binding.Object{manualClass()}}
+	p := planning{objects: []obj.Object{manualClass()}}
 	for i := range many {
 		name := "c-" + strconv.Itoa(i)
 		names = append(names, name)

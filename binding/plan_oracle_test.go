@@ -14,6 +14,7 @@ import (
 	volumehelpers "k8s.io/component-helpers/storage/volume"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
 )
 
 // An assignment gives each claim a volume, or nil if one is to be provisioned.
@@ -48,8 +49,8 @@ func (w *planWorld) options(t *testing.T, node *corev1.Node) planOptions {
 		var free, aside []*corev1.PersistentVolume
 		elsewhere := false
 		for _, volume := range w.view.Volumes {
-			found, err := binding.Find(binding.Request{Claim: claim, Volumes: []*corev1.PersistentVolume{volume},
-				Terms: binding.Terms{Class: w.view.Class(*claim.Spec.StorageClassName), Node: node}})
+			found, err := match.Find(match.Request{Claim: claim, Volumes: []*corev1.PersistentVolume{volume},
+				Terms: match.Terms{Class: w.view.Class(*claim.Spec.StorageClassName), Node: node}})
 			require.NoError(t, err)
 			mine := volumehelpers.IsVolumeBoundToClaim(volume, claim)
 			switch {
@@ -57,12 +58,12 @@ func (w *planWorld) options(t *testing.T, node *corev1.Node) planOptions {
 				aside = append(aside, volume)
 			case found.Volume != nil:
 				free = append(free, volume)
-			case mine && len(found.Refused[0].Mismatches) == 1 && found.Refused[0].Mismatches[0].Reason == binding.NodeAffinity:
+			case mine && len(found.Refused[0].Mismatches) == 1 && found.Refused[0].Mismatches[0].Reason == match.NodeAffinity:
 				elsewhere = true
 			}
 		}
 		if len(aside) > 0 {
-			slices.SortFunc(aside, upstream{Request: binding.Request{Claim: claim, Terms: binding.Terms{Node: node}}}.compareSetAside)
+			slices.SortFunc(aside, upstream{Request: match.Request{Claim: claim, Terms: match.Terms{Node: node}}}.compareSetAside)
 			free = aside[:1]
 		} else if elsewhere {
 			free = nil

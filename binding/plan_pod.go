@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // PodRequest asks where a pod can have the volumes of its claims. Nothing in it is modified.
@@ -20,7 +22,7 @@ type PodRequest struct {
 // PodPlan is how a pod gets its volumes on one node, or why it cannot. It is data: nothing is done yet. See
 // Assumptions.Assume and NextForPlan for that.
 type PodPlan struct {
-	Pod Key
+	Pod obj.Key
 	// Node is what was planned for; NextForPlan looks at its labels again, so that a newer version may take its
 	// place.
 	Node *corev1.Node

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 type planRow struct {
@@ -38,13 +39,13 @@ func TestPlanPodRefuses(t *testing.T) {
 		"S1 a Lost claim":                    {podPlanning(lost, manualClass(), fits), "data ClaimLost pv-a", nil},
 		"S1 a claim being deleted":           {podPlanning(claimNamed("data", claimBeingDeleted), manualClass(), fits), "data ClaimDeleting", nil},
 		"S1 a bound claim being deleted":     {podPlanning(claimNamed("data", boundTo("pv-a"), claimBeingDeleted), fits), "data ClaimDeleting pv-a", nil},
-		"S1 a claim named twice":             {planning{podWith("data", "data"), []binding.Object{claimNamed("data"), manualClass(), fits, storedVolume("pv-b")}}, "data pv-a", nil},
+		"S1 a claim named twice":             {planning{podWith("data", "data"), []obj.Object{claimNamed("data"), manualClass(), fits, storedVolume("pv-b")}}, "data pv-a", nil},
 		"S2 an Immediate class":              {podPlanning(claimNamed("data"), immediate, fits), "data ClaimUnbound", nil},
 		"S2 no class":                        {podPlanning(claimNamed("data", askingClass(nil)), fits), "data ClaimUnbound", nil},
 		"S2 a class that does not exist":     {podPlanning(claimNamed("data"), fits), "data ClaimUnbound", nil},
 		"S2 a volume named and not bound":    {podPlanning(claimNamed("data", naming("pv-a")), manualClass(), fits), "data ClaimUnbound pv-a", nil},
 		"S2 bind-completed without a volume": {podPlanning(claimNamed("data", boundTo("")), immediate, fits), "data ClaimUnbound", nil},
-		"S1 S2 every claim's reason": {planning{podWith("b", "a", "c"), []binding.Object{claimNamed("a", claimBeingDeleted), claimNamed("b", claimPhase(corev1.ClaimLost)),
+		"S1 S2 every claim's reason": {planning{podWith("b", "a", "c"), []obj.Object{claimNamed("a", claimBeingDeleted), claimNamed("b", claimPhase(corev1.ClaimLost)),
 			claimNamed("c"), immediate}}, "a ClaimDeleting, b ClaimLost, c ClaimUnbound", nil},
 	})
 }
@@ -52,7 +53,7 @@ func TestPlanPodRefuses(t *testing.T) {
 // S3: claims that are bound.
 func TestPlanPodBound(t *testing.T) {
 	bound := claimNamed("data", boundTo("pv-a"))
-	both := planning{podWith("data", "logs"), []binding.Object{bound, claimNamed("logs", boundTo("pv-b"))}}
+	both := planning{podWith("data", "logs"), []obj.Object{bound, claimNamed("logs", boundTo("pv-b"))}}
 	runPlans(t, map[string]planRow{
 		"S3 anywhere":      {podPlanning(bound, storedVolume("pv-a", held)), "", nil},
 		"S3 here":          {podPlanning(bound, storedVolume("pv-a", held, onlyIn("a"))), "", nil},
@@ -97,14 +98,14 @@ func TestPlanPodTogether(t *testing.T) {
 	p2 := storedVolume("p2", sized("2Gi"))
 	none := []binding.NodeReason{binding.NodeNoVolume}
 	runPlans(t, map[string]planRow{
-		"S6 upstream fails this pod":       {planning{podWith("a", "b"), []binding.Object{a, b, manualClass(), p1, p2}}, "a p2, b p1", nil},
-		"S6 two want the only one":         {planning{podWith("a", "c"), []binding.Object{a, c, manualClass(), p2}}, "a Contended p2", none},
-		"S6 the other is provisioned":      {planning{podWith("a", "c"), []binding.Object{a, c, csiClass(), p2}}, "c p2, a provision", nil},
-		"S6 all are provisioned":           {planning{podWith("a", "c"), []binding.Object{a, c, csiClass()}}, "a provision, c provision", nil},
-		"S6 who cannot be provisioned":     {planning{podWith("a", "c"), []binding.Object{claimNamed("a", asking("1Gi"), askingClass(new("slow"))), c, csiClass(), classOf("slow", "", delayedClass), storedVolume("p2", sized("2Gi"), ofClass("slow")), storedVolume("p3", sized("1Gi"))}}, "a p2, c provision", nil},
-		"S6 each has its own reservation":  {planning{podWith("a", "c"), []binding.Object{a, c, manualClass(), storedVolume("p9", refersTo("default", "a", "")), storedVolume("p8", refersTo("default", "c", ""))}}, "a p9, c p8", nil},
-		"S6 a reservation is no other's":   {planning{podWith("a", "c"), []binding.Object{a, c, manualClass(), storedVolume("p9", refersTo("default", "a", ""))}}, "c NoVolume", none},
-		"S3 S4 bound and unbound together": {planning{podWith("a", "data"), []binding.Object{a, claimNamed("data", boundTo("pv-a")), manualClass(), storedVolume("pv-a", onlyIn("b"))}}, "data VolumeElsewhere pv-a, a NoVolume", []binding.NodeReason{binding.NodeAffinityConflict, binding.NodeNoVolume}},
+		"S6 upstream fails this pod":       {planning{podWith("a", "b"), []obj.Object{a, b, manualClass(), p1, p2}}, "a p2, b p1", nil},
+		"S6 two want the only one":         {planning{podWith("a", "c"), []obj.Object{a, c, manualClass(), p2}}, "a Contended p2", none},
+		"S6 the other is provisioned":      {planning{podWith("a", "c"), []obj.Object{a, c, csiClass(), p2}}, "c p2, a provision", nil},
+		"S6 all are provisioned":           {planning{podWith("a", "c"), []obj.Object{a, c, csiClass()}}, "a provision, c provision", nil},
+		"S6 who cannot be provisioned":     {planning{podWith("a", "c"), []obj.Object{claimNamed("a", asking("1Gi"), askingClass(new("slow"))), c, csiClass(), classOf("slow", "", delayedClass), storedVolume("p2", sized("2Gi"), ofClass("slow")), storedVolume("p3", sized("1Gi"))}}, "a p2, c provision", nil},
+		"S6 each has its own reservation":  {planning{podWith("a", "c"), []obj.Object{a, c, manualClass(), storedVolume("p9", refersTo("default", "a", "")), storedVolume("p8", refersTo("default", "c", ""))}}, "a p9, c p8", nil},
+		"S6 a reservation is no other's":   {planning{podWith("a", "c"), []obj.Object{a, c, manualClass(), storedVolume("p9", refersTo("default", "a", ""))}}, "c NoVolume", none},
+		"S3 S4 bound and unbound together": {planning{podWith("a", "data"), []obj.Object{a, claimNamed("data", boundTo("pv-a")), manualClass(), storedVolume("pv-a", onlyIn("b"))}}, "data VolumeElsewhere pv-a, a NoVolume", []binding.NodeReason{binding.NodeAffinityConflict, binding.NodeNoVolume}},
 	})
 }
 
@@ -117,7 +118,7 @@ func TestPlanPodSelectedNode(t *testing.T) {
 		"S4 for another rules this out":            {podPlanning(there, csiClass(), storedVolume("pv-a")), "data ProvisionedElsewhere", none},
 		"S4 for no node":                           {podPlanning(claimNamed("data", claimNote(selectedNode, "")), csiClass()), "data ProvisionedElsewhere", none},
 		"S4 S5 for this node, provisions nothing":  {podPlanning(here, manualClass(), storedVolume("pv-a")), "data NoVolume", none},
-		"S4 one of two, nothing else is looked at": {planning{podWith("data", "logs"), []binding.Object{there, claimNamed("logs"), csiClass()}}, "data ProvisionedElsewhere", none},
+		"S4 one of two, nothing else is looked at": {planning{podWith("data", "logs"), []obj.Object{there, claimNamed("logs"), csiClass()}}, "data ProvisionedElsewhere", none},
 	})
 }
 
@@ -158,7 +159,7 @@ func TestPlanPodProvisions(t *testing.T) {
 		"S5 neither is said":            {podPlanning(claim, csiClass(), tells, capacityIn("a", "1Gi", says)), "data Storage", full},
 		"S5 no request, no check":       {podPlanning(noRequest, csiClass(), tells), "data provision", nil},
 		"S5 the roomiest":               {podPlanning(claim, csiClass(), tells, capacityIn("a", "20Gi"), capacityIn("a", "30Gi"), capacityIn("a", "10Gi")), "data provision from cap-a-30gi", nil},
-		"S7 each claim alone": {planning{podWith("data", "logs"), []binding.Object{claim, claimNamed("logs"), csiClass(), tells, capacityIn("a", "10Gi")}},
+		"S7 each claim alone": {planning{podWith("data", "logs"), []obj.Object{claim, claimNamed("logs"), csiClass(), tells, capacityIn("a", "10Gi")}},
 			"data provision from cap-a-10gi, logs provision from cap-a-10gi", nil},
 		"S9 storage, with a reservation elsewhere": {podPlanning(claim, csiClass(), tells, storedVolume("pv-b", refersTo("default", "data", ""), onlyIn("b"))), "data Storage", full},
 	})

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/pvbind/pvbind/binding/internal/quantities"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -41,7 +42,7 @@ func poolsOf(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass,
 	p := &pools{byLabel: map[nodeLabel][]pool{}}
 	for _, capacity := range view.CSIStorageCapacities(class.Name) {
 		limit := limitOf(capacity)
-		if capacity.NodeTopology == nil || limit == nil || compareQuantities(*limit, request) < 0 {
+		if capacity.NodeTopology == nil || limit == nil || quantities.Compare(*limit, request) < 0 {
 			continue
 		}
 		p.add(capacity)
@@ -127,5 +128,5 @@ func largestOn(node *corev1.Node, some []pool, best *storagev1.CSIStorageCapacit
 // roomier reports whether a has more free storage than b; equals are told apart by name.
 func roomier(a, b *storagev1.CSIStorageCapacity) bool {
 	inA, inB := freeIn(a), freeIn(b)
-	return cmp.Or(-compareQuantities(inA, inB), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) < 0
+	return cmp.Or(-quantities.Compare(inA, inB), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) < 0
 }

@@ -1,5 +1,10 @@
 package binding
 
+import (
+	"github.com/pvbind/pvbind/binding/internal/oneline"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
 // Cause is why a pod cannot have the volume of one of its claims.
 type Cause string
 
@@ -85,7 +90,7 @@ func (c Cause) NodeReason() NodeReason {
 type PodReason struct {
 	Cause Cause
 	// Claim is the claim that it is about.
-	Claim Key
+	Claim obj.Key
 	// Volume is the name of the volume that it is about; "" if it is about none in particular.
 	Volume string
 	// Detail says more, for people.
@@ -96,9 +101,9 @@ type PodReason struct {
 func (r PodReason) String() string {
 	about := r.Claim.String()
 	if r.Volume != "" {
-		about += ", " + VolumeKey(r.Volume).String()
+		about += ", " + obj.VolumeKey(r.Volume).String()
 	}
-	return oneLine(about+": "+string(r.Cause)+": "+r.Detail, maxReason)
+	return oneline.Text(about+": "+string(r.Cause)+": "+r.Detail, maxReason)
 }
 
 // maxReason is what a reason may have of an event's message, in bytes.

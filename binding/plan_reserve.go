@@ -1,6 +1,11 @@
 package binding
 
-import "github.com/pvbind/pvbind/phase"
+import (
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
+)
 
 // reserveAll takes the volumes of all bindings, each in exactly the version that was planned with, or none. It
 // returns the names of those that it took: the others have belonged to their claims before, and are not to be
@@ -20,7 +25,7 @@ func (x *Index) reserveAll(bindings []PodBinding) (taken map[string]bool, ok boo
 	}
 	for _, b := range bindings {
 		if taken[b.Volume.Name] {
-			x.refile(b.Volume.Name, func() { put(&x.reserved, b.Volume.Name, []Key{KeyOf(b.Claim)}) })
+			x.refile(b.Volume.Name, func() { zeromap.Put(&x.reserved, b.Volume.Name, []obj.Key{obj.KeyOf(b.Claim)}) })
 		}
 	}
 	return taken, true
@@ -37,5 +42,5 @@ func (x *Index) available(b PodBinding) (free, available bool) {
 		return false, link == phase.Reserved || link == phase.Held
 	}
 	owners := x.ownersOf(known.Name)
-	return len(owners) == 0, !keptFrom(KeyOf(b.Claim), owners)
+	return len(owners) == 0, !match.KeptFrom(obj.KeyOf(b.Claim), owners)
 }

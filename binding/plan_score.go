@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/pvbind/pvbind/binding/internal/quantities"
 )
 
 // MaxScore is the best score that Score gives.
@@ -49,7 +51,7 @@ func requestOf(claim *corev1.PersistentVolumeClaim) resource.Quantity {
 
 // share is the part of the whole, from 0 to 1; all of it if there is nothing.
 func share(part, whole resource.Quantity) float64 {
-	if whole.Sign() <= 0 || compareQuantities(part, whole) >= 0 {
+	if whole.Sign() <= 0 || quantities.Compare(part, whole) >= 0 {
 		return 1
 	}
 	return max(0, part.AsApproximateFloat64()/whole.AsApproximateFloat64())

@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
@@ -53,7 +55,7 @@ func podVolume(pod *corev1.Pod, source *corev1.Volume, view PairView) PodVolume 
 		v.Volume, _ = view.Volume(v.Claim.Spec.VolumeName)
 	}
 	if v.Volume != nil {
-		v.Mode = volumeModeOf(v.Volume.Spec.VolumeMode)
+		v.Mode = match.VolumeModeOf(v.Volume.Spec.VolumeMode)
 	}
 	cause, detail := v.claimNotReady(pod, owned)
 	if cause == "" {
@@ -62,7 +64,7 @@ func podVolume(pod *corev1.Pod, source *corev1.Volume, view PairView) PodVolume 
 	if cause == "" {
 		return v
 	}
-	v.Wait = PodReason{Cause: cause, Claim: ClaimKey(pod.Namespace, name), Detail: detail}
+	v.Wait = PodReason{Cause: cause, Claim: obj.ClaimKey(pod.Namespace, name), Detail: detail}
 	if v.Claim != nil {
 		v.Wait.Volume = v.Claim.Spec.VolumeName
 	}

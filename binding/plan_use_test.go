@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // using is a pod whose container takes its volume by this or that name, mounted or as a device.
@@ -42,26 +43,26 @@ func TestVolumesOf(t *testing.T) {
 		planning
 		want binding.Cause
 	}{
-		"ready":                                {planning{pod, []binding.Object{bound, volume}}, ""},
-		"the claim does not exist":             {planning{pod, []binding.Object{volume}}, binding.CauseClaimAbsent},
-		"the claim is Pending":                 {planning{pod, []binding.Object{claimNamed("data", boundTo("pv-a"), claimPhase(corev1.ClaimPending)), volume}}, binding.CauseClaimUnbound},
-		"the claim is Lost":                    {planning{pod, []binding.Object{claimNamed("data", boundTo("pv-a"), claimPhase(corev1.ClaimLost)), volume}}, binding.CauseClaimLost},
-		"the claim names none":                 {planning{pod, []binding.Object{claimNamed("data", claimPhase(corev1.ClaimBound)), volume}}, binding.CauseClaimUnbound},
-		"the claim is being deleted":           {planning{pod, []binding.Object{claimNamed("data", boundTo("pv-a"), claimBeingDeleted), volume}}, binding.CauseClaimDeleting},
-		"F1 … but is protected":                {planning{pod, []binding.Object{claimNamed("data", boundTo("pv-a"), claimBeingDeleted, claimFinalizers(claimProtection)), volume}}, ""},
-		"the volume does not exist":            {planning{pod, []binding.Object{bound}}, binding.CauseVolumeAbsent},
-		"L1 the volume is free":                {planning{pod, []binding.Object{bound, storedVolume("pv-a")}}, binding.CauseVolumeTaken},
-		"L2 the volume names no UID":           {planning{pod, []binding.Object{bound, storedVolume("pv-a", refersTo("default", "data", ""))}}, binding.CauseVolumeTaken},
-		"L4 the volume is of an earlier claim": {planning{pod, []binding.Object{bound, storedVolume("pv-a", refersTo("default", "data", "uid-0"))}}, binding.CauseVolumeTaken},
-		"S1 ephemeral":                         {planning{scratch, []binding.Object{mine, storedVolume("pv-a", refersTo("default", "web-scratch", "uid-of-web-scratch"))}}, ""},
-		"S1 ephemeral, not the pod's":          {planning{scratch, []binding.Object{claimNamed("web-scratch", boundTo("pv-a")), volume}}, binding.CauseClaimNotOwned},
-		"M5 mounted":                           {planning{using("vol-data", "", ""), []binding.Object{bound, volume}}, ""},
-		"M5 mounted, but a device":             {planning{using("vol-data", "", ""), []binding.Object{bound, storedVolume("pv-a", held, block)}}, binding.CauseVolumeMode},
-		"M5 mounted at the start":              {planning{using("vol-data", "", "init"), []binding.Object{bound, storedVolume("pv-a", held, block)}}, binding.CauseVolumeMode},
-		"M5 mounted for debugging":             {planning{using("vol-data", "", "ephemeral"), []binding.Object{bound, storedVolume("pv-a", held, block)}}, binding.CauseVolumeMode},
-		"M5 a device":                          {planning{using("", "vol-data", ""), []binding.Object{bound, storedVolume("pv-a", held, block)}}, ""},
-		"M5 a device, but a file system":       {planning{using("", "vol-data", ""), []binding.Object{bound, volume}}, binding.CauseVolumeMode},
-		"M5 another volume's":                  {planning{using("other", "other", ""), []binding.Object{bound, volume}}, ""},
+		"ready":                                {planning{pod, []obj.Object{bound, volume}}, ""},
+		"the claim does not exist":             {planning{pod, []obj.Object{volume}}, binding.CauseClaimAbsent},
+		"the claim is Pending":                 {planning{pod, []obj.Object{claimNamed("data", boundTo("pv-a"), claimPhase(corev1.ClaimPending)), volume}}, binding.CauseClaimUnbound},
+		"the claim is Lost":                    {planning{pod, []obj.Object{claimNamed("data", boundTo("pv-a"), claimPhase(corev1.ClaimLost)), volume}}, binding.CauseClaimLost},
+		"the claim names none":                 {planning{pod, []obj.Object{claimNamed("data", claimPhase(corev1.ClaimBound)), volume}}, binding.CauseClaimUnbound},
+		"the claim is being deleted":           {planning{pod, []obj.Object{claimNamed("data", boundTo("pv-a"), claimBeingDeleted), volume}}, binding.CauseClaimDeleting},
+		"F1 … but is protected":                {planning{pod, []obj.Object{claimNamed("data", boundTo("pv-a"), claimBeingDeleted, claimFinalizers(claimProtection)), volume}}, ""},
+		"the volume does not exist":            {planning{pod, []obj.Object{bound}}, binding.CauseVolumeAbsent},
+		"L1 the volume is free":                {planning{pod, []obj.Object{bound, storedVolume("pv-a")}}, binding.CauseVolumeTaken},
+		"L2 the volume names no UID":           {planning{pod, []obj.Object{bound, storedVolume("pv-a", refersTo("default", "data", ""))}}, binding.CauseVolumeTaken},
+		"L4 the volume is of an earlier claim": {planning{pod, []obj.Object{bound, storedVolume("pv-a", refersTo("default", "data", "uid-0"))}}, binding.CauseVolumeTaken},
+		"S1 ephemeral":                         {planning{scratch, []obj.Object{mine, storedVolume("pv-a", refersTo("default", "web-scratch", "uid-of-web-scratch"))}}, ""},
+		"S1 ephemeral, not the pod's":          {planning{scratch, []obj.Object{claimNamed("web-scratch", boundTo("pv-a")), volume}}, binding.CauseClaimNotOwned},
+		"M5 mounted":                           {planning{using("vol-data", "", ""), []obj.Object{bound, volume}}, ""},
+		"M5 mounted, but a device":             {planning{using("vol-data", "", ""), []obj.Object{bound, storedVolume("pv-a", held, block)}}, binding.CauseVolumeMode},
+		"M5 mounted at the start":              {planning{using("vol-data", "", "init"), []obj.Object{bound, storedVolume("pv-a", held, block)}}, binding.CauseVolumeMode},
+		"M5 mounted for debugging":             {planning{using("vol-data", "", "ephemeral"), []obj.Object{bound, storedVolume("pv-a", held, block)}}, binding.CauseVolumeMode},
+		"M5 a device":                          {planning{using("", "vol-data", ""), []obj.Object{bound, storedVolume("pv-a", held, block)}}, ""},
+		"M5 a device, but a file system":       {planning{using("", "vol-data", ""), []obj.Object{bound, volume}}, binding.CauseVolumeMode},
+		"M5 another volume's":                  {planning{using("other", "other", ""), []obj.Object{bound, volume}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			volumes := binding.VolumesOf(c.pod, c.view())
@@ -75,7 +76,7 @@ func TestVolumesOf(t *testing.T) {
 				assert.Zero(t, v.Wait)
 				return
 			}
-			assert.Equal(t, binding.ClaimKey("default", v.Wait.Claim.Name), v.Wait.Claim)
+			assert.Equal(t, obj.ClaimKey("default", v.Wait.Claim.Name), v.Wait.Claim)
 			assert.NotEmpty(t, v.Wait.Detail)
 		})
 	}
@@ -86,7 +87,7 @@ func TestVolumesOfInOrder(t *testing.T) {
 	pod.Spec.Volumes[1].PersistentVolumeClaim.ReadOnly = true
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "config"})
 	block := func(v *corev1.PersistentVolume) { v.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) }
-	volumes := binding.VolumesOf(pod, planning{objects: []binding.Object{claimNamed("a", boundTo("pv-a")), storedVolume("pv-a", block)}}.view())
+	volumes := binding.VolumesOf(pod, planning{objects: []obj.Object{claimNamed("a", boundTo("pv-a")), storedVolume("pv-a", block)}}.view())
 	require.Len(t, volumes, 3, "one for each volume of the pod that stands for a claim, in their order")
 	assert.Equal(t, []string{"vol-b", "vol-a", "vol-b"}, []string{volumes[0].Name, volumes[1].Name, volumes[2].Name})
 	assert.Equal(t, []bool{false, true, false}, []bool{volumes[0].ReadOnly, volumes[1].ReadOnly, volumes[2].ReadOnly})

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -68,9 +69,9 @@ func (o *openClaim) provisionOn(node *corev1.Node) (*storagev1.CSIStorageCapacit
 func (w *wish) settle(plan *PodPlan) {
 	switch {
 	case w.given != nil:
-		plan.Bindings = append(plan.Bindings, PodBinding{w.claim, w.given})
+		plan.Bindings = append(plan.Bindings, PodBinding{w.Claim, w.given})
 	case w.must == "":
-		plan.Provisions = append(plan.Provisions, PodProvision{w.claim, w.pool})
+		plan.Provisions = append(plan.Provisions, PodProvision{w.Claim, w.pool})
 	default:
 		plan.Reasons = append(plan.Reasons, w.refusal())
 	}
@@ -78,7 +79,7 @@ func (w *wish) settle(plan *PodPlan) {
 
 // refusal is why the claim can have no volume on the node: one reason, the one that kube-scheduler would give.
 func (w *wish) refusal() PodReason {
-	reason := PodReason{Cause: w.must, Claim: KeyOf(w.claim)}
+	reason := PodReason{Cause: w.must, Claim: obj.KeyOf(w.Claim)}
 	switch {
 	case w.must == CauseStorage:
 		reason.Detail = "no storage of class " + w.class.Name + " that the node can use has room for a volume of this size"

@@ -12,18 +12,18 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // leavingClaims are n protected claims that are being deleted, which a controller knows; each list of pods takes a second.
-func leavingClaims(t *testing.T, n int) (cluster *bindingtest.Cluster, keys []binding.Key, lists *atomic.Int32) {
+func leavingClaims(t *testing.T, n int) (cluster *bindingtest.Cluster, keys []obj.Key, lists *atomic.Int32) {
 	cluster = bindingtest.NewCluster(bindingtest.Pod("default", "p", "node", "another"))
 	for i := range n {
 		claim := bindingtest.Claim("default", fmt.Sprint("data-", i), "1Gi")
 		_, err := cluster.Create(t.Context(), claim)
 		require.NoError(t, err)
-		keys = append(keys, binding.KeyOf(claim))
+		keys = append(keys, obj.KeyOf(claim))
 	}
 	require.NoError(t, cluster.Settle(t.Context()))
 	for _, key := range keys {
@@ -63,7 +63,7 @@ func TestF2ManyClaimsShareAListOfPods(t *testing.T) {
 func TestF2AListThatHasBegunIsNotShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster, keys, lists := leavingClaims(t, 2)
-		sync := func(key binding.Key) { _, _ = cluster.Controller.Sync(t.Context(), key) }
+		sync := func(key obj.Key) { _, _ = cluster.Controller.Sync(t.Context(), key) }
 		go sync(keys[0])
 		time.Sleep(time.Second / 2) // the list is made, and on its way
 		_, err := cluster.Create(t.Context(), bindingtest.Pod("default", "late", "node", keys[1].Name))

@@ -6,10 +6,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // proceed takes what came of the action that the last step asked for, and goes on.
-func (s *state) proceed(key Key, got reply) call {
+func (s *state) proceed(key obj.Key, got reply) call {
 	t := s.tasks[key]
 	var err error
 	switch {
@@ -31,18 +34,18 @@ func (s *state) proceed(key Key, got reply) call {
 }
 
 // doubt notes that nobody knows what became of the object in the write of a sync.
-func (s *state) doubt(object, by Key) {
+func (s *state) doubt(object, by obj.Key) {
 	s.doubts.move(s.unsettled[object], by, object)
-	put(&s.unsettled, object, by)
+	zeromap.Put(&s.unsettled, object, by)
 }
 
 // settle notes that the object's last write is not in doubt any more, and returns whom that wakes. The volume that
 // was reserved for it is free, unless its claim is at work on it.
-func (s *state) settle(key Key) []Key {
+func (s *state) settle(key obj.Key) []obj.Key {
 	by := s.unsettled[key]
 	delete(s.unsettled, key)
-	s.doubts.move(by, Key{}, key)
-	if key.Kind != KindVolume || by.Kind != KindClaim || s.holders[key] == by {
+	s.doubts.move(by, obj.Key{}, key)
+	if key.Kind != obj.KindVolume || by.Kind != obj.KindClaim || s.holders[key] == by {
 		return nil
 	}
 	s.index.Release(key.Name, by)
@@ -62,7 +65,7 @@ func (t *task) answer(got reply) {
 
 // handOver forgets that storage was made for a claim, where the server has the volume: that stands for the storage from now
 // on. If it goes before this sync is at its end, what became of the storage was as its policy says (X2).
-func (t *task) handOver(stored Object) {
+func (t *task) handOver(stored obj.Object) {
 	if volume, ok := stored.(*corev1.PersistentVolume); ok {
 		t.answers = slices.DeleteFunc(t.answers, func(a Answer) bool {
 			return a.Of == RunProvisioner && volume.Name == provisionedName(a.For)
@@ -71,13 +74,13 @@ func (t *task) handOver(stored Object) {
 }
 
 // known is the object as it is stored; nil if it is not.
-func (s *state) known(key Key) Object {
+func (s *state) known(key obj.Key) obj.Object {
 	switch key.Kind {
-	case KindVolume:
+	case obj.KindVolume:
 		if volume := s.volumes[key.Name]; volume != nil {
 			return volume
 		}
-	case KindClaim:
+	case obj.KindClaim:
 		if claim := s.claims[key]; claim != nil {
 			return claim
 		}
@@ -86,7 +89,7 @@ func (s *state) known(key Key) Object {
 }
 
 // uidOf is the UID of the object; "" for nil.
-func uidOf(object Object) types.UID {
+func uidOf(object obj.Object) types.UID {
 	if object == nil {
 		return ""
 	}
@@ -95,7 +98,7 @@ func uidOf(object Object) types.UID {
 
 // wake notes the keys that a change calls for, but for what the task itself sees to: its own key, and after a write of
 // its own the volume that it binds. What somebody else did to that volume is the volume's business too.
-func (t *task) wake(keys []Key, but ...Key) {
+func (t *task) wake(keys []obj.Key, but ...obj.Key) {
 	for _, key := range keys {
 		if !slices.Contains(but, key) {
 			t.next = append(t.next, key)

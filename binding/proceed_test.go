@@ -15,14 +15,15 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // binds is a cluster with a volume and a claim that fit, and the four writes that bind them as faults match them.
 func binds() (*bindingtest.Cluster, []bindingtest.Match) {
 	cluster := bindingtest.NewCluster(bindingtest.Volume("pv", "1Gi"), bindingtest.Claim("default", "data", "1Gi"))
 	return cluster, []bindingtest.Match{
-		bindingtest.On(bindingtest.VerbUpdate, binding.KindVolume), bindingtest.OnStatus(binding.KindVolume),
-		bindingtest.On(bindingtest.VerbUpdate, binding.KindClaim), bindingtest.OnStatus(binding.KindClaim),
+		bindingtest.On(bindingtest.VerbUpdate, obj.KindVolume), bindingtest.OnStatus(obj.KindVolume),
+		bindingtest.On(bindingtest.VerbUpdate, obj.KindClaim), bindingtest.OnStatus(obj.KindClaim),
 	}
 }
 
@@ -70,14 +71,14 @@ func TestB6AConflictWhoseReadFailsIsReadLater(t *testing.T) {
 	cluster, writes := binds()
 	cluster.Client.Use(
 		bindingtest.Conflict(1, writes[0]),
-		bindingtest.Fail(1, bindingtest.On(bindingtest.VerbGet, binding.KindVolume), errors.New("connection lost")),
+		bindingtest.Fail(1, bindingtest.On(bindingtest.VerbGet, obj.KindVolume), errors.New("connection lost")),
 	)
 
 	require.NoError(t, cluster.Settle(t.Context()))
 
 	var verbs []bindingtest.Verb
 	for _, call := range cluster.Calls() {
-		if call.Actor != "" && call.Key.Kind == binding.KindVolume {
+		if call.Actor != "" && call.Key.Kind == obj.KindVolume {
 			verbs = append(verbs, call.Verb)
 		}
 	}
@@ -128,17 +129,17 @@ func TestB6AnUnknownOutcomeKeepsTheVolume(t *testing.T) {
 	ended := state.Proceed(dataKey, binding.Reply(nil, errors.New("connection lost")))
 	require.Error(t, ended.Err())
 	assert.Positive(t, ended.After(), "W6")
-	assert.Contains(t, ended.Next(), binding.VolumeKey("a"), "whose sync reads it")
+	assert.Contains(t, ended.Next(), obj.VolumeKey("a"), "whose sync reads it")
 
 	state.Observe(knownClaim(named("other")))
-	assert.Equal(t, "nothing", decides(t, state, binding.ClaimKey("default", "other")), "it is not given to another")
+	assert.Equal(t, "nothing", decides(t, state, obj.ClaimKey("default", "other")), "it is not given to another")
 	assert.Equal(t, "B6 Read", decides(t, state, dataKey))
-	assert.Equal(t, "B6 Read", decides(t, state, binding.VolumeKey("a")))
+	assert.Equal(t, "B6 Read", decides(t, state, obj.VolumeKey("a")))
 	state.Observe(at("20", knownVolume("a")))
 	assert.Equal(t, "B6 Read", decides(t, state, dataKey), "what a cache says does not settle it")
 
-	state.Start(binding.VolumeKey("a"))
-	after := state.Proceed(binding.VolumeKey("a"), binding.Reply(at("21", knownVolume("a")), nil))
+	state.Start(obj.VolumeKey("a"))
+	after := state.Proceed(obj.VolumeKey("a"), binding.Reply(at("21", knownVolume("a")), nil))
 	require.True(t, after.Done())
 	assert.Contains(t, after.Next(), dataKey, "it was not written: the claim is offered it again")
 	assert.Equal(t, "B1 UpdateVolume", decides(t, state, dataKey))
@@ -181,7 +182,7 @@ func TestAWriteOnWhatIsGone(t *testing.T) {
 		cluster, writes := binds()
 		_, err := cluster.Create(t.Context(), bindingtest.Volume("second", "2Gi"))
 		require.NoError(t, err)
-		cluster.Client.Use(bindingtest.Before(1, writes[0], func() { vanish(t, cluster, binding.VolumeKey("pv")) }))
+		cluster.Client.Use(bindingtest.Before(1, writes[0], func() { vanish(t, cluster, obj.VolumeKey("pv")) }))
 
 		require.NoError(t, cluster.Settle(t.Context()))
 
@@ -214,7 +215,7 @@ func TestAWriteOnWhatIsGone(t *testing.T) {
 }
 
 // vanish deletes an object whatever its finalizers say.
-func vanish(t *testing.T, cluster *bindingtest.Cluster, key binding.Key) {
+func vanish(t *testing.T, cluster *bindingtest.Cluster, key obj.Key) {
 	object, err := cluster.Get(context.Background(), key)
 	assert.NoError(t, err)
 	object.SetFinalizers(nil)
@@ -224,7 +225,7 @@ func vanish(t *testing.T, cluster *bindingtest.Cluster, key binding.Key) {
 }
 
 func TestWhatALiveReadProves(t *testing.T) {
-	a := binding.VolumeKey("a")
+	a := obj.VolumeKey("a")
 	again := at("20", knownClaim(ofUID("uid-9")))
 
 	t.Run("V3 not of a claim that came after it was asked", func(t *testing.T) {
@@ -272,5 +273,5 @@ func TestW2WhatALiveReadOfThePairShows(t *testing.T) {
 	ended := state.Proceed(dataKey, binding.Reply(at("50", knownVolume("a", held, beingDeleted)), nil))
 
 	require.True(t, ended.Done(), "%v", ended.Action())
-	assert.Contains(t, ended.Next(), binding.VolumeKey("a"))
+	assert.Contains(t, ended.Next(), obj.VolumeKey("a"))
 }

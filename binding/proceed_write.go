@@ -4,6 +4,9 @@ import (
 	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // haveWritten takes the outcome of a write. Proofs and answers hold until a write.
@@ -53,15 +56,15 @@ var errUnchanged = errors.New("the server accepted the write and changed nothing
 
 // changed reports whether a write took effect: by a new version, or by the end of an object that was being
 // deleted, which keeps its version.
-func changed(action Action, object Object) bool {
-	sent := Object(action.Claim)
+func changed(action Action, object obj.Object) bool {
+	sent := obj.Object(action.Claim)
 	if action.Volume != nil {
 		sent = action.Volume
 	}
 	return object.GetResourceVersion() != sent.GetResourceVersion() || ended(object)
 }
 
-func ended(object Object) bool {
+func ended(object obj.Object) bool {
 	return object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) == 0
 }
 
@@ -72,12 +75,12 @@ func (s *state) refuse(t *task) {
 		return
 	}
 	s.hadTurn(volume, claim)
-	put(&s.refused, t.key, refusal{claim.ResourceVersion, volume.Name, volume.ResourceVersion})
+	zeromap.Put(&s.refused, t.key, refusal{claim.ResourceVersion, volume.Name, volume.ResourceVersion})
 }
 
 // stored takes the server's reply to a write. The write that removes the last finalizer of an object that
 // is being deleted deletes it (A5).
-func (s *state) stored(object Object) []Key {
+func (s *state) stored(object obj.Object) []obj.Key {
 	if ended(object) {
 		return s.observeDeleted(object)
 	}

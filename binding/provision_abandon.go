@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // ProvisioningFinalizer is on a claim from before its provisioner is first run until the volume is the claim's.
@@ -26,7 +28,7 @@ func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, rules R
 	case claim.Spec.VolumeName == name:
 		// The volume stood for the storage. If it is gone, that was as its policy says, Retain perhaps.
 	case !evidence.Proven():
-		return readLive(VolumeKey(name), "P2", "before what was made for the claim is deleted")
+		return readLive(obj.VolumeKey(name), "P2", "before what was made for the claim is deleted")
 	case volume == nil && !rules.Hooks.Deleters.Has(provisioner):
 		message := fmt.Sprintf("what provisioner %q made for the claim, if anything, is not deleted, for no deleter of that name is registered here: run a controller that has it, or delete the storage by hand and then take the finalizer %s off the claim", provisioner, ProvisioningFinalizer)
 		return wait("P2", message, warning(claim, EventProvisioningCleanup, message))

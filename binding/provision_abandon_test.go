@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 func TestP2AClaimThatNeedsNoVolumeAnyMore(t *testing.T) {
@@ -56,13 +57,13 @@ func TestP2AClaimThatNeedsNoVolumeAnyMore(t *testing.T) {
 		{name: "P2 the volume is stored and nobody's: the same", claim: leaving, known: exists(), rules: hooked(), want: forgetsOwn},
 		{name: "P2 the volume is stored, and nobody could delete its storage: the same", claim: leaving, known: exists(held), want: forgetsOwn},
 		{name: "P2 a binder without hooks waits for the one that has them", claim: leaving, known: absent, want: "P2 Wait", events: []string{cleanupOf}, says: []string{waits, own}},
-		{name: "C10 C12 its volume is gone: it is Lost meanwhile", claim: elsewhere(claimBeingDeleted), known: proving(fast, ownKey, binding.VolumeKey("a")),
+		{name: "C10 C12 its volume is gone: it is Lost meanwhile", claim: elsewhere(claimBeingDeleted), known: proving(fast, ownKey, obj.VolumeKey("a")),
 			want: "C10 UpdateClaimStatus pvc/default/data: -status.accessModes -status.capacity.storage status.phase=Lost", events: []string{"Warning ClaimLost pvc/default/data"}},
-		{name: "C10 C12 P2 and then it waits on", claim: elsewhere(claimBeingDeleted, lost), known: proving(fast, ownKey, binding.VolumeKey("a")), want: "P2 Wait", events: []string{cleanupOf}, says: []string{waits, own}},
+		{name: "C10 C12 P2 and then it waits on", claim: elsewhere(claimBeingDeleted, lost), known: proving(fast, ownKey, obj.VolumeKey("a")), want: "P2 Wait", events: []string{cleanupOf}, says: []string{waits, own}},
 		{name: "C11 C12 P2 its volume lost its claimRef: it is bound again meanwhile", claim: elsewhere(claimBeingDeleted), known: proving(knowing(knownVolume("a", ofClass("fast"))), ownKey),
 			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + boundBy},
 		{name: "P2 so does one that lost its deleter", claim: leaving, known: absent, rules: hooked(withoutDeleters), want: "P2 Wait", events: []string{cleanupOf}, says: []string{waits, own}},
-		{name: "F2 P2 the protection goes on its own", claim: provisioningClaim(claimBeingDeleted, claimFinalizers(claimProtection, provisioningFinalizer)), known: proving(fast, binding.PodsKey("default")), rules: protected,
+		{name: "F2 P2 the protection goes on its own", claim: provisioningClaim(claimBeingDeleted, claimFinalizers(claimProtection, provisioningFinalizer)), known: proving(fast, obj.PodsKey("default")), rules: protected,
 			want: "F2 UpdateClaim pvc/default/data: -finalizer " + claimProtection},
 		{name: "F2 P2 while a pod uses it, the storage goes before it", claim: provisioningClaim(claimBeingDeleted, claimFinalizers(claimProtection, provisioningFinalizer)), known: proving(knowing(podUsing("web-0", scheduled)), ownKey), rules: protected, want: deletesOwn},
 

@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/storageclass"
 )
@@ -18,14 +20,14 @@ const createTries = 3
 // storage; or the claim is deleted, and its storage before it (see abandonProvisioning).
 func provisionHere(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, provisioner string, view View, rules Rules) (Action, error) {
 	if claim.UID == "" {
-		return Action{}, &InvalidError{KeyOf(claim).String(), "metadata.uid", "is missing"}
+		return Action{}, &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: "metadata.uid", Problem: "is missing"}
 	}
 	request := newProvisionRequest(claim, class, provisioner)
 	name := request.Volume.Name
 	made, ran := lastOf(provisioner, view.Answered(RunProvisioner, claim.UID))
 	switch volume, evidence := view.Volume(name); {
 	case !evidence.Proven() && (!ran || volume != nil):
-		return readLive(VolumeKey(name), "P2", "before storage is made for it"), nil
+		return readLive(obj.VolumeKey(name), "P2", "before storage is made for it"), nil
 	case volume != nil:
 		return nameTaken(claim, volume)
 	case !ran:
@@ -55,7 +57,7 @@ func provisionHere(claim *corev1.PersistentVolumeClaim, class *storagev1.Storage
 func nameTaken(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) (Action, error) {
 	why := "it is not the claim's"
 	if phase.LinkOf(volume, claim) == phase.Held {
-		mismatches, err := CheckNamed(claim, volume)
+		mismatches, err := match.CheckNamed(claim, volume)
 		if err != nil {
 			return Action{}, err
 		}
@@ -95,7 +97,7 @@ func tryElsewhere(claim *corev1.PersistentVolumeClaim, waiting Action) Action {
 // discard deletes the storage that was made for a volume which cannot be stored, if nobody else has stored it.
 func discard(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, problem string, view View, rules Rules) Action {
 	if _, evidence := view.Volume(volume.Name); !evidence.Proven() {
-		return readLive(VolumeKey(volume.Name), "P2", "before its storage is deleted again")
+		return readLive(obj.VolumeKey(volume.Name), "P2", "before its storage is deleted again")
 	}
 	action, _ := deleteAgain(claim, volume, problem, view, rules)
 	if action.RunsHook() {

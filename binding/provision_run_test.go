@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -53,7 +54,7 @@ func TestP2BeforeStorageIsMade(t *testing.T) {
 		{name: "P2 then a live read for a volume of that name", claim: provisioningClaim(), known: fast, rules: hooked(), want: readsOwn},
 		{name: "P2 without a deleter too", claim: provisioningClaim(claimFinalizers()), known: fast, rules: hooked(withoutDeleters), want: readsOwn},
 		{name: "P2 that a cache knows another of that name proves nothing", claim: provisioningClaim(), known: knowing(classOf("fast", own), knownVolume(ownKey.Name, refersToOther)), rules: hooked(), want: readsOwn},
-		{name: "P2 a live read of another volume proves nothing", claim: provisioningClaim(), known: proving(fast, binding.VolumeKey("other")), rules: hooked(), want: readsOwn},
+		{name: "P2 a live read of another volume proves nothing", claim: provisioningClaim(), known: proving(fast, obj.VolumeKey("other")), rules: hooked(), want: readsOwn},
 		{name: "P2 there is none: it makes the storage", claim: provisioningClaim(), known: absent, rules: hooked(), want: runsOwn},
 		{name: "P2 without a deleter: it makes the storage", claim: provisioningClaim(claimFinalizers()), known: absent, rules: hooked(withoutDeleters), want: runsOwn},
 		{name: "P1 P2 an in-tree name that is registered", claim: asks, known: knowing(classOf("fast", "kubernetes.io/ours")), rules: inTree,

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
@@ -36,7 +37,7 @@ func newProvisionRequest(claim *corev1.PersistentVolumeClaim, class *storagev1.S
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete, // the class default (A6)
 			StorageClassName:              storageclass.OfClaim(claim),
 			VolumeAttributesClassName:     claim.Spec.VolumeAttributesClassName,
-			VolumeMode:                    new(volumeModeOf(claim.Spec.VolumeMode)),
+			VolumeMode:                    new(match.VolumeModeOf(claim.Spec.VolumeMode)),
 		},
 	}
 	if class != nil {
@@ -87,10 +88,10 @@ func (r *ProvisionRequest) misfit(volume *corev1.PersistentVolume) string {
 	if reclaim.SourceName(volume) == "" {
 		return "the provisioner returned a volume without a source"
 	}
-	if err := malformed(volume); err != nil {
+	if err := match.CheckWellFormed(volume); err != nil {
 		return "the provisioner returned a malformed volume: " + err.Error()
 	}
-	mismatches, err := CheckNamed(r.Claim, volume)
+	mismatches, err := match.CheckNamed(r.Claim, volume)
 	if err != nil {
 		return err.Error()
 	}

@@ -10,18 +10,21 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // IsAbsent reports whether the error of a live read is the API server's own word that the object does not exist: a
 // NotFound that names kind and object. A proxy's 404 is none. client-go makes the same error of it, kind and name
 // filled in, but for a cause. A list is never absent.
-func IsAbsent(err error, key Key) bool {
+func IsAbsent(err error, key obj.Key) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
 		return false
 	}
 	details := status.Status().Details
-	if details == nil || details.Group != corev1.GroupName || details.Name != key.Name || key.list() {
+	if details == nil || details.Group != corev1.GroupName || details.Name != key.Name || key.IsList() {
 		return false
 	}
 	kind := strings.TrimSuffix(strings.ToLower(details.Kind), "s") // the server names the resource, in the plural
@@ -48,7 +51,7 @@ func (s *state) haveRead(t *task, got reply) error {
 	found, contradicts := s.contradictionIn(got, t)
 	switch {
 	case contradicts && found != t.contradicted[key]:
-		put(&t.contradicted, key, found)
+		zeromap.Put(&t.contradicted, key, found)
 		return nil // whatever asked for it asks again
 	case contradicts && !found.missing:
 		t.wake(s.adopt(key, got.object), t.key)
@@ -56,7 +59,7 @@ func (s *state) haveRead(t *task, got reply) error {
 		return wentBackError(got.object)
 	case contradicts:
 		t.wake(s.drop(key, found.uid), t.key)
-		put(&t.contradicted, key, contradiction{missing: true})
+		zeromap.Put(&t.contradicted, key, contradiction{missing: true})
 	case got.err != nil:
 		return got.err
 	case got.object != nil:
@@ -68,12 +71,12 @@ func (s *state) haveRead(t *task, got reply) error {
 		return nil // it is read anew if it matters still
 	}
 	switch key.Kind {
-	case KindPods:
-		put(&t.pods, key.Namespace, got.pods)
-	case KindAttachments:
+	case obj.KindPods:
+		zeromap.Put(&t.pods, key.Namespace, got.pods)
+	case obj.KindAttachments:
 		t.attachments = got.attachments
 	}
-	put(&t.live, key, struct{}{})
+	zeromap.Put(&t.live, key, struct{}{})
 	return nil
 }
 
@@ -87,11 +90,11 @@ func (s *state) contradictionIn(got reply, t *task) (found contradiction, contra
 		return contradiction{}, false
 	}
 	found.uid = got.object.GetUID()
-	return found, s.gone.has(found.uid) || t.asked != nil && older(got.object, t.asked)
+	return found, s.gone.has(found.uid) || t.asked != nil && obj.Older(got.object, t.asked)
 }
 
 // drop forgets the object of that UID, which does not exist. One that was observed since is another.
-func (s *state) drop(key Key, uid types.UID) []Key {
+func (s *state) drop(key obj.Key, uid types.UID) []obj.Key {
 	if known := s.known(key); known != nil && known.GetUID() == uid {
 		return s.observeDeleted(known)
 	}
@@ -99,7 +102,7 @@ func (s *state) drop(key Key, uid types.UID) []Key {
 }
 
 // adopt stores what the server has in place of what was known, newer though that was.
-func (s *state) adopt(key Key, object Object) (woken []Key) {
+func (s *state) adopt(key obj.Key, object obj.Object) (woken []obj.Key) {
 	if known := s.known(key); known != nil {
 		woken = s.observeDeleted(known)
 	}
@@ -109,6 +112,6 @@ func (s *state) adopt(key Key, object Object) (woken []Key) {
 
 // wentBackError ends a sync that was told of a server that went back in time: nothing is destroyed on what such a reply
 // says. The next sync begins with what the server has now.
-func wentBackError(found Object) error {
+func wentBackError(found obj.Object) error {
 	return fmt.Errorf("metadata.resourceVersion: the server has %s, though a later one was known or the object was deleted: it may have been restored from a backup", found.GetResourceVersion())
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 func TestV3WhoseNotFoundCounts(t *testing.T) {
@@ -24,15 +25,15 @@ func TestV3WhoseNotFoundCounts(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		err  error
-		key  binding.Key
+		key  obj.Key
 		want bool
 	}{
 		{"the server's own, of a claim", apierrors.NewNotFound(claims, "data"), dataKey, true},
-		{"the server's own, of a volume", apierrors.NewNotFound(volumes, "data"), binding.VolumeKey("data"), true},
+		{"the server's own, of a volume", apierrors.NewNotFound(volumes, "data"), obj.VolumeKey("data"), true},
 		{"wrapped", fmt.Errorf("get: %w", apierrors.NewNotFound(claims, "data")), dataKey, true},
 		{"by kind, as some fakes say it", apierrors.NewNotFound(schema.GroupResource{Resource: "PersistentVolumeClaim"}, "data"), dataKey, true},
 		{"a proxy's, of a claim", byProxy(claims), dataKey, false},
-		{"a proxy's, of a volume", byProxy(volumes), binding.VolumeKey("data"), false},
+		{"a proxy's, of a volume", byProxy(volumes), obj.VolumeKey("data"), false},
 		{"another object", apierrors.NewNotFound(claims, "other"), dataKey, false},
 		{"another kind", apierrors.NewNotFound(volumes, "data"), dataKey, false},
 		{"another group", apierrors.NewNotFound(schema.GroupResource{Group: "example.com", Resource: "persistentvolumeclaims"}, "data"), dataKey, false},
@@ -49,7 +50,7 @@ func TestV3WhoseNotFoundCounts(t *testing.T) {
 // V3, X2: the server went back in time, as nothing but its replies tells. They are believed when they are repeated, and
 // end the sync: nothing is decided on what was known before together with what is there now.
 func TestV3AServerThatWentBack(t *testing.T) {
-	a, rules := binding.VolumeKey("a"), binding.Rules{Hooks: binding.HookNames{SourceDeleters: sets.New("hostPath")}}
+	a, rules := obj.VolumeKey("a"), binding.Rules{Hooks: binding.HookNames{SourceDeleters: sets.New("hostPath")}}
 	volume := func(version string, at corev1.PersistentVolumePhase) *corev1.PersistentVolume {
 		v := knownVolume("a", held, deletedPolicy, inPhase(at), onHostPath)
 		v.ResourceVersion = version

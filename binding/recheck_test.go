@@ -11,10 +11,11 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // later is what is known of an object after so many more writes.
-func later[T binding.Object](t *testing.T, object T, writes uint64) T {
+func later[T obj.Object](t *testing.T, object T, writes uint64) T {
 	t.Helper()
 	version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
 	require.NoError(t, err)
@@ -33,18 +34,18 @@ func settledPair(t *testing.T) *bindingtest.Cluster {
 }
 
 func TestRecheckReadsWhatCacheAndControllerDoNotAgreeAbout(t *testing.T) {
-	for known, tell := range map[string]func(*binding.Controller, binding.Object){
-		"gone":               func(c *binding.Controller, object binding.Object) { c.ObserveDeleted(object) },
-		"in a later version": func(c *binding.Controller, object binding.Object) { c.Observe(later(t, object, 100)) },
+	for known, tell := range map[string]func(*binding.Controller, obj.Object){
+		"gone":               func(c *binding.Controller, object obj.Object) { c.ObserveDeleted(object) },
+		"in a later version": func(c *binding.Controller, object obj.Object) { c.Observe(later(t, object, 100)) },
 	} {
-		for _, key := range []binding.Key{binding.VolumeKey("pv"), binding.ClaimKey("default", "data")} {
+		for _, key := range []obj.Key{obj.VolumeKey("pv"), obj.ClaimKey("default", "data")} {
 			t.Run("W7 "+key.String()+" is known "+known, func(t *testing.T) {
 				cluster := settledPair(t)
 				cached, err := cluster.Get(t.Context(), key)
 				require.NoError(t, err)
 				tell(cluster.Controller, cached)
 				before := len(cluster.Calls())
-				require.Equal(t, []binding.Key{key}, cluster.Controller.Recheck(cached))
+				require.Equal(t, []obj.Key{key}, cluster.Controller.Recheck(cached))
 				_, err = cluster.Controller.Sync(t.Context(), key)
 				require.ErrorContains(t, err, "restored from a backup")
 				for _, call := range cluster.CallsSince(before) {
@@ -58,7 +59,7 @@ func TestRecheckReadsWhatCacheAndControllerDoNotAgreeAbout(t *testing.T) {
 }
 
 // assertAgreed asserts that the object, as a cache has it, is the one that is known: nothing more is read or written.
-func assertAgreed(t *testing.T, cluster *bindingtest.Cluster, cached binding.Object) {
+func assertAgreed(t *testing.T, cluster *bindingtest.Cluster, cached obj.Object) {
 	t.Helper()
 	before := len(cluster.Calls())
 	for _, key := range cluster.Controller.Recheck(cached) {
@@ -70,7 +71,7 @@ func assertAgreed(t *testing.T, cluster *bindingtest.Cluster, cached binding.Obj
 
 func TestRecheckOfWhatIsSettledCostsNothing(t *testing.T) {
 	cluster := settledPair(t)
-	for _, cached := range []binding.Object{cluster.Volume("pv"), cluster.Claim("default", "data")} {
+	for _, cached := range []obj.Object{cluster.Volume("pv"), cluster.Claim("default", "data")} {
 		require.Len(t, cluster.Controller.Recheck(cached), 1, "it is synced all the same")
 		assertAgreed(t, cluster, cached)
 	}
@@ -80,7 +81,7 @@ func TestRecheckOfWhatIsSettledCostsNothing(t *testing.T) {
 func TestRecheckTakesWhatIsNew(t *testing.T) {
 	cluster := settledPair(t)
 	cached := later(t, cluster.Claim("default", "data"), 100)
-	assert.ElementsMatch(t, []binding.Key{binding.KeyOf(cached), binding.VolumeKey("pv")}, cluster.Controller.Recheck(cached), "W3")
+	assert.ElementsMatch(t, []obj.Key{obj.KeyOf(cached), obj.VolumeKey("pv")}, cluster.Controller.Recheck(cached), "W3")
 	assertAgreed(t, cluster, cached)
 }
 
@@ -93,14 +94,14 @@ func TestRecheckLeavesAWriteInDoubtToItsSync(t *testing.T) {
 	state := binding.NewState(binding.Rules{})
 	state.Observe(volume)
 	state.Observe(claim)
-	step := state.Start(binding.KeyOf(claim))
-	step = state.Proceed(binding.KeyOf(claim), binding.Perform(cluster.Client, step.Action()))
+	step := state.Start(obj.KeyOf(claim))
+	step = state.Proceed(obj.KeyOf(claim), binding.Perform(cluster.Client, step.Action()))
 	require.True(t, step.Done())
-	require.Equal(t, binding.KeyOf(claim), state.Unsettled(binding.VolumeKey("pv")), "B6")
+	require.Equal(t, obj.KeyOf(claim), state.Unsettled(obj.VolumeKey("pv")), "B6")
 	t.Run("B6", func(t *testing.T) {
 		state.Forget(volume)
 		state.Recheck(volume)
-		assert.Equal(t, binding.KeyOf(claim), state.Unsettled(binding.VolumeKey("pv")))
+		assert.Equal(t, obj.KeyOf(claim), state.Unsettled(obj.VolumeKey("pv")))
 	})
 }
 
@@ -111,9 +112,9 @@ func TestRecheckBelievesACacheOfClassesAndPods(t *testing.T) {
 		class.VolumeBindingMode = &mode
 	})
 	waits := bindingtest.Claim("default", "waits", "1Gi", func(claim *corev1.PersistentVolumeClaim) { claim.Spec.StorageClassName = &late.Name })
-	for known, tell := range map[string]func(*binding.Controller, binding.Object){
-		"gone": func(c *binding.Controller, object binding.Object) { c.ObserveDeleted(object) },
-		"in a later version": func(c *binding.Controller, object binding.Object) {
+	for known, tell := range map[string]func(*binding.Controller, obj.Object){
+		"gone": func(c *binding.Controller, object obj.Object) { c.ObserveDeleted(object) },
+		"in a later version": func(c *binding.Controller, object obj.Object) {
 			changed := later(t, object, 100)
 			if pod, ok := changed.(*corev1.Pod); ok {
 				pod.Spec.Volumes = nil
@@ -127,11 +128,11 @@ func TestRecheckBelievesACacheOfClassesAndPods(t *testing.T) {
 		t.Run("W7 "+known, func(t *testing.T) {
 			cluster := bindingtest.NewCluster(late, waits, bindingtest.Pod("default", "web", "", "waits"))
 			require.NoError(t, cluster.Settle(t.Context()))
-			for _, key := range []binding.Key{{Kind: bindingtest.KindClass, Name: "late"}, bindingtest.PodKey("default", "web")} {
+			for _, key := range []obj.Key{{Kind: bindingtest.KindClass, Name: "late"}, bindingtest.PodKey("default", "web")} {
 				cached, err := cluster.Get(t.Context(), key)
 				require.NoError(t, err)
 				tell(cluster.Controller, cached)
-				assert.Contains(t, cluster.Controller.Recheck(cached), binding.KeyOf(waits), "%s is there: W4, W5", key)
+				assert.Contains(t, cluster.Controller.Recheck(cached), obj.KeyOf(waits), "%s is there: W4, W5", key)
 				assert.Empty(t, cluster.Controller.Recheck(cached), "%s is known now", key)
 			}
 		})

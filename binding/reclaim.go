@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/pvbind/pvbind/binding/internal/oneline"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
@@ -21,7 +23,7 @@ func deleteStorage(volume *corev1.PersistentVolume, hook string, view View) Acti
 		}
 	}
 	if _, evidence := view.Volume(volume.Name); evidence != Live {
-		return readLive(VolumeKey(volume.Name), "R3", "before its storage is deleted")
+		return readLive(obj.VolumeKey(volume.Name), "R3", "before its storage is deleted")
 	}
 	kept := reclaim.WithoutStorage(slices.Clone(volume.Finalizers))
 	switch {
@@ -49,7 +51,7 @@ func recycle(volume *corev1.PersistentVolume, hook string, view View) Action {
 		}
 	}
 	if _, evidence := view.Volume(volume.Name); evidence != Live {
-		return readLive(VolumeKey(volume.Name), "R4", "before it is scrubbed")
+		return readLive(obj.VolumeKey(volume.Name), "R4", "before it is scrubbed")
 	}
 	switch {
 	case !ran:
@@ -88,7 +90,7 @@ func awaitDetach(volume *corev1.PersistentVolume, hook ActionKind, view View) (a
 		waiting.Retry = RetryBackoff
 		return waiting, true
 	}
-	return readLive(AttachmentsKey(), ruleOf(hook), "before its storage is reclaimed"), evidence != Live
+	return readLive(obj.AttachmentsKey(), ruleOf(hook), "before its storage is reclaimed"), evidence != Live
 }
 
 // inUse is for a volume that keeps its phase until nobody uses its storage any more.
@@ -120,7 +122,7 @@ func fail(volume *corev1.PersistentVolume, decision reclaim.Decision) Action {
 		rule, retry = "R5", RetryNever
 	}
 	reason := EventReason(decision.EventReason)
-	message := oneLine(fmt.Sprintf("the volume cannot be reclaimed: %s", decision.Message), eventLimit)
+	message := oneline.Text(fmt.Sprintf("the volume cannot be reclaimed: %s", decision.Message), eventLimit)
 	failed := Action{Kind: Wait, Rule: rule, Why: message, Retry: retry}
 	if volume.Status.Phase != corev1.VolumeFailed || volume.Status.Message != message {
 		// With the message in its status the next controller knows that it was told. A crash before this write leaves the

@@ -13,12 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
 var (
-	aKey     = binding.VolumeKey("a")
-	detached = binding.AttachmentsKey() // read live, that there is none
+	aKey     = obj.VolumeKey("a")
+	detached = obj.AttachmentsKey() // read live, that there is none
 )
 
 // reclaimed is the answer of a deleter or recycler to the volume of orphan.
@@ -76,13 +77,13 @@ func TestR3WhatMustBeProvenBeforeStorageIsDeleted(t *testing.T) {
 		{name: "R3 V3 X2 the claim too", volume: madeByOwn(), known: answering(proving(binding.Snapshot{}, aKey, detached), reclaimed(binding.RunDeleter, own, nil)), rules: hooked(), want: "V3 Read pvc/default/data"},
 		{name: "R3 V2 X2 the claim is there and has the volume: never", volume: madeByOwn(), known: proving(knowing(knownClaim(boundTo("a"))), dataKey, aKey, detached), rules: hooked(), want: "V2 UpdateVolumeStatus pv/a: status.phase=Bound"},
 		{name: "R3 V2 X2 the claim is there and has none yet: never", volume: madeByOwn(), known: answering(proving(knowing(knownClaim()), dataKey, aKey, detached), reclaimed(binding.RunDeleter, own, nil)), rules: hooked(), want: "V2 HandOver pvc/default/data"},
-		{name: "R3 V2 the claim has another volume", volume: madeByOwn(), known: proving(knowing(elsewhere, knownVolume("b", held)), aKey, binding.VolumeKey("b"), detached), rules: hooked(), want: "R3 RunDeleter pv/a by " + own},
+		{name: "R3 V2 the claim has another volume", volume: madeByOwn(), known: proving(knowing(elsewhere, knownVolume("b", held)), aKey, obj.VolumeKey("b"), detached), rules: hooked(), want: "R3 RunDeleter pv/a by " + own},
 		{name: "R3 V2 that it has it is read live", volume: madeByOwn(), known: proving(knowing(elsewhere, knownVolume("b", held)), aKey, detached), rules: hooked(), want: "V2 Read pv/b"},
-		{name: "R3 V2 X2 it has none: never", volume: madeByOwn(), known: proving(knowing(elsewhere), aKey, binding.VolumeKey("b"), detached), rules: hooked(), want: "V2 Wait",
+		{name: "R3 V2 X2 it has none: never", volume: madeByOwn(), known: proving(knowing(elsewhere), aKey, obj.VolumeKey("b"), detached), rules: hooked(), want: "V2 Wait",
 			events: []string{"Warning VolumeMismatch pv/a", "Warning VolumeMismatch pvc/default/data"}},
 		{name: "R3 V2 its storage is deleted, and then the other volume: it goes", volume: madeByOwn(),
-			known: answering(proving(knowing(elsewhere), aKey, binding.VolumeKey("b"), detached), reclaimed(binding.RunDeleter, own, nil)), rules: hooked(), want: "R3 DeleteVolume pv/a"},
-		{name: "R3 V2 Released first", volume: madeByOwn(inPhase(corev1.VolumeBound)), known: proving(knowing(elsewhere, knownVolume("b", held)), aKey, binding.VolumeKey("b"), detached), rules: hooked(), want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
+			known: answering(proving(knowing(elsewhere), aKey, obj.VolumeKey("b"), detached), reclaimed(binding.RunDeleter, own, nil)), rules: hooked(), want: "R3 DeleteVolume pv/a"},
+		{name: "R3 V2 Released first", volume: madeByOwn(inPhase(corev1.VolumeBound)), known: proving(knowing(elsewhere, knownVolume("b", held)), aKey, obj.VolumeKey("b"), detached), rules: hooked(), want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
 		{name: "R3 V3 Released first, when the claim is gone", volume: madeByOwn(inPhase(corev1.VolumeBound)), known: proving(binding.Snapshot{}, aKey, dataKey, detached), rules: hooked(), want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
 		{name: "R3 V1 X2 a person took the claimRef away: never", volume: madeByOwn(func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }), known: answering(proving(binding.Snapshot{}, aKey, dataKey, detached), reclaimed(binding.RunDeleter, own, nil)), rules: hooked(),
 			want: "V1 UpdateVolumeStatus pv/a: status.phase=Available"},
@@ -140,7 +141,7 @@ func TestR4Recycling(t *testing.T) {
 	recycled := func(edits ...volumeEdit) *corev1.PersistentVolume {
 		return orphan(corev1.PersistentVolumeReclaimRecycle, append([]volumeEdit{volumeNote(boundBy, "yes")}, edits...)...)
 	}
-	pods := binding.PodsKey("default")
+	pods := obj.PodsKey("default")
 	proven := proving(binding.Snapshot{}, dataKey, aKey, pods, detached)
 	runs := "R4 RunRecycler pv/a by hostPath"
 	user, failed, scrubbed := podUsing("web-0", scheduled), []string{"Warning VolumeFailedRecycle pv/a"}, []string{"Normal VolumeRecycled pv/a"}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 func TestARefusedWriteGivesTheVolumeBack(t *testing.T) {
@@ -114,7 +115,7 @@ func TestW6AWriteThatIsUndoneWithoutEnd(t *testing.T) {
 func TestX7AnInvalidObjectIsNotTriedAgain(t *testing.T) {
 	step := stateOf(knownClaim(malformedSelector)).Start(dataKey)
 
-	var invalid *binding.InvalidError
+	var invalid *obj.InvalidError
 	require.ErrorAs(t, step.Err(), &invalid)
 	assert.Zero(t, step.After(), "W6: only a change of it helps")
 }
@@ -134,7 +135,7 @@ func TestAnAnswerThatSaysNothingProvesNothing(t *testing.T) {
 	cluster, _ := binds()
 	controller := &binding.Controller{Client: silent{cluster.Driver.Client}}
 	controller.Observe(knownVolume("a", held))
-	_, err := controller.Sync(t.Context(), binding.VolumeKey("a"))
+	_, err := controller.Sync(t.Context(), obj.VolumeKey("a"))
 	require.ErrorContains(t, err, "neither an object nor an error", "V3")
 
 	controller = &binding.Controller{Client: silent{cluster.Driver.Client}}

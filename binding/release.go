@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
@@ -16,7 +17,7 @@ func release(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClai
 	action := released(volume, claim, view, rules, "its claim is gone")
 	if (action.Writes() || action.RunsHook()) && !evidence.Proven() {
 		ref := volume.Spec.ClaimRef
-		return readLive(ClaimKey(ref.Namespace, ref.Name), "V3", "before the volume is released")
+		return readLive(obj.ClaimKey(ref.Namespace, ref.Name), "V3", "before the volume is released")
 	}
 	return action
 }
@@ -59,7 +60,7 @@ func awaitPods(volume *corev1.PersistentVolume, verb reclaim.Verb, view View) (a
 	}
 	if len(names) == 0 {
 		unproven := evidence == Unknown || verb == reclaim.RunRecycler && evidence != Live
-		return readLive(PodsKey(ref.Namespace), "R4", "before the volume is recycled"), unproven
+		return readLive(obj.PodsKey(ref.Namespace), "R4", "before the volume is recycled"), unproven
 	}
 	message := "Volume is used by pods: " + strings.Join(names, ", ")
 	waiting := wait("R4", message, normal(volume, EventVolumeFailedRecycle, message))
@@ -78,7 +79,7 @@ func releaseClaim(claim *corev1.PersistentVolumeClaim, view View, rules Rules) (
 		return Action{}, false
 	}
 	if evidence != Live {
-		return readLive(PodsKey(claim.Namespace), "F2", "before the claim is let go"), true
+		return readLive(obj.PodsKey(claim.Namespace), "F2", "before the claim is let go"), true
 	}
 	// A crash before this write leaves a claim that is being deleted and protected, as it was.
 	released := claim.DeepCopy()

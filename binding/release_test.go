@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -17,7 +18,7 @@ func orphan(policy corev1.PersistentVolumeReclaimPolicy, edits ...volumeEdit) *c
 
 func TestReclaimOfAReleasedVolume(t *testing.T) {
 	absent := proving(binding.Snapshot{}, dataKey)
-	withPods := func(pods ...binding.Object) binding.Snapshot { return proving(knowing(pods...), dataKey) }
+	withPods := func(pods ...obj.Object) binding.Snapshot { return proving(knowing(pods...), dataKey) }
 	remove, recycle := corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRecycle
 	by := func(name string) volumeEdit { return volumeNote(provisionedBy, name) }
 	csi := func(v *corev1.PersistentVolume) {
@@ -76,8 +77,8 @@ func TestF2AClaimInUse(t *testing.T) {
 	leaving := knownClaim(claimBeingDeleted, claimFinalizers("theirs", claimProtection), boundTo("a"))
 	lists, goes := "F2 Read pods/default", "F2 UpdateClaim pvc/default/data: -finalizer kubernetes.io/pvc-protection"
 	holds := knownVolume("a", held, inPhase(corev1.VolumeBound))
-	live := func(objects ...binding.Object) binding.Snapshot {
-		return proving(knowing(append(objects, holds)...), binding.PodsKey("default"))
+	live := func(objects ...obj.Object) binding.Snapshot {
+		return proving(knowing(append(objects, holds)...), obj.PodsKey("default"))
 	}
 	ephemeral := func(p *corev1.Pod) {
 		p.Name, p.Spec.Volumes = "web", []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}}}
@@ -97,7 +98,7 @@ func TestF2AClaimInUse(t *testing.T) {
 		{name: "F2 no pod known: list them", claim: leaving, known: knowing(holds), rules: on, want: lists},
 		{name: "F2 a cache that knows only others proves nothing", claim: leaving, known: knowing(holds, podOf("other")), rules: on, want: lists},
 		{name: "F2 a live list without one", claim: leaving, known: live(podOf("other")), rules: on, want: goes},
-		{name: "F2 a live list of another namespace proves nothing", claim: leaving, known: proving(knowing(holds), binding.PodsKey("apart")), rules: on, want: lists},
+		{name: "F2 a live list of another namespace proves nothing", claim: leaving, known: proving(knowing(holds), obj.PodsKey("apart")), rules: on, want: lists},
 		{name: "F2 an empty live list", claim: leaving, known: live(), rules: on, want: goes},
 		{name: "F2 a pod with a node uses it", claim: leaving, known: live(podUsing("web-0", scheduled)), rules: on, want: "C11 Nothing"},
 		{name: "F2 that a cache knows one is enough", claim: leaving, known: knowing(holds, podUsing("web-0", scheduled)), rules: on, want: "C11 Nothing"},

@@ -13,30 +13,30 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/accessmode"
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
 const unset = "-"
 
 // of is a column of one type of object.
-func of[T binding.Object](name string, get func(T) string, set func(T, string) error) column {
+func of[T obj.Object](name string, get func(T) string, set func(T, string) error) column {
 	return column{name: name,
-		get: func(o binding.Object) string { return orUnset(get(o.(T))) },
-		set: func(o binding.Object, cell string) error { return set(o.(T), cell) },
+		get: func(o obj.Object) string { return orUnset(get(o.(T))) },
+		set: func(o obj.Object, cell string) error { return set(o.(T), cell) },
 	}
 }
 
 // text is a column that stands for a string.
-func text[T binding.Object, S ~string](name string, field func(T) *S) column {
+func text[T obj.Object, S ~string](name string, field func(T) *S) column {
 	return of(name,
 		func(o T) string { return string(*field(o)) },
 		func(o T, cell string) error { *field(o) = S(orEmpty(cell)); return nil })
 }
 
 // pointer is a column that stands for a string that may be nil, or empty, which is written "".
-func pointer[T binding.Object, S ~string](name string, field func(T) **S) column {
+func pointer[T obj.Object, S ~string](name string, field func(T) **S) column {
 	return of(name,
 		func(o T) string {
 			switch value := *field(o); {
@@ -78,17 +78,17 @@ func orUnset(value string) string {
 }
 
 func metadataColumns() []column {
-	get := func(binding.Object) string { return "" }
+	get := func(obj.Object) string { return "" }
 	return []column{
-		of("UID", get, func(o binding.Object, cell string) error { o.SetUID(types.UID(orEmpty(cell))); return nil }),
-		of("LABELS", get, func(o binding.Object, cell string) error { o.SetLabels(pairs(cell)); return nil }),
-		of("ANNOTATIONS", get, func(o binding.Object, cell string) error { o.SetAnnotations(pairs(cell)); return nil }),
-		of("FINALIZERS", get, func(o binding.Object, cell string) error { o.SetFinalizers(list(cell)); return nil }),
+		of("UID", get, func(o obj.Object, cell string) error { o.SetUID(types.UID(orEmpty(cell))); return nil }),
+		of("LABELS", get, func(o obj.Object, cell string) error { o.SetLabels(pairs(cell)); return nil }),
+		of("ANNOTATIONS", get, func(o obj.Object, cell string) error { o.SetAnnotations(pairs(cell)); return nil }),
+		of("FINALIZERS", get, func(o obj.Object, cell string) error { o.SetFinalizers(list(cell)); return nil }),
 		of("DELETED", get, setDeleted),
 	}
 }
 
-func setDeleted(object binding.Object, cell string) error {
+func setDeleted(object obj.Object, cell string) error {
 	object.SetDeletionTimestamp(nil)
 	if cell == unset {
 		return nil
@@ -119,7 +119,7 @@ func pairs(cell string) map[string]string {
 }
 
 // statusOf is what kubectl prints as the status.
-func statusOf(object binding.Object, phase string) string {
+func statusOf(object obj.Object, phase string) string {
 	if object.GetDeletionTimestamp() != nil {
 		return "Terminating"
 	}
@@ -184,7 +184,7 @@ func setClaimRef(volume *corev1.PersistentVolume, cell string) error {
 		return fmt.Errorf("%q is not like default/data or default/data:uid-1", cell)
 	}
 	volume.Spec.ClaimRef = &corev1.ObjectReference{
-		Kind: string(binding.KindClaim), APIVersion: "v1", Namespace: namespace, Name: name, UID: types.UID(uid),
+		Kind: string(obj.KindClaim), APIVersion: "v1", Namespace: namespace, Name: name, UID: types.UID(uid),
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -133,7 +134,7 @@ func (s *stage) refusal(err error) ([]string, error) {
 // show prints volumes and claims as kubectl get does.
 func (s *stage) show() ([]string, error) {
 	var lines []string
-	for _, kind := range []binding.Kind{binding.KindVolume, binding.KindClaim} {
+	for _, kind := range []obj.Kind{obj.KindVolume, obj.KindClaim} {
 		list, err := s.server.List(s.ctx, kind, "")
 		if err != nil {
 			return nil, err

@@ -1,9 +1,11 @@
 package binding
 
+import "github.com/pvbind/pvbind/binding/obj"
+
 // Known are the objects that the controller has stored: the very ones that it was handed.
-func (c *Controller) Known() []Object {
+func (c *Controller) Known() []obj.Object {
 	defer c.lock().Unlock()
-	var known []Object
+	var known []obj.Object
 	for _, volume := range c.state.volumes {
 		known = append(known, volume)
 	}

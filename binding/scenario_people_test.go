@@ -6,7 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // person does what somebody with kubectl, a scheduler or a provisioner does. It reports whether the
@@ -38,7 +38,7 @@ func (s *stage) person(text string) (done bool, err error) {
 }
 
 // remove deletes an object and takes off whatever keeps it.
-func (s *stage) remove(key binding.Key) error {
+func (s *stage) remove(key obj.Key) error {
 	if err := s.server.Delete(s.ctx, key, metav1.DeleteOptions{}); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (s *stage) remove(key binding.Key) error {
 }
 
 // set changes columns: "CLASS=fast".
-func (s *stage) set(kind kindTable, key binding.Key, args []string) error {
+func (s *stage) set(kind kindTable, key obj.Key, args []string) error {
 	object, err := s.server.Get(s.ctx, key)
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (s *stage) set(kind kindTable, key binding.Key, args []string) error {
 }
 
 // mark changes annotations or labels as kubectl does: "name=value", "name-".
-func (s *stage) mark(key binding.Key, verb string, args []string) error {
+func (s *stage) mark(key obj.Key, verb string, args []string) error {
 	object, err := s.server.Get(s.ctx, key)
 	if err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 )
 
@@ -55,7 +55,7 @@ func (s *stage) checkInputs(a *actor) {
 }
 
 // identityOf tells apart all states of all objects.
-func identityOf(object binding.Object) string {
+func identityOf(object obj.Object) string {
 	return fmt.Sprintf("%T %s/%s uid %s version %s", object, object.GetNamespace(), object.GetName(), object.GetUID(), object.GetResourceVersion())
 }
 
@@ -94,7 +94,7 @@ func (s *stage) checkRelease(volume *corev1.PersistentVolume) {
 	}
 }
 
-func versionOf(object binding.Object) uint64 {
+func versionOf(object obj.Object) uint64 {
 	version, _ := strconv.ParseUint(object.GetResourceVersion(), 10, 64) // zero is older than any
 	return version
 }
@@ -104,9 +104,9 @@ func (s *stage) checkEnd() {
 	s.violations = append(s.violations, s.steps.check()...)
 	s.checkSecondPass()
 	s.checkStorage()
-	volumes := s.all(binding.KindVolume)
+	volumes := s.all(obj.KindVolume)
 	boundTo := map[string]string{}
-	for _, object := range s.all(binding.KindClaim) {
+	for _, object := range s.all(obj.KindClaim) {
 		claim := object.(*corev1.PersistentVolumeClaim)
 		s.checkHeld(claim, volumes)
 		if claim.Status.Phase != corev1.ClaimBound {
@@ -121,7 +121,7 @@ func (s *stage) checkEnd() {
 
 // checkHeld holds a claim to one volume (X1), beside those that wait to be reclaimed, and to that if it
 // exists (X4).
-func (s *stage) checkHeld(claim *corev1.PersistentVolumeClaim, volumes []binding.Object) {
+func (s *stage) checkHeld(claim *corev1.PersistentVolumeClaim, volumes []obj.Object) {
 	held := 0
 	for _, object := range volumes {
 		volume := object.(*corev1.PersistentVolume)
@@ -161,7 +161,7 @@ func (s *stage) checkSecondPass() {
 	}
 }
 
-func (s *stage) all(kind binding.Kind) []binding.Object {
+func (s *stage) all(kind obj.Kind) []obj.Object {
 	list, err := s.server.List(s.ctx, kind, "")
 	if err != nil {
 		s.violate("cannot list: %v", err)

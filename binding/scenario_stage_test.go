@@ -9,6 +9,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // stage is the world that a story is played in: a server, and the controllers on it.
@@ -21,8 +22,8 @@ type stage struct {
 
 	snapshot *bindingtest.Server // a backup
 
-	versions   map[string]binding.Object // every state of every object, see checkInputs
-	recorded   int                       // calls of the server in versions so far
+	versions   map[string]obj.Object // every state of every object, see checkInputs
+	recorded   int                   // calls of the server in versions so far
 	violations []string
 
 	hooks     map[string][]string // the names that a controller that starts now has hooks under
@@ -36,7 +37,7 @@ type actor struct {
 	*bindingtest.Driver
 	name    string
 	delays  []bindingtest.Delay // printed last
-	written map[binding.Key]uint64
+	written map[obj.Key]uint64
 	made    map[string]int // writes, reads and hooks so far
 	down    bool           // the server answers it nothing
 
@@ -47,7 +48,7 @@ type actor struct {
 const defaultActor = "controller"
 
 func newStage(ctx context.Context) *stage {
-	return &stage{ctx: ctx, server: bindingtest.NewServer(), versions: map[string]binding.Object{}, stored: map[string]bool{}}
+	return &stage{ctx: ctx, server: bindingtest.NewServer(), versions: map[string]obj.Object{}, stored: map[string]bool{}}
 }
 
 // actor is the controller of that name, which starts now if it has not.
@@ -57,7 +58,7 @@ func (s *stage) actor(name string) *actor {
 			return a
 		}
 	}
-	a := &actor{name: name, written: map[binding.Key]uint64{}, made: map[string]int{}, hookFaults: map[int]hookFault{}}
+	a := &actor{name: name, written: map[obj.Key]uint64{}, made: map[string]int{}, hookFaults: map[int]hookFault{}}
 	a.Driver = bindingtest.NewDriver(s.server, bindingtest.Options{Name: name, Rules: s.rules})
 	a.hooks = s.hooksOf(a)
 	a.Controller.Hooks = a.hooks

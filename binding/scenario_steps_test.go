@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // steps are the controllers of a story that take one step at a time, and only when told: what the model checker
@@ -15,12 +15,12 @@ import (
 type steps struct {
 	*history
 	stage *stage
-	lists map[*member]map[binding.Kind][]bindingtest.Change // what each began with and has not seen yet
+	lists map[*member]map[obj.Kind][]bindingtest.Change // what each began with and has not seen yet
 }
 
 // step starts controllers that take single steps.
 func (s *stage) step(names []string) {
-	s.steps = &steps{stage: s, lists: map[*member]map[binding.Kind][]bindingtest.Change{}}
+	s.steps = &steps{stage: s, lists: map[*member]map[obj.Kind][]bindingtest.Change{}}
 	s.steps.history = &history{Rand: rand.New(rand.NewPCG(0, 0)), extent: small, server: s.server}
 	for _, name := range names {
 		m := &member{name: name, rules: s.rules, client: s.server.NewClient(name)}
@@ -35,7 +35,7 @@ func (s *stage) step(names []string) {
 // restart reads the lists at once, so that they come in the order of names.
 func (s *steps) restart(m *member) {
 	s.history.restart(m)
-	s.lists[m] = map[binding.Kind][]bindingtest.Change{}
+	s.lists[m] = map[obj.Kind][]bindingtest.Change{}
 	for i, kind := range bindingtest.Kinds() {
 		for range m.watches[i].Pending() {
 			change, _ := m.watches[i].Next()
@@ -99,7 +99,7 @@ func (s *steps) direct(m *member, text string) ([]string, error) {
 }
 
 // came is what a step came to.
-func (s *steps) came(m *member, key binding.Key, verb string) []string {
+func (s *steps) came(m *member, key obj.Key, verb string) []string {
 	lines := s.stage.calls()
 	running := m.running[key]
 	switch {

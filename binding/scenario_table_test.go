@@ -8,39 +8,39 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // column is one thing that a table says of an object. "-" means that it is not set.
 type column struct {
 	name   string
 	status bool // it is part of the status
-	get    func(binding.Object) string
-	set    func(binding.Object, string) error
+	get    func(obj.Object) string
+	set    func(obj.Object, string) error
 }
 
 // kindTable is how objects of a kind are written down. The first column names the kind and the object.
 type kindTable struct {
 	short   string
-	kind    binding.Kind
-	blank   func(name string) binding.Object
+	kind    obj.Kind
+	blank   func(name string) obj.Object
 	columns []column
 	shown   []string // by show
 }
 
 func kindTables() []kindTable {
 	return []kindTable{
-		{"pv", binding.KindVolume, blankVolume, volumeColumns(),
+		{"pv", obj.KindVolume, blankVolume, volumeColumns(),
 			[]string{"CAPACITY", "MODES", "POLICY", "STATUS", "CLAIM", "CLASS"}},
-		{"pvc", binding.KindClaim, blankClaim, claimColumns(), []string{"STATUS", "VOLUME", "CAPACITY", "CLASS"}},
-		{"sc", bindingtest.KindClass, func(name string) binding.Object { return bindingtest.Class(name) }, classColumns(), nil},
+		{"pvc", obj.KindClaim, blankClaim, claimColumns(), []string{"STATUS", "VOLUME", "CAPACITY", "CLASS"}},
+		{"sc", bindingtest.KindClass, func(name string) obj.Object { return bindingtest.Class(name) }, classColumns(), nil},
 		{"pod", bindingtest.KindPod, blankPod, podColumns(), nil},
 		{"va", bindingtest.KindAttachment, blankAttachment, attachmentColumns(), nil},
 	}
 }
 
-func blankVolume(name string) binding.Object {
+func blankVolume(name string) obj.Object {
 	return bindingtest.Volume(name, "1Gi", func(volume *corev1.PersistentVolume) {
 		mode := corev1.PersistentVolumeFilesystem
 		volume.Spec.VolumeMode = &mode
@@ -48,7 +48,7 @@ func blankVolume(name string) binding.Object {
 	})
 }
 
-func blankClaim(name string) binding.Object {
+func blankClaim(name string) obj.Object {
 	namespace, name, _ := strings.Cut(name, "/")
 	return bindingtest.Claim(namespace, name, "1Gi", func(claim *corev1.PersistentVolumeClaim) {
 		mode := corev1.PersistentVolumeFilesystem
@@ -56,12 +56,12 @@ func blankClaim(name string) binding.Object {
 	})
 }
 
-func blankPod(name string) binding.Object {
+func blankPod(name string) obj.Object {
 	namespace, name, _ := strings.Cut(name, "/")
 	return bindingtest.Pod(namespace, name, "")
 }
 
-func blankAttachment(name string) binding.Object {
+func blankAttachment(name string) obj.Object {
 	attachment := bindingtest.Attachment("", "")
 	attachment.Name = name
 	return attachment
@@ -77,11 +77,11 @@ func kindNamed(short string) (kindTable, bool) {
 }
 
 // keyNamed reads "pv/a" and "pvc/default/a".
-func keyNamed(text string) (kindTable, binding.Key, error) {
+func keyNamed(text string) (kindTable, obj.Key, error) {
 	short, name, _ := strings.Cut(text, "/")
 	kind, ok := kindNamed(short)
 	if !ok || name == "" {
-		return kind, binding.Key{}, fmt.Errorf("%q is not an object like pv/a or pvc/default/a", text)
+		return kind, obj.Key{}, fmt.Errorf("%q is not an object like pv/a or pvc/default/a", text)
 	}
 	key, err := bindingtest.KeyOf(kind.blank(name))
 	if err == nil && key.Name == "" {
@@ -127,7 +127,7 @@ func (k kindTable) verbatim(columns []string) bool {
 }
 
 // object is what a row describes.
-func (k kindTable) object(columns, cells []string) (binding.Object, error) {
+func (k kindTable) object(columns, cells []string) (obj.Object, error) {
 	if len(cells) != len(columns)+1 {
 		return nil, fmt.Errorf("the row has %d cells, the table %d columns", len(cells), len(columns)+1)
 	}
@@ -149,7 +149,7 @@ func (k kindTable) object(columns, cells []string) (binding.Object, error) {
 }
 
 // tableOf prints objects.
-func tableOf(of binding.Kind, objects []binding.Object) []string {
+func tableOf(of obj.Kind, objects []obj.Object) []string {
 	if len(objects) == 0 {
 		return nil
 	}

@@ -7,6 +7,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
@@ -23,7 +25,7 @@ type Snapshot struct {
 	Attachments []*storagev1.VolumeAttachment
 	// Live are the keys that the server itself was asked for: what the lists have of them was read live,
 	// and what they lack of them does not exist.
-	Live []Key
+	Live []obj.Key
 	// Answers are what hooks answered, the oldest first.
 	Answers []Answer
 }
@@ -34,24 +36,24 @@ var _ View = Snapshot{}
 func (s Snapshot) Volume(name string) (*corev1.PersistentVolume, Evidence) {
 	for _, volume := range s.Volumes {
 		if volume.Name == name {
-			return volume, s.evidence(VolumeKey(name), Live, Cached)
+			return volume, s.evidence(obj.VolumeKey(name), Live, Cached)
 		}
 	}
-	return nil, s.evidence(VolumeKey(name), Absent, Unknown)
+	return nil, s.evidence(obj.VolumeKey(name), Absent, Unknown)
 }
 
 // Claim looks up a claim.
 func (s Snapshot) Claim(namespace, name string) (*corev1.PersistentVolumeClaim, Evidence) {
-	key := ClaimKey(namespace, name)
+	key := obj.ClaimKey(namespace, name)
 	for _, claim := range s.Claims {
-		if KeyOf(claim) == key {
+		if obj.KeyOf(claim) == key {
 			return claim, s.evidence(key, Live, Cached)
 		}
 	}
 	return nil, s.evidence(key, Absent, Unknown)
 }
 
-func (s Snapshot) evidence(key Key, live, otherwise Evidence) Evidence {
+func (s Snapshot) evidence(key obj.Key, live, otherwise Evidence) Evidence {
 	if slices.Contains(s.Live, key) {
 		return live
 	}
@@ -88,52 +90,52 @@ func (s Snapshot) PodsOf(namespace, claim string) ([]*corev1.Pod, Evidence) {
 	if len(s.Pods) == 0 {
 		otherwise = Unknown
 	}
-	return users, s.evidence(PodsKey(namespace), Live, otherwise)
+	return users, s.evidence(obj.PodsKey(namespace), Live, otherwise)
 }
 
 // AttachmentsOf are the attachments that name the volume. If there is none, that is Unknown.
 func (s Snapshot) AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, Evidence) {
 	found := attachmentsOf(s.Attachments, volume)
-	return found, s.evidence(AttachmentsKey(), Live, evidenceOf(found))
+	return found, s.evidence(obj.AttachmentsKey(), Live, evidenceOf(found))
 }
 
 // Find chooses a volume for the claim by looking at each. Errors are those of [Check].
-func (s Snapshot) Find(claim *corev1.PersistentVolumeClaim) (Match, error) {
-	return Find(Request{Claim: claim, Volumes: s.Volumes, Terms: s.terms(claim)})
+func (s Snapshot) Find(claim *corev1.PersistentVolumeClaim) (match.Match, error) {
+	return match.Find(match.Request{Claim: claim, Volumes: s.Volumes, Terms: s.terms(claim)})
 }
 
 // Summary tells in numbers why no volume fits the claim. Errors are those of [Check].
-func (s Snapshot) Summary(claim *corev1.PersistentVolumeClaim) (Summary, error) {
-	report, err := Explain(Request{Claim: claim, Volumes: s.Volumes, Terms: s.terms(claim)})
+func (s Snapshot) Summary(claim *corev1.PersistentVolumeClaim) (match.Summary, error) {
+	report, err := match.Explain(match.Request{Claim: claim, Volumes: s.Volumes, Terms: s.terms(claim)})
 	return report.Summary(), err
 }
 
-func (s Snapshot) terms(claim *corev1.PersistentVolumeClaim) Terms {
+func (s Snapshot) terms(claim *corev1.PersistentVolumeClaim) match.Terms {
 	return s.termsWith(s.owners())(claim)
 }
 
-func (s Snapshot) termsWith(owners func(string) []Key) func(*corev1.PersistentVolumeClaim) Terms {
-	return func(claim *corev1.PersistentVolumeClaim) Terms {
-		return Terms{Class: s.Class(storageclass.OfClaim(claim)), Owners: owners}
+func (s Snapshot) termsWith(owners func(string) []obj.Key) func(*corev1.PersistentVolumeClaim) match.Terms {
+	return func(claim *corev1.PersistentVolumeClaim) match.Terms {
+		return match.Terms{Class: s.Class(storageclass.OfClaim(claim)), Owners: owners}
 	}
 }
 
 // Owners are the claims whose status is Bound and that name the volume.
-func (s Snapshot) Owners(volume string) []Key { return s.owners()(volume) }
+func (s Snapshot) Owners(volume string) []obj.Key { return s.owners()(volume) }
 
 // owners looks up owners, having gone through the claims once.
-func (s Snapshot) owners() func(volume string) []Key {
-	owners := map[string][]Key{}
+func (s Snapshot) owners() func(volume string) []obj.Key {
+	owners := map[string][]obj.Key{}
 	for _, claim := range s.Claims {
 		if volume := phase.Owned(claim); volume != "" {
-			owners[volume] = append(owners[volume], KeyOf(claim))
+			owners[volume] = append(owners[volume], obj.KeyOf(claim))
 		}
 	}
 	for volume, claims := range owners {
-		slices.SortFunc(claims, compareKeys)
+		slices.SortFunc(claims, obj.CompareKeys)
 		owners[volume] = slices.Compact(claims) // a claim may be listed twice, and is not two
 	}
-	return func(volume string) []Key { return owners[volume] }
+	return func(volume string) []obj.Key { return owners[volume] }
 }
 
 // Waiting is the claim to offer the volume to.

@@ -7,12 +7,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 func TestSnapshotEvidence(t *testing.T) {
 	volume, claim := knownVolume("a"), knownClaim()
 	known := knowing(volume, claim, podUsing("web-0"))
-	proof := proving(known, binding.VolumeKey("a"), binding.VolumeKey("none"), dataKey, binding.ClaimKey("default", "none"), binding.PodsKey("default"))
+	proof := proving(known, obj.VolumeKey("a"), obj.VolumeKey("none"), dataKey, obj.ClaimKey("default", "none"), obj.PodsKey("default"))
 	type answer struct {
 		found    bool
 		evidence binding.Evidence
@@ -47,7 +48,7 @@ func TestSnapshotEvidence(t *testing.T) {
 		{"F2 pods of a claim that has none", "pods", "none", known, answer{false, binding.Cached}},
 		{"F2 no pod at all", "pods", "data", knowing(claim), answer{false, binding.Unknown}},
 		{"F2 pods listed live", "pods", "data", proof, answer{true, binding.Live}},
-		{"F2 none listed live", "pods", "data", proving(knowing(claim), binding.PodsKey("default")), answer{false, binding.Live}},
+		{"F2 none listed live", "pods", "data", proving(knowing(claim), obj.PodsKey("default")), answer{false, binding.Live}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			assert.Equal(t, test.want, ask(test.from, test.kind, test.of))
@@ -60,15 +61,15 @@ func TestSnapshotEvidence(t *testing.T) {
 }
 
 func TestSnapshotOwners(t *testing.T) {
-	owners := func(claims ...binding.Object) []binding.Key { return knowing(claims...).Owners("a") }
+	owners := func(claims ...obj.Object) []obj.Key { return knowing(claims...).Owners("a") }
 
 	assert.Empty(t, owners(), "M2 nobody")
 	assert.Empty(t, owners(knownClaim(naming("a"))), "M2 one that was never bound")
 	assert.Empty(t, owners(knownClaim(boundTo("b"))), "M2 one of another volume")
-	assert.Equal(t, []binding.Key{dataKey}, owners(knownClaim(boundTo("a"))), "M2")
-	assert.Equal(t, []binding.Key{dataKey}, owners(knownClaim(boundTo("a"), withoutNote(completed))), "M2 its tenant took the annotation off")
+	assert.Equal(t, []obj.Key{dataKey}, owners(knownClaim(boundTo("a"))), "M2")
+	assert.Equal(t, []obj.Key{dataKey}, owners(knownClaim(boundTo("a"), withoutNote(completed))), "M2 its tenant took the annotation off")
 	assert.Empty(t, owners(knownClaim(boundTo("a"), claimPhase(corev1.ClaimLost))), "M2 a Lost one")
 	assert.Empty(t, owners(knownClaim(naming("a"), claimNote(completed, "yes"), claimNote(boundBy, "yes"))), "M2 a forged one")
-	assert.Equal(t, []binding.Key{binding.ClaimKey("default", "b"), binding.ClaimKey("default", "c")},
+	assert.Equal(t, []obj.Key{obj.ClaimKey("default", "b"), obj.ClaimKey("default", "c")},
 		owners(knownClaim(boundTo("a"), named("c")), knownClaim(boundTo("a"), named("b"))), "M2 both of two")
 }

@@ -1,6 +1,11 @@
 package binding
 
-import "maps"
+import (
+	"maps"
+
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/obj"
+)
 
 // state is everything that a Controller remembers. It does no I/O and starts nothing: start begins a
 // sync and says what to do first, proceed takes what came of that and says what to do next. A test can
@@ -9,14 +14,14 @@ type state struct {
 	store
 	rules Rules
 	// tasks are the syncs that have begun and not finished.
-	tasks map[Key]*task
+	tasks map[obj.Key]*task
 	// holders are the objects in the hands of a sync: its own, and the volume that a claim's sync binds.
-	holders map[Key]Key
+	holders map[obj.Key]obj.Key
 	// waiters are the syncs to run once the holder of an object is done.
 	waiters links
 	// unsettled are the objects whose last write was lost or had an unknown outcome, with the sync that made it.
 	// A volume in it stays reserved for that claim until a live read tells (B6).
-	unsettled map[Key]Key
+	unsettled map[obj.Key]obj.Key
 	// doubts is the same from the other side: the objects that a sync left unsettled.
 	doubts links
 	// offers remember which claims a volume was handed over to (W1).
@@ -24,12 +29,12 @@ type state struct {
 	// slots bound how many hooks run at once (Rh).
 	slots hookSlots
 	// said are the events of the last decision on a key (N).
-	said map[Key][]Event
+	said map[obj.Key][]Event
 	// refused are the claims whose last write the server refused, and that are to be synced again after a
 	// delay.
-	refused map[Key]refusal
+	refused map[obj.Key]refusal
 	// failures counts the failures in a row of a key (W6).
-	failures map[Key]int
+	failures map[obj.Key]int
 }
 
 // refusal is what a write was about that the server refused.
@@ -53,13 +58,13 @@ type call struct {
 }
 
 // start begins a sync, unless another one has its object: then that one sees to it.
-func (s *state) start(key Key) call {
+func (s *state) start(key obj.Key) call {
 	if _, held := s.holders[key]; held {
-		s.waiters.move(Key{}, key, key)
+		s.waiters.move(obj.Key{}, key, key)
 		return call{done: true}
 	}
-	put(&s.holders, key, key)
-	put(&s.tasks, key, &task{key: key})
+	zeromap.Put(&s.holders, key, key)
+	zeromap.Put(&s.tasks, key, &task{key: key})
 	return s.advance(s.tasks[key])
 }
 
@@ -67,7 +72,7 @@ func (s *state) start(key Key) call {
 func (s *state) clone() *state {
 	copied := *s
 	copied.store = s.store.clone()
-	copied.tasks = make(map[Key]*task, len(s.tasks))
+	copied.tasks = make(map[obj.Key]*task, len(s.tasks))
 	for key, running := range s.tasks {
 		copied.tasks[key] = running.clone()
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // stepped is a server and a controller's state between two steps. It can be copied, so that every order
@@ -19,13 +20,13 @@ import (
 type stepped struct {
 	server  *bindingtest.Server
 	state   *binding.State
-	queue   []binding.Key
-	running map[binding.Key]binding.Action
+	queue   []obj.Key
+	running map[obj.Key]binding.Action
 	path    []string
 }
 
-func newStepped(objects ...binding.Object) *stepped {
-	w := &stepped{server: bindingtest.NewCluster(objects...).Server, running: map[binding.Key]binding.Action{}}
+func newStepped(objects ...obj.Object) *stepped {
+	w := &stepped{server: bindingtest.NewCluster(objects...).Server, running: map[obj.Key]binding.Action{}}
 	w.restart()
 	return w
 }
@@ -45,7 +46,7 @@ func (w *stepped) restart() {
 	}
 }
 
-func (w *stepped) enqueue(keys []binding.Key) {
+func (w *stepped) enqueue(keys []obj.Key) {
 	for _, key := range keys {
 		if !slices.Contains(w.queue, key) {
 			w.queue = append(w.queue, key)
@@ -61,25 +62,25 @@ func (w *stepped) clone() *stepped {
 }
 
 // choices are the keys that a step can be taken for: those queued, and those with a call under way.
-func (w *stepped) choices() []binding.Key {
+func (w *stepped) choices() []obj.Key {
 	keys := slices.Collect(maps.Keys(w.running))
 	for _, key := range w.queue {
 		if _, runs := w.running[key]; !runs {
 			keys = append(keys, key)
 		}
 	}
-	slices.SortFunc(keys, func(a, b binding.Key) int { return slices.Compare([]byte(a.String()), []byte(b.String())) })
+	slices.SortFunc(keys, func(a, b obj.Key) int { return slices.Compare([]byte(a.String()), []byte(b.String())) })
 	return keys
 }
 
 // step performs the call that a sync waits for, or begins a sync.
-func (w *stepped) step(key binding.Key) {
+func (w *stepped) step(key obj.Key) {
 	var step binding.Step
 	if action, runs := w.running[key]; runs {
 		w.path = append(w.path, action.String())
 		step = w.state.Proceed(key, binding.Perform(w.server, action))
 	} else {
-		w.queue = slices.DeleteFunc(w.queue, func(queued binding.Key) bool { return queued == key })
+		w.queue = slices.DeleteFunc(w.queue, func(queued obj.Key) bool { return queued == key })
 		w.path = append(w.path, "sync "+key.String())
 		step = w.state.Start(key)
 	}

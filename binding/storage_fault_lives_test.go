@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 // life is that of a claim: it is created, bound and deleted.
 type life struct {
 	name    string
-	objects func() []binding.Object
+	objects func() []obj.Object
 	class   string
 	// people are what else may happen, in lives in which at least one of these does.
 	people []fate
@@ -43,12 +43,12 @@ func (l life) depth() int {
 }
 
 func lives() []life {
-	class := func(policy corev1.PersistentVolumeReclaimPolicy, edits ...func(*storagev1.StorageClass)) func() []binding.Object {
-		return func() []binding.Object { return []binding.Object{dirsClass(ours, policy, edits...)} }
+	class := func(policy corev1.PersistentVolumeReclaimPolicy, edits ...func(*storagev1.StorageClass)) func() []obj.Object {
+		return func() []obj.Object { return []obj.Object{dirsClass(ours, policy, edits...)} }
 	}
-	volume := func(policy corev1.PersistentVolumeReclaimPolicy) func() []binding.Object {
-		return func() []binding.Object {
-			return []binding.Object{bindingtest.Volume("a", "1Gi", withPolicy(policy))}
+	volume := func(policy corev1.PersistentVolumeReclaimPolicy) func() []obj.Object {
+		return func() []obj.Object {
+			return []obj.Object{bindingtest.Volume("a", "1Gi", withPolicy(policy))}
 		}
 	}
 	gone := func(t *testing.T, _ *lifetime, volume *corev1.PersistentVolume) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // TestX2StorageThroughEveryFault plays the life of a claim again and again: with each fault at each call that is
@@ -120,7 +121,7 @@ func (w *lifetime) judge(t *testing.T) {
 }
 
 func (w *lifetime) volumes(t *testing.T) []*corev1.PersistentVolume {
-	list, err := w.cluster.List(t.Context(), binding.KindVolume, "")
+	list, err := w.cluster.List(t.Context(), obj.KindVolume, "")
 	require.NoError(t, err)
 	var volumes []*corev1.PersistentVolume
 	for _, object := range list {

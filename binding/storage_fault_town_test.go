@@ -19,6 +19,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // TestX2StorageOfATown has 50 claims of several classes and policies, faults at random at every call, crashes,
@@ -90,7 +91,7 @@ func newTown(t *testing.T, seed uint64) *town {
 	return c
 }
 
-func (c *town) create(object binding.Object) {
+func (c *town) create(object obj.Object) {
 	_, err := c.cluster.Create(context.Background(), object)
 	require.NoError(c.t, err)
 }
@@ -101,7 +102,7 @@ func (c *town) createClaim(i int) {
 }
 
 func (c *town) remove(i int) {
-	_ = c.cluster.Delete(context.Background(), binding.ClaimKey("default", fmt.Sprintf("c-%d", i)), metav1.DeleteOptions{})
+	_ = c.cluster.Delete(context.Background(), obj.ClaimKey("default", fmt.Sprintf("c-%d", i)), metav1.DeleteOptions{})
 }
 
 // changeMinds deletes some claims and creates those again that are gone.
@@ -244,7 +245,7 @@ func (c *town) schedule() (placed bool) {
 // judgeEnd is for when all claims are gone: what was provisioned under Delete is too, what was retained is not, and
 // what was recycled is free.
 func (c *town) judgeEnd() {
-	list, err := c.cluster.List(c.t.Context(), binding.KindVolume, "")
+	list, err := c.cluster.List(c.t.Context(), obj.KindVolume, "")
 	require.NoError(c.t, err)
 	var volumes []string
 	for _, object := range list {
@@ -261,7 +262,7 @@ func (c *town) judgeEnd() {
 		kept = append(kept, k.Volume)
 	}
 	assert.ElementsMatch(c.t, volumes, kept)
-	claims, err := c.cluster.List(c.t.Context(), binding.KindClaim, "")
+	claims, err := c.cluster.List(c.t.Context(), obj.KindClaim, "")
 	require.NoError(c.t, err)
 	assert.Empty(c.t, claims)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // callKind is what kind of call a controller makes.
@@ -108,7 +109,7 @@ func newLifetime(story life, plan []mishap) *lifetime {
 	return w
 }
 
-func (w *lifetime) create(object binding.Object) {
+func (w *lifetime) create(object obj.Object) {
 	if _, err := w.cluster.Create(context.Background(), object); err != nil {
 		panic(err)
 	}
@@ -152,11 +153,11 @@ func (w *lifetime) people(suffers fate) {
 			w.storages[0].Add(rival)
 		}
 	case classChanges, classChangesTold:
-		_ = w.cluster.Delete(ctx, binding.Key{Kind: bindingtest.KindClass, Name: "dirs"}, metav1.DeleteOptions{})
+		_ = w.cluster.Delete(ctx, obj.Key{Kind: bindingtest.KindClass, Name: "dirs"}, metav1.DeleteOptions{})
 		w.create(dirsClass(other, corev1.PersistentVolumeReclaimDelete))
 	case volumeDeleted:
 		if claim := w.cluster.Claim("default", "data"); claim != nil && claim.Status.Phase == corev1.ClaimBound {
-			_ = w.cluster.Delete(ctx, binding.VolumeKey(claim.Spec.VolumeName), metav1.DeleteOptions{})
+			_ = w.cluster.Delete(ctx, obj.VolumeKey(claim.Spec.VolumeName), metav1.DeleteOptions{})
 		}
 	}
 	switch suffers {
@@ -232,13 +233,13 @@ func (w *lifetime) settle() error {
 	held := false
 	for range 60 {
 		err := w.cluster.FallDue(context.Background())
-		w.cluster.Release(binding.KindClaim)
+		w.cluster.Release(obj.KindClaim)
 		switch {
 		case errors.Is(err, bindingtest.ErrCrashed):
 			w.cluster.Restart()
 			w.told = append(w.told, "restart")
 			if w.story.late {
-				w.cluster.Hold(binding.KindClaim)
+				w.cluster.Hold(obj.KindClaim)
 				held = true
 				continue
 			}
@@ -257,7 +258,7 @@ func (w *lifetime) schedule() bool {
 	if w.story.class == "" || claim == nil {
 		return false
 	}
-	class, err := w.cluster.Get(context.Background(), binding.Key{Kind: bindingtest.KindClass, Name: w.story.class})
+	class, err := w.cluster.Get(context.Background(), obj.Key{Kind: bindingtest.KindClass, Name: w.story.class})
 	if err != nil || !delayed(class) || !choose(w.cluster, claim, fmt.Sprintf("node-%d", w.nodes)) {
 		return false
 	}
@@ -275,7 +276,7 @@ func choose(cluster *bindingtest.Cluster, claim *corev1.PersistentVolumeClaim, n
 	return err == nil
 }
 
-func delayed(class binding.Object) bool {
+func delayed(class obj.Object) bool {
 	mode := class.(*storagev1.StorageClass).VolumeBindingMode
 	return mode != nil && *mode == storagev1.VolumeBindingWaitForFirstConsumer
 }

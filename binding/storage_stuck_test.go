@@ -14,6 +14,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // TestRhAStuckHookHoldsUpOnlyItsOwnObject has claims whose provisioner does not return and ignores its context,
@@ -63,7 +64,7 @@ type stuckStorage struct {
 	mu       sync.Mutex
 	entered  int
 	stuck    map[string]bool // volumes
-	waiting  map[binding.Key]bool
+	waiting  map[obj.Key]bool
 	running  map[string]int
 	overlaps []string
 	released chan struct{}
@@ -75,7 +76,7 @@ func newStuckStorage(slots int) *stuckStorage {
 		Storage:  bindingtest.NewStorage(),
 		slots:    slots,
 		stuck:    map[string]bool{},
-		waiting:  map[binding.Key]bool{},
+		waiting:  map[obj.Key]bool{},
 		running:  map[string]int{},
 		released: make(chan struct{}),
 	}
@@ -92,7 +93,7 @@ func (s *stuckStorage) stick(t *testing.T, c *crew, name string) {
 func (s *stuckStorage) expect(t *testing.T, c *crew, claim *corev1.PersistentVolumeClaim) {
 	_, err := c.server.Create(t.Context(), claim)
 	assert.NoError(t, err)
-	s.waiting[binding.KeyOf(claim)] = true
+	s.waiting[obj.KeyOf(claim)] = true
 }
 
 func (s *stuckStorage) onHook(_ context.Context, call *bindingtest.StorageCall, do func() error) error {

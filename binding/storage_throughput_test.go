@@ -13,6 +13,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 const (
@@ -83,7 +84,7 @@ func roundOfMany(t *testing.T, n int) (provision, remove float64) {
 	require.Equal(t, n, countBound(t, c.server, n))
 	require.Len(t, storage.Kept(), n)
 	for i := range n {
-		require.NoError(t, c.server.Delete(t.Context(), binding.ClaimKey("default", fmt.Sprintf("c-%03d", i)), metav1.DeleteOptions{}))
+		require.NoError(t, c.server.Delete(t.Context(), obj.ClaimKey("default", fmt.Sprintf("c-%03d", i)), metav1.DeleteOptions{}))
 	}
 	remove = run()
 	require.Empty(t, storage.Kept())

@@ -6,17 +6,20 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // store is the newest known version of every object, and where they name each other. What is stored is
 // never modified, so that copying the maps copies the store.
 type store struct {
 	volumes map[string]*corev1.PersistentVolume
-	claims  map[Key]*corev1.PersistentVolumeClaim
+	claims  map[obj.Key]*corev1.PersistentVolumeClaim
 	classes map[string]*storagev1.StorageClass
-	pods    map[Key]*corev1.Pod
+	pods    map[obj.Key]*corev1.Pod
 
-	attachments map[Key]*storagev1.VolumeAttachment
+	attachments map[obj.Key]*storagev1.VolumeAttachment
 
 	naming  links // volume: the claims whose spec.volumeName is it
 	holding links // claim: the volumes whose claimRef has its name
@@ -36,11 +39,11 @@ type store struct {
 // returns what it replaced, and whether it stored anything.
 func (s *store) putVolume(volume *corev1.PersistentVolume) (old *corev1.PersistentVolume, stored bool) {
 	old = s.volumes[volume.Name]
-	if s.gone.has(volume.UID) || old != nil && !newer(volume, old) {
+	if s.gone.has(volume.UID) || old != nil && !obj.Newer(volume, old) {
 		return old, false
 	}
-	s.holding.move(referenced(old), referenced(volume), VolumeKey(volume.Name))
-	put(&s.volumes, volume.Name, volume)
+	s.holding.move(obj.ReferencedClaim(old), obj.ReferencedClaim(volume), obj.VolumeKey(volume.Name))
+	zeromap.Put(&s.volumes, volume.Name, volume)
 	s.index.Set(volume)
 	return old, true
 }
@@ -53,20 +56,20 @@ func (s *store) dropVolume(volume *corev1.PersistentVolume) *corev1.PersistentVo
 	if old == nil || old.UID != volume.UID {
 		return nil
 	}
-	s.holding.move(referenced(old), Key{}, VolumeKey(volume.Name))
+	s.holding.move(obj.ReferencedClaim(old), obj.Key{}, obj.VolumeKey(volume.Name))
 	delete(s.volumes, volume.Name)
 	s.index.Delete(volume.Name)
 	return old
 }
 
 func (s *store) putClaim(claim *corev1.PersistentVolumeClaim) (old *corev1.PersistentVolumeClaim, stored bool) {
-	key := KeyOf(claim)
+	key := obj.KeyOf(claim)
 	old = s.claims[key]
-	if s.gone.has(claim.UID) || old != nil && !newer(claim, old) {
+	if s.gone.has(claim.UID) || old != nil && !obj.Newer(claim, old) {
 		return old, false
 	}
-	s.naming.move(named(old), named(claim), key)
-	put(&s.claims, key, claim)
+	s.naming.move(obj.NamedVolume(old), obj.NamedVolume(claim), key)
+	zeromap.Put(&s.claims, key, claim)
 	s.index.SetClaim(claim)
 	s.enlist(claim)
 	return old, true
@@ -74,12 +77,12 @@ func (s *store) putClaim(claim *corev1.PersistentVolumeClaim) (old *corev1.Persi
 
 func (s *store) dropClaim(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
 	s.gone.bury(claim.UID)
-	key := KeyOf(claim)
+	key := obj.KeyOf(claim)
 	old := s.claims[key]
 	if old == nil || old.UID != claim.UID {
 		return nil
 	}
-	s.naming.move(named(old), Key{}, key)
+	s.naming.move(obj.NamedVolume(old), obj.Key{}, key)
 	delete(s.claims, key)
 	s.index.DeleteClaim(key)
 	s.waiting.delete(key)
@@ -119,7 +122,7 @@ func (s *store) clone() store {
 // enlist puts a claim where it waits, if it does. One that was called stays so until its sync ends.
 func (s *store) enlist(claim *corev1.PersistentVolumeClaim) {
 	list := &s.waiting
-	if s.called.claims[KeyOf(claim)] != nil {
+	if s.called.claims[obj.KeyOf(claim)] != nil {
 		list = &s.called
 	}
 	list.set(claim, s.classOf(claim))

@@ -5,16 +5,19 @@ import (
 	"strings"
 
 	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 func (s *store) putAttachment(attachment *storagev1.VolumeAttachment) (old *storagev1.VolumeAttachment, stored bool) {
 	name := attachmentKey(attachment)
 	old = s.attachments[name]
-	if s.gonePods.has(attachment.UID) || old != nil && !newer(attachment, old) {
+	if s.gonePods.has(attachment.UID) || old != nil && !obj.Newer(attachment, old) {
 		return old, false
 	}
 	s.attached.move(attachedVolume(old), attachedVolume(attachment), name)
-	put(&s.attachments, name, attachment)
+	zeromap.Put(&s.attachments, name, attachment)
 	return old, true
 }
 
@@ -25,27 +28,27 @@ func (s *store) dropAttachment(attachment *storagev1.VolumeAttachment) *storagev
 	if old == nil || old.UID != attachment.UID {
 		return nil
 	}
-	s.attached.move(attachedVolume(old), Key{}, name)
+	s.attached.move(attachedVolume(old), obj.Key{}, name)
 	delete(s.attachments, name)
 	return old
 }
 
-func attachmentKey(attachment *storagev1.VolumeAttachment) Key {
-	return Key{Kind: kindAttachment, Name: attachment.Name}
+func attachmentKey(attachment *storagev1.VolumeAttachment) obj.Key {
+	return obj.Key{Kind: obj.KindAttachment, Name: attachment.Name}
 }
 
 // attachedVolume is the volume that an attachment names; zero if it is for one that is written into a pod.
-func attachedVolume(attachment *storagev1.VolumeAttachment) Key {
+func attachedVolume(attachment *storagev1.VolumeAttachment) obj.Key {
 	if attachment == nil || attachment.Spec.Source.PersistentVolumeName == nil {
-		return Key{}
+		return obj.Key{}
 	}
-	return VolumeKey(*attachment.Spec.Source.PersistentVolumeName)
+	return obj.VolumeKey(*attachment.Spec.Source.PersistentVolumeName)
 }
 
 // attachmentsOf are those among all attachments that name the volume.
 func attachmentsOf(all []*storagev1.VolumeAttachment, volume string) (found []*storagev1.VolumeAttachment) {
 	for _, attachment := range all {
-		if attachedVolume(attachment) == VolumeKey(volume) {
+		if attachedVolume(attachment) == obj.VolumeKey(volume) {
 			found = append(found, attachment)
 		}
 	}

@@ -4,15 +4,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
 func (s *store) putClass(class *storagev1.StorageClass) (stored bool) {
 	old := s.classes[class.Name]
-	if s.gone.has(class.UID) || old != nil && !newer(class, old) {
+	if s.gone.has(class.UID) || old != nil && !obj.Newer(class, old) {
 		return false
 	}
-	put(&s.classes, class.Name, class)
+	zeromap.Put(&s.classes, class.Name, class)
 	s.requeue(class.Name)
 	return true
 }

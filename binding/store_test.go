@@ -11,6 +11,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 func ofUID(uid types.UID) claimEdit {
@@ -18,7 +19,7 @@ func ofUID(uid types.UID) claimEdit {
 }
 
 // decides is what a state's sync of a key begins with.
-func decides(t *testing.T, state *binding.State, key binding.Key) string {
+func decides(t *testing.T, state *binding.State, key obj.Key) string {
 	t.Helper()
 	step := state.Clone().Start(key)
 	require.NoError(t, step.Err())
@@ -89,8 +90,8 @@ func TestX5WhatIsGoneStaysGone(t *testing.T) {
 	t.Run("W3 recreated, its deletion never seen: the volume of the earlier one follows", func(t *testing.T) {
 		state := stateOf(knownClaim(boundTo("a")), knownVolume("a", held))
 		woken := state.Observe(at("20", knownClaim(ofUID("uid-9"))))
-		assert.Contains(t, woken, binding.VolumeKey("a"))
-		assert.Equal(t, "V3 Read", decides(t, state, binding.VolumeKey("a")))
+		assert.Contains(t, woken, obj.VolumeKey("a"))
+		assert.Equal(t, "V3 Read", decides(t, state, obj.VolumeKey("a")))
 	})
 }
 
@@ -111,14 +112,14 @@ func TestB5AnEmptyVersionIsNeverSent(t *testing.T) {
 	server := bindingtest.NewServer()
 	for _, test := range []struct {
 		name    string
-		key     binding.Key
-		objects []binding.Object
+		key     obj.Key
+		objects []obj.Object
 	}{
-		{"B5 of a volume", dataKey, []binding.Object{at("", knownVolume("a")), knownClaim()}},
-		{"B5 of a volume's status", dataKey, []binding.Object{at("", knownVolume("a", held)), knownClaim()}},
-		{"B5 of a claim", dataKey, []binding.Object{knownVolume("a", held, inPhase(corev1.VolumeBound)), at("", knownClaim())}},
-		{"B5 of a claim's status", dataKey, []binding.Object{knownVolume("a", held, inPhase(corev1.VolumeBound)), at("", knownClaim(boundTo("a"), claimPhase(corev1.ClaimPending)))}},
-		{"B5 of a volume's phase", binding.VolumeKey("a"), []binding.Object{at("", knownVolume("a", inPhase(corev1.VolumePending)))}},
+		{"B5 of a volume", dataKey, []obj.Object{at("", knownVolume("a")), knownClaim()}},
+		{"B5 of a volume's status", dataKey, []obj.Object{at("", knownVolume("a", held)), knownClaim()}},
+		{"B5 of a claim", dataKey, []obj.Object{knownVolume("a", held, inPhase(corev1.VolumeBound)), at("", knownClaim())}},
+		{"B5 of a claim's status", dataKey, []obj.Object{knownVolume("a", held, inPhase(corev1.VolumeBound)), at("", knownClaim(boundTo("a"), claimPhase(corev1.ClaimPending)))}},
+		{"B5 of a volume's phase", obj.VolumeKey("a"), []obj.Object{at("", knownVolume("a", inPhase(corev1.VolumePending)))}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			client := server.NewClient("controller")
@@ -127,7 +128,7 @@ func TestB5AnEmptyVersionIsNeverSent(t *testing.T) {
 				controller.Observe(object)
 			}
 			result, err := controller.Sync(t.Context(), test.key)
-			var invalid *binding.InvalidError
+			var invalid *obj.InvalidError
 			require.ErrorAs(t, err, &invalid)
 			assert.Equal(t, "metadata.resourceVersion", invalid.Field)
 			assert.Zero(t, result.After, "only a newer version helps")

@@ -8,20 +8,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 )
 
 // task is a sync that has begun.
 type task struct {
-	key     Key
-	volume  Key    // the volume that a claim's sync holds; zero if none
-	pending Action // what is being done
-	asked   Object // of a read: what was known when it was sent; nil if nothing
+	key     obj.Key
+	volume  obj.Key    // the volume that a claim's sync holds; zero if none
+	pending Action     // what is being done
+	asked   obj.Object // of a read: what was known when it was sent; nil if nothing
 
-	contradicted map[Key]contradiction // by the last reply to a read
+	contradicted map[obj.Key]contradiction // by the last reply to a read
 
 	version string                   // of the object of the key, for which the rest was read
-	live    map[Key]struct{}         // read since the last write
+	live    map[obj.Key]struct{}     // read since the last write
 	pods    map[string][]*corev1.Pod // the pods of a namespace, listed since the last write
 	// attachments are those of all volumes, if live says that they are listed.
 	attachments []*storagev1.VolumeAttachment
@@ -29,7 +31,7 @@ type task struct {
 	answers []Answer // since the sync began
 
 	publish []Event
-	next    []Key
+	next    []obj.Key
 	steps   int
 }
 
@@ -70,7 +72,7 @@ func (s *state) advance(t *task) call {
 // which would be handed over to the claim again at once: so none is before the delay is over, whatever its version.
 func (s *state) giveUp(t *task) call {
 	if claim := s.claims[t.key]; claim != nil {
-		put(&s.refused, t.key, refusal{claimVersion: claim.ResourceVersion})
+		zeromap.Put(&s.refused, t.key, refusal{claimVersion: claim.ResourceVersion})
 	}
 	return s.finish(t, Action{}, fmt.Errorf("%s: no end after %d steps, the last: %s", t.key, stepLimit, t.pending))
 }
@@ -96,7 +98,7 @@ func (t *task) unprove() { t.live, t.pods, t.attachments = nil, nil, nil }
 // decide asks for the next action on the newest known version of the task's object.
 func (s *state) decide(t *task) (Action, error) {
 	view := &taskView{s, t}
-	if t.key.Kind == KindVolume {
+	if t.key.Kind == obj.KindVolume {
 		if volume := s.volumes[t.key.Name]; volume != nil {
 			return NextForVolume(volume, view, s.rules)
 		}
@@ -124,8 +126,8 @@ func (s *state) ask(t *task, action Action) call {
 
 // unread is an object to read before anything else is decided: its last write, by this or an earlier sync of the
 // same key, was lost or has an unknown outcome.
-func (s *state) unread(t *task) (Key, bool) {
-	for _, key := range []Key{t.key, t.volume} {
+func (s *state) unread(t *task) (obj.Key, bool) {
+	for _, key := range []obj.Key{t.key, t.volume} {
 		if _, ok := s.unsettled[key]; ok {
 			return key, true
 		}
@@ -133,34 +135,34 @@ func (s *state) unread(t *task) (Key, bool) {
 	if own := s.doubts.of(t.key); len(own) > 0 {
 		return own[0], true
 	}
-	return Key{}, false
+	return obj.Key{}, false
 }
 
 // pairOf is the volume that a claim's sync must hold for the action: the one that it writes, or that the
 // claim it writes is bound to; zero if none.
-func (s *state) pairOf(action Action) Key {
-	if target := action.Target(); target.Kind == KindVolume {
+func (s *state) pairOf(action Action) obj.Key {
+	if target := action.Target(); target.Kind == obj.KindVolume {
 		return target
 	}
 	volume := s.volumes[action.Claim.Spec.VolumeName]
 	if volume == nil || phase.LinkOf(volume, action.Claim) != phase.Held {
-		return Key{}
+		return obj.Key{}
 	}
-	return VolumeKey(volume.Name)
+	return obj.VolumeKey(volume.Name)
 }
 
 // hold takes the volume of a pair for a claim's sync, in place of the one it had. If another sync has it,
 // that one will let this one know.
-func (s *state) hold(t *task, volume Key) bool {
-	if t.key.Kind == KindVolume || volume == t.volume {
+func (s *state) hold(t *task, volume obj.Key) bool {
+	if t.key.Kind == obj.KindVolume || volume == t.volume {
 		return true
 	}
 	s.letGo(t)
-	if volume == (Key{}) {
+	if volume == (obj.Key{}) {
 		return true
 	}
 	if _, held := s.holders[volume]; held {
-		s.waiters.move(Key{}, volume, t.key)
+		s.waiters.move(obj.Key{}, volume, t.key)
 		return false
 	}
 	if known := s.volumes[volume.Name]; known != nil && !s.index.Reserve(volume.Name, known.ResourceVersion, t.key) {
@@ -175,18 +177,18 @@ func (s *state) hold(t *task, volume Key) bool {
 // partnerBusy reports whether another sync has the volume that the task's claim names. What is decided about the
 // pair before that one is done would be about its middle; it lets this one know.
 func (s *state) partnerBusy(t *task) bool {
-	volume := named(s.claims[t.key])
+	volume := obj.NamedVolume(s.claims[t.key])
 	by, held := s.holders[volume]
-	if volume == (Key{}) || !held || by == t.key {
+	if volume == (obj.Key{}) || !held || by == t.key {
 		return false
 	}
-	s.waiters.move(Key{}, volume, t.key)
+	s.waiters.move(obj.Key{}, volume, t.key)
 	return true
 }
 
 // letGo gives the volume of a pair back. One that did not become the claim's is free for others (W1).
 func (s *state) letGo(t *task) {
-	if t.volume == (Key{}) {
+	if t.volume == (obj.Key{}) {
 		return
 	}
 	delete(s.holders, t.volume)
@@ -199,7 +201,7 @@ func (s *state) letGo(t *task) {
 		t.next = append(t.next, t.volume)
 	}
 	t.next = append(t.next, s.waiters.take(t.volume)...)
-	t.volume = Key{}
+	t.volume = obj.Key{}
 }
 
 func (t *task) clone() *task {

@@ -8,6 +8,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
@@ -21,7 +23,7 @@ type taskView struct {
 var _ View = &taskView{}
 
 // evidence is what a look-up of the key is worth.
-func (v *taskView) evidence(key Key) Evidence {
+func (v *taskView) evidence(key obj.Key) Evidence {
 	_, live := v.task.live[key]
 	exists := v.known(key) != nil
 	switch {
@@ -36,11 +38,11 @@ func (v *taskView) evidence(key Key) Evidence {
 }
 
 func (v *taskView) Volume(name string) (*corev1.PersistentVolume, Evidence) {
-	return v.volumes[name], v.evidence(VolumeKey(name))
+	return v.volumes[name], v.evidence(obj.VolumeKey(name))
 }
 
 func (v *taskView) Claim(namespace, name string) (*corev1.PersistentVolumeClaim, Evidence) {
-	key := ClaimKey(namespace, name)
+	key := obj.ClaimKey(namespace, name)
 	return v.claims[key], v.evidence(key)
 }
 
@@ -64,7 +66,7 @@ func (v *taskView) PodsOf(namespace, claim string) ([]*corev1.Pod, Evidence) {
 		}
 		return users, Live
 	}
-	for _, key := range v.using.of(ClaimKey(namespace, claim)) {
+	for _, key := range v.using.of(obj.ClaimKey(namespace, claim)) {
 		users = append(users, v.pods[key])
 	}
 	if len(v.pods) == 0 {
@@ -74,43 +76,43 @@ func (v *taskView) PodsOf(namespace, claim string) ([]*corev1.Pod, Evidence) {
 }
 
 func (v *taskView) AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, Evidence) {
-	if _, listed := v.task.live[AttachmentsKey()]; listed {
+	if _, listed := v.task.live[obj.AttachmentsKey()]; listed {
 		return attachmentsOf(v.task.attachments, volume), Live
 	}
 	var found []*storagev1.VolumeAttachment
-	for _, key := range v.attached.of(VolumeKey(volume)) {
+	for _, key := range v.attached.of(obj.VolumeKey(volume)) {
 		found = append(found, v.attachments[key])
 	}
 	return found, evidenceOf(found)
 }
 
-func (v *taskView) Find(claim *corev1.PersistentVolumeClaim) (Match, error) {
-	return v.index.Find(claim, Terms{Class: v.classOf(claim)})
+func (v *taskView) Find(claim *corev1.PersistentVolumeClaim) (match.Match, error) {
+	return v.index.Find(claim, match.Terms{Class: v.classOf(claim)})
 }
 
-func (v *taskView) Summary(claim *corev1.PersistentVolumeClaim) (Summary, error) {
-	return v.index.Summary(claim, Terms{Class: v.classOf(claim)})
+func (v *taskView) Summary(claim *corev1.PersistentVolumeClaim) (match.Summary, error) {
+	return v.index.Summary(claim, match.Terms{Class: v.classOf(claim)})
 }
 
 // Owners are the claims that are Bound and name the volume, or the one that it is being bound to: by a
 // sync that runs, or by one that does not know whether its write succeeded.
-func (v *taskView) Owners(volume string) []Key { return v.index.Owners(volume) }
+func (v *taskView) Owners(volume string) []obj.Key { return v.index.Owners(volume) }
 
 // Waiting is the claim to offer a volume to (W1): the one that the volume is reserved for, or one that names
 // it, or the neediest that it fits.
 func (v *taskView) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
 	takes := func(claim *corev1.PersistentVolumeClaim) bool { return v.takes(claim, volume) }
 	if volume.Spec.ClaimRef != nil {
-		if claim := v.claims[referenced(volume)]; claim != nil && takes(claim) {
+		if claim := v.claims[obj.ReferencedClaim(volume)]; claim != nil && takes(claim) {
 			return claim
 		}
 		return nil
 	}
-	if called := v.called.claims[v.offers.awaited[VolumeKey(volume.Name)]]; called != nil && !v.busy(KeyOf(called)) {
+	if called := v.called.claims[v.offers.awaited[obj.VolumeKey(volume.Name)]]; called != nil && !v.busy(obj.KeyOf(called)) {
 		return called // its turn comes before the next
 	}
 	var best *corev1.PersistentVolumeClaim
-	for key := range v.naming[VolumeKey(volume.Name)] {
+	for key := range v.naming[obj.VolumeKey(volume.Name)] {
 		if claim := v.claims[key]; takes(claim) {
 			best = needier(best, claim, volume)
 		}
@@ -127,23 +129,23 @@ func (v *taskView) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVo
 
 // takes reports whether to offer the volume to the claim: it waits, and has not had its turn.
 func (v *taskView) takes(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
-	return !v.busy(KeyOf(claim)) && !v.offers.tried(volume, claim) && !v.refusedBefore(claim, volume) && waitsFor(claim, volume, v.terms)
+	return !v.busy(obj.KeyOf(claim)) && !v.offers.tried(volume, claim) && !v.refusedBefore(claim, volume) && waitsFor(claim, volume, v.terms)
 }
 
-func (v *taskView) terms(claim *corev1.PersistentVolumeClaim) Terms {
-	return Terms{Class: v.classOf(claim), Owners: v.Owners}
+func (v *taskView) terms(claim *corev1.PersistentVolumeClaim) match.Terms {
+	return match.Terms{Class: v.classOf(claim), Owners: v.Owners}
 }
 
 // refusedBefore reports whether the claim comes back by itself after a refusal: then other volumes leave it
 // in peace, unless it or the volume that it was about has changed.
 func (v *taskView) refusedBefore(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
-	r, ok := v.refused[KeyOf(claim)]
+	r, ok := v.refused[obj.KeyOf(claim)]
 	changed := r.claimVersion != claim.ResourceVersion || r.volume == volume.Name && r.volumeVersion != volume.ResourceVersion
 	return ok && !changed
 }
 
 // busy reports whether a sync is binding the claim to some volume already.
-func (v *taskView) busy(claim Key) bool {
+func (v *taskView) busy(claim obj.Key) bool {
 	running := v.tasks[claim]
-	return running != nil && running.volume != (Key{})
+	return running != nil && running.volume != (obj.Key{})
 }

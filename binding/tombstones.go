@@ -4,6 +4,8 @@ import (
 	"maps"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
 )
 
 // tombstones are the UIDs of objects that are known to be gone, so that a late reply or a slow cache does
@@ -22,7 +24,7 @@ func (t *tombstones) bury(uid types.UID) {
 	if len(t.young) >= generation {
 		t.old, t.young = t.young, nil
 	}
-	put(&t.young, uid, struct{}{})
+	zeromap.Put(&t.young, uid, struct{}{})
 }
 
 func (t *tombstones) has(uid types.UID) bool {

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
@@ -23,7 +24,7 @@ func nextUnbound(claim *corev1.PersistentVolumeClaim, view View, rules Rules) (A
 	return action, err
 }
 
-func nextMatched(claim *corev1.PersistentVolumeClaim, found Match, view View, rules Rules) (Action, error) {
+func nextMatched(claim *corev1.PersistentVolumeClaim, found match.Match, view View, rules Rules) (Action, error) {
 	if found.Volume != nil {
 		return bind(found.Volume, claim)
 	}
@@ -36,7 +37,7 @@ func nextMatched(claim *corev1.PersistentVolumeClaim, found Match, view View, ru
 	}
 	name := storageclass.OfClaim(claim)
 	class := view.Class(name)
-	waits, err := delayed(class)
+	waits, err := match.WaitsForConsumer(class)
 	switch {
 	case err != nil:
 		return Action{}, err
@@ -93,13 +94,13 @@ func unscheduled(claim *corev1.PersistentVolumeClaim, view View) []string {
 
 // refusals tell claim and volume alike that a volume set aside for the claim does not fit it (M12). Of a
 // Held volume of another volume mode its own sync tells (V2).
-func refusals(claim *corev1.PersistentVolumeClaim, refused []Refusal) []Event {
+func refusals(claim *corev1.PersistentVolumeClaim, refused []match.Refusal) []Event {
 	var events []Event
 	for _, refusal := range refused {
 		set := "set aside for"
 		if phase.LinkOf(refusal.Volume, claim) == phase.Held {
 			set = "bound to"
-			if refusal.Mismatches.has(VolumeMode) {
+			if refusal.Mismatches.Has(match.VolumeMode) {
 				continue
 			}
 		}

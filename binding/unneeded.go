@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 )
 
@@ -19,7 +20,7 @@ func unneeded(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeCla
 		case deleted(volume, view):
 			return released(volume, claim, view, rules, "its storage is deleted")
 		case !evidence.Proven():
-			return readLive(VolumeKey(claim.Spec.VolumeName), "V2", "the claim names it, and does not have it here")
+			return readLive(obj.VolumeKey(claim.Spec.VolumeName), "V2", "the claim names it, and does not have it here")
 		}
 		return awaitOther(volume, claim, other)
 	}
@@ -31,7 +32,7 @@ func unneeded(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeCla
 		action = released(volume, claim, view, rules, why)
 	}
 	if (action.Writes() || action.RunsHook()) && !evidence.Proven() {
-		return readLive(VolumeKey(other.Name), "V2", "before the volume is taken from the claim")
+		return readLive(obj.VolumeKey(other.Name), "V2", "before the volume is taken from the claim")
 	}
 	return action
 }

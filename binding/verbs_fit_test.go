@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
@@ -45,7 +45,7 @@ func TestR7ReserveAgreesWithM12(t *testing.T) {
 			}
 			reserved := volume.DeepCopy()
 			refersTo(claim.Namespace, claim.Name, "")(reserved)
-			mismatches, invalid := binding.Check(claim, reserved, binding.Terms{})
+			mismatches, invalid := match.Check(claim, reserved, match.Terms{})
 			require.NoError(t, invalid)
 			assert.Equal(t, reasonsOf(mismatches), unfit(err), "%s", mismatches)
 		}
@@ -74,14 +74,14 @@ func TestR7ReserveRefusesMalformedVolumes(t *testing.T) {
 			}
 			reserved := volume.DeepCopy()
 			refersTo(asksNothing.Namespace, asksNothing.Name, "")(reserved)
-			mismatches, err := binding.Check(asksNothing, reserved, binding.Terms{})
+			mismatches, err := match.Check(asksNothing, reserved, match.Terms{})
 			require.NoError(t, err)
 			assert.Equal(t, "Malformed", reasonsOf(mismatches)[0])
 		})
 	}
 }
 
-func reasonsOf(mismatches binding.Mismatches) (reasons []string) {
+func reasonsOf(mismatches match.Mismatches) (reasons []string) {
 	for _, mismatch := range mismatches {
 		reasons = append(reasons, string(mismatch.Reason))
 	}

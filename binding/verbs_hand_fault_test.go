@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
 )
@@ -25,7 +25,7 @@ func TestR7VerbsThroughEveryFault(t *testing.T) {
 	reserve := func(volume *corev1.PersistentVolume, known reclaim.Known) (reclaim.Change, error) {
 		return reclaim.Reserve(volume, to, known)
 	}
-	late := []binding.Kind{binding.KindVolume, binding.KindClaim}
+	late := []obj.Kind{obj.KindVolume, obj.KindClaim}
 	throughEveryFault(t, []removal{
 		{name: "R7 Retain and Open", policy: "Delete", by: ours, to: to, byHand: open, alone: true, eager: true},
 		{name: "R7 Retain and Open, late news", policy: "Delete", to: to, byHand: open, alone: true, lag: late},

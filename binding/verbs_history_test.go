@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
@@ -131,7 +131,7 @@ func (p *person) risks() (some []reclaim.Risk) {
 }
 
 // readFor reads what Open and Reserve ask for, and time passes.
-func (p *person) readFor(volume *corev1.PersistentVolume, heir binding.Key, accepting []reclaim.Risk) reclaim.Known {
+func (p *person) readFor(volume *corev1.PersistentVolume, heir obj.Key, accepting []reclaim.Risk) reclaim.Known {
 	p.tool.known = reclaim.Known{}
 	_, err := reclaim.Reserve(volume, toClaim(heir.Namespace, heir.Name), p.tool.known, accepting...)
 	if refused := (*reclaim.Refusal)(nil); errors.As(err, &refused) {
@@ -213,9 +213,9 @@ func (p *person) moveOn() {
 // judgeDismissal is for the moment when a move has deleted the old claim: its volume was read as kept.
 func (p *person) judgeDismissal(step reclaim.Step) {
 	if claim := p.server.Claim(step.Claim.Namespace, step.Claim.Name); claim != nil && claim.UID == step.Claim.UID && claim.DeletionTimestamp == nil {
-		p.broke("R7: %s was deleted, and is there", binding.KeyOf(claim))
+		p.broke("R7: %s was deleted, and is there", obj.KeyOf(claim))
 	}
 	if step.Claim.Spec.VolumeName != p.tool.move.Volume {
-		p.broke("R7: %s was deleted, which has another volume, %s", binding.KeyOf(step.Claim), step.Claim.Spec.VolumeName)
+		p.broke("R7: %s was deleted, which has another volume, %s", obj.KeyOf(step.Claim), step.Claim.Spec.VolumeName)
 	}
 }

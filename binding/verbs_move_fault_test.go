@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
@@ -29,8 +29,8 @@ func removals() []removal {
 	return []removal{
 		{name: "R7 Delete, to another namespace", policy: "Delete", by: ours, to: archive, eager: true},
 		{name: "R7 Delete, the controller idle", policy: "Delete", by: ours, to: archive},
-		{name: "R7 Delete, late news of volumes", policy: "Delete", by: ours, to: archive, lag: []binding.Kind{binding.KindVolume}, eager: true},
-		{name: "R7 Delete, late news of claims", policy: "Delete", by: ours, to: archive, lag: []binding.Kind{binding.KindClaim}, eager: true},
+		{name: "R7 Delete, late news of volumes", policy: "Delete", by: ours, to: archive, lag: []obj.Kind{obj.KindVolume}, eager: true},
+		{name: "R7 Delete, late news of claims", policy: "Delete", by: ours, to: archive, lag: []obj.Kind{obj.KindClaim}, eager: true},
 		{name: "R7 Delete, external provisioner", policy: "Delete", by: "ebs.csi.aws.com", to: archive, eager: true},
 		{name: "R7 Recycle, in the same namespace", policy: "Recycle", to: toClaim("shop", "orders"), eager: true},
 		{name: "R7 Retain, to a claim that waits", policy: "Retain", to: given, before: waits, eager: true},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
 )
@@ -25,7 +26,7 @@ type removal struct {
 	to     *corev1.PersistentVolumeClaim
 	before func(w *removalDay) // what there is beside the volume and its claim
 	// lag: the controller hears of volumes, or of claims, only where the tool waits.
-	lag []binding.Kind
+	lag []obj.Kind
 	// eager: the controller goes on after every call of the tool, and not only where it waits.
 	eager bool
 	// byHand: not a move, but the other verbs, one after the other, and this one at last.
@@ -57,7 +58,7 @@ type removalDay struct {
 	broken  []string
 }
 
-var oldKey = binding.ClaimKey("shop", "data")
+var oldKey = obj.ClaimKey("shop", "data")
 
 // newRemovalDay has shop/data bound to a volume with data on it.
 func newRemovalDay(story removal, plan []mishap) *removalDay {
@@ -95,7 +96,7 @@ func (w *removalDay) mustSettle() {
 	}
 }
 
-func (w *removalDay) create(object binding.Object) {
+func (w *removalDay) create(object obj.Object) {
 	_, _ = w.cluster.Create(context.Background(), object)
 }
 
@@ -164,7 +165,7 @@ func (w *removalDay) judge() {
 		broke("X2: its data is gone: %v", kept)
 	}
 	bound := 0
-	for _, key := range []binding.Key{oldKey, binding.KeyOf(w.story.to)} {
+	for _, key := range []obj.Key{oldKey, obj.KeyOf(w.story.to)} {
 		claim := w.cluster.Claim(key.Namespace, key.Name)
 		if claim != nil && claim.Status.Phase == corev1.ClaimBound && claim.Spec.VolumeName == w.volume {
 			bound++
@@ -232,7 +233,7 @@ func (w *removalDay) settle(ctx context.Context) error {
 }
 
 func (w *removalDay) claims() []string {
-	list, _ := w.cluster.List(context.Background(), binding.KindClaim, "")
+	list, _ := w.cluster.List(context.Background(), obj.KindClaim, "")
 	var names []string
 	for _, object := range list {
 		names = append(names, object.GetNamespace()+"/"+object.GetName())

@@ -8,8 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
@@ -30,7 +30,7 @@ func (t *tool) turn(ctx context.Context) (reclaim.Step, error) {
 	case reclaim.StepUpdateVolume:
 		_, err = t.client.UpdateVolume(ctx, step.Volume)
 	case reclaim.StepDeleteClaim:
-		err = t.client.Delete(ctx, binding.KeyOf(step.Claim), metav1.DeleteOptions{Preconditions: &step.Preconditions})
+		err = t.client.Delete(ctx, obj.KeyOf(step.Claim), metav1.DeleteOptions{Preconditions: &step.Preconditions})
 	case reclaim.StepCreateClaim:
 		_, err = t.client.Create(ctx, step.Claim)
 	}
@@ -40,7 +40,7 @@ func (t *tool) turn(ctx context.Context) (reclaim.Step, error) {
 
 // read asks the server and keeps the answer, also that there is nothing.
 func (t *tool) read(ctx context.Context, what reclaim.Read) error {
-	var object binding.Object
+	var object obj.Object
 	var err error
 	switch what.Kind {
 	case reclaim.ReadPods:
@@ -50,15 +50,15 @@ func (t *tool) read(ctx context.Context, what reclaim.Read) error {
 		}
 		return err
 	case reclaim.ReadClaims:
-		claims, err := t.client.List(ctx, binding.KindClaim, "")
+		claims, err := t.client.List(ctx, obj.KindClaim, "")
 		if err == nil {
 			t.keepClaims(claims)
 		}
 		return err
 	case reclaim.ReadVolume:
-		object, err = t.client.Get(ctx, binding.VolumeKey(what.Name))
+		object, err = t.client.Get(ctx, obj.VolumeKey(what.Name))
 	case reclaim.ReadClaim:
-		object, err = t.client.Get(ctx, binding.ClaimKey(what.Namespace, what.Name))
+		object, err = t.client.Get(ctx, obj.ClaimKey(what.Namespace, what.Name))
 	}
 	switch object := object.(type) {
 	case *corev1.PersistentVolume:
@@ -75,7 +75,7 @@ func (t *tool) read(ctx context.Context, what reclaim.Read) error {
 }
 
 // keepClaims keeps a list of all claims in place of those read before.
-func (t *tool) keepClaims(claims []binding.Object) {
+func (t *tool) keepClaims(claims []obj.Object) {
 	t.known.Claims, t.known.AllClaims = nil, true
 	for _, claim := range claims {
 		t.known.Claims = append(t.known.Claims, claim.(*corev1.PersistentVolumeClaim))

@@ -4,6 +4,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Evidence is how much a look-up in a View is worth. A cache that lacks an object proves nothing: the
@@ -45,11 +48,11 @@ type View interface {
 	AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, Evidence)
 
 	// Find chooses a volume for the claim among all volumes (M). Errors, here and of Summary, are those of Check.
-	Find(claim *corev1.PersistentVolumeClaim) (Match, error)
+	Find(claim *corev1.PersistentVolumeClaim) (match.Match, error)
 	// Summary tells in numbers why no volume fits the claim (E2).
-	Summary(claim *corev1.PersistentVolumeClaim) (Summary, error)
+	Summary(claim *corev1.PersistentVolumeClaim) (match.Summary, error)
 	// Owners are the claims that an Unclaimed volume belongs to all the same (M2), in order; none if nobody. See Terms.
-	Owners(volume string) []Key
+	Owners(volume string) []obj.Key
 	// Answered are the answers to actions of this kind about the object with this UID that were given since
 	// the sync began, the oldest first.
 	Answered(of ActionKind, about types.UID) []Answer

@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
 )
@@ -68,16 +70,16 @@ func unheld(volume *corev1.PersistentVolume, view View) (Action, error) {
 		}
 	}
 	if claim := view.Waiting(volume); claim != nil {
-		return handOver(KeyOf(claim), "W1", "it waits for such a volume"), nil
+		return handOver(obj.KeyOf(claim), "W1", "it waits for such a volume"), nil
 	}
 	if volume.Status.Phase != corev1.VolumeAvailable {
 		return updateVolumeStatus(enter(volume, corev1.VolumeAvailable, "", ""), "V1", "nobody has it"), nil
 	}
-	return nothing("V1", "available"), malformed(volume)
+	return nothing("V1", "available"), match.CheckWellFormed(volume)
 }
 
 // contended is for a volume without claimRef that several claims own (V1). Nobody gets it until a person says whose it is.
-func contended(volume *corev1.PersistentVolume, owners []Key, view View) Action {
+func contended(volume *corev1.PersistentVolume, owners []obj.Key, view View) Action {
 	named := make([]string, len(owners))
 	for i, owner := range owners {
 		named[i] = owner.Namespace + "/" + owner.Name
@@ -92,12 +94,12 @@ func contended(volume *corev1.PersistentVolume, owners []Key, view View) Action 
 
 // awaitClaim is for a volume whose claim is about to be bound to it (V2).
 func awaitClaim(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) Action {
-	if has, asks := volumeModeOf(volume.Spec.VolumeMode), volumeModeOf(claim.Spec.VolumeMode); has != asks {
+	if has, asks := match.VolumeModeOf(volume.Spec.VolumeMode), match.VolumeModeOf(claim.Spec.VolumeMode); has != asks {
 		message := fmt.Sprintf("volume %q has volume mode %s, its claim %s/%s asks for %s", volume.Name, has, claim.Namespace, claim.Name, asks)
 		return wait("V2", message, warning(volume, EventVolumeMismatch, message), warning(claim, EventVolumeMismatch, message))
 	}
 	if volume.DeletionTimestamp != nil || claim.DeletionTimestamp != nil {
 		return wait("V2", "it or its claim is being deleted: the binding is not finished (M1, C12)")
 	}
-	return handOver(KeyOf(claim), "V2", "the binding is to be finished")
+	return handOver(obj.KeyOf(claim), "V2", "the binding is to be finished")
 }

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 func TestAVolumeThatNobodyHolds(t *testing.T) {
@@ -83,12 +84,12 @@ func TestAVolumeThatAClaimHolds(t *testing.T) {
 	bound := inPhase(corev1.VolumeBound)
 	block := func(v *corev1.PersistentVolume) { v.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) }
 	ours, made := volumeNote(boundBy, "yes"), volumeNote(provisionedBy, "csi.example.com")
-	elsewhere := proving(knowing(knownClaim(boundTo("b")), knownVolume("b", held)), binding.VolumeKey("b"))
+	elsewhere := proving(knowing(knownClaim(boundTo("b")), knownVolume("b", held)), obj.VolumeKey("b"))
 	retain, remove := withPolicy(corev1.PersistentVolumeReclaimRetain), withPolicy(corev1.PersistentVolumeReclaimDelete)
 	frees := "V4 UpdateVolume pv/a: -spec.claimRef -annotation " + boundBy
 	readsOther, told := "V2 Read pv/b", []string{"Warning VolumeMismatch pv/a", "Warning VolumeMismatch pvc/default/data"}
-	lacking := func(other ...binding.Object) binding.Snapshot {
-		return proving(knowing(append(other, knownClaim(boundTo("b")))...), binding.VolumeKey("b"))
+	lacking := func(other ...obj.Object) binding.Snapshot {
+		return proving(knowing(append(other, knownClaim(boundTo("b")))...), obj.VolumeKey("b"))
 	}
 	runDecisions(t, []decision{
 		{name: "V2 the claim names none yet: it goes on", volume: knownVolume("a", held), known: knowing(knownClaim()), want: "V2 HandOver pvc/default/data"},
@@ -121,7 +122,7 @@ func TestAVolumeThatAClaimHolds(t *testing.T) {
 		{name: "V2 it does not exist: left as it is", volume: knownVolume("a", held, bound, ours), known: lacking(), want: "V2 Wait", events: told, says: []string{`"b"`, "does not exist"}},
 		{name: "V2 the same, to be deleted", volume: knownVolume("a", held, bound, made, remove), known: lacking(), want: "V2 Wait", events: told, says: []string{`"b"`, "does not exist"}},
 		{name: "V2 the same, Released already", volume: knownVolume("a", held, inPhase(corev1.VolumeReleased), made, remove), known: lacking(), want: "V2 Wait", events: told},
-		{name: "V2 the same, and the claim never bound", volume: knownVolume("a", held, bound, ours), known: proving(knowing(knownClaim(naming("b"))), binding.VolumeKey("b")), want: "V2 Wait", events: told},
+		{name: "V2 the same, and the claim never bound", volume: knownVolume("a", held, bound, ours), known: proving(knowing(knownClaim(naming("b"))), obj.VolumeKey("b")), want: "V2 Wait", events: told},
 		{name: "V2 another has it", volume: knownVolume("a", held, bound, ours), known: lacking(knownVolume("b", refersToOther)), want: "V2 Wait", events: told, says: []string{"belongs to claim default/other with UID uid-2"}},
 		{name: "V2 an earlier claim of the name has it", volume: knownVolume("a", held, bound, made, remove), known: lacking(knownVolume("b", refersToGone)), want: "V2 Wait", events: told, says: []string{"UID uid-0"}},
 		{name: "V2 it is reserved for the claim's name only", volume: knownVolume("a", held, bound, made, remove), known: lacking(knownVolume("b", reserved)), want: "V2 Wait", events: told, says: []string{"without a UID"}},
@@ -141,7 +142,7 @@ func TestV3AVolumeWhoseClaimIsGone(t *testing.T) {
 		{name: "V3 not in the cache: read it first", volume: knownVolume("a", held, bound), want: reads},
 		{name: "V3 in the cache with another UID: read it first", volume: knownVolume("a", held, bound), known: knowing(again), want: reads},
 		{name: "V3 an older cached claim, the volume being newer: read it first", volume: knownVolume("a", refersTo("default", "data", "uid-9"), bound), known: knowing(knownClaim()), want: reads},
-		{name: "V3 the read of another claim proves nothing", volume: knownVolume("a", held, bound), known: proving(binding.Snapshot{}, binding.ClaimKey("default", "other"), binding.VolumeKey("a")), want: reads},
+		{name: "V3 the read of another claim proves nothing", volume: knownVolume("a", held, bound), known: proving(binding.Snapshot{}, obj.ClaimKey("default", "other"), obj.VolumeKey("a")), want: reads},
 		{name: "V3 it is gone", volume: knownVolume("a", held, bound), known: absent, want: releases},
 		{name: "V3 X3 another of its name is there", volume: knownVolume("a", held, bound), known: proving(knowing(again), dataKey), want: releases},
 		{name: "V3 it names this volume: X3 no matter", volume: knownVolume("a", held, bound),

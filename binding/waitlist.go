@@ -4,6 +4,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 )
 
@@ -11,37 +14,37 @@ import (
 // (W1). They are well-formed and of no delayed class; they are not bound, not being deleted, and name no
 // volume. The zero value is empty. It does not guard itself against concurrent use.
 type waitlist struct {
-	claims map[Key]*corev1.PersistentVolumeClaim
+	claims map[obj.Key]*corev1.PersistentVolumeClaim
 	queues map[group]*queue
 }
 
 // set puts a claim in, in the place of an older version; or takes it out, if it does not wait. It has to
 // be called again when the class changes.
 func (w *waitlist) set(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) {
-	w.delete(KeyOf(claim))
+	w.delete(obj.KeyOf(claim))
 	if phase.BindCompleted(claim) || claim.DeletionTimestamp != nil || claim.Spec.VolumeName != "" {
 		return
 	}
-	if c, err := newCriteria(claim, Terms{Class: class}); err == nil && !c.delayed {
+	if c, err := match.NewCriteria(claim, match.Terms{Class: class}); err == nil && !c.Delayed {
 		w.insert(&c)
 	}
 }
 
-func (w *waitlist) insert(c *criteria) {
-	put(&w.claims, KeyOf(c.claim), c.claim)
+func (w *waitlist) insert(c *match.Criteria) {
+	zeromap.Put(&w.claims, obj.KeyOf(c.Claim), c.Claim)
 	if w.queues[groupFor(c)] == nil {
-		put(&w.queues, groupFor(c), &queue{})
+		zeromap.Put(&w.queues, groupFor(c), &queue{})
 	}
 	w.queues[groupFor(c)].insert(c)
 }
 
 // delete takes a claim out. One that is not in it is no error.
-func (w *waitlist) delete(key Key) {
+func (w *waitlist) delete(key obj.Key) {
 	claim := w.claims[key]
 	if claim == nil {
 		return
 	}
-	c, _ := newCriteria(claim, Terms{}) // no error, for it is in the list
+	c, _ := match.NewCriteria(claim, match.Terms{}) // no error, for it is in the list
 	delete(w.claims, key)
 	queue := w.queues[groupFor(&c)]
 	if queue.remove(&c); queue.empty() {
@@ -70,14 +73,14 @@ func (w *waitlist) first(volume *corev1.PersistentVolume, takes func(*corev1.Per
 // offered reports whether there can be a claim at all that takes the free volume: one that was Released, say, and is
 // not Available again, would be shown to every claim in vain.
 func offered(volume *corev1.PersistentVolume) bool {
-	return unavailable(volume) == ""
+	return match.Unavailable(volume) == ""
 }
 
 // clone copies the list. Claims are shared.
 func (w *waitlist) clone() waitlist {
 	var copied waitlist
 	for _, claim := range w.claims {
-		c, _ := newCriteria(claim, Terms{})
+		c, _ := match.NewCriteria(claim, match.Terms{})
 		copied.insert(&c)
 	}
 	return copied

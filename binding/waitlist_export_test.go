@@ -3,6 +3,9 @@ package binding
 import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Waitlist lets tests compare a waitlist with a look at every claim.
@@ -11,10 +14,10 @@ type Waitlist struct{ waitlist }
 func (w *Waitlist) Set(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) {
 	w.set(claim, class)
 }
-func (w *Waitlist) Delete(key Key)  { w.delete(key) }
-func (w *Waitlist) Len() int        { return len(w.claims) }
-func (w *Waitlist) Queues() int     { return len(w.queues) }
-func (w *Waitlist) Clone() Waitlist { return Waitlist{w.clone()} }
+func (w *Waitlist) Delete(key obj.Key) { w.delete(key) }
+func (w *Waitlist) Len() int           { return len(w.claims) }
+func (w *Waitlist) Queues() int        { return len(w.queues) }
+func (w *Waitlist) Clone() Waitlist    { return Waitlist{w.clone()} }
 
 func (w *Waitlist) First(volume *corev1.PersistentVolume, takes func(*corev1.PersistentVolumeClaim) bool) *corev1.PersistentVolumeClaim {
 	return w.first(volume, takes)
@@ -32,8 +35,8 @@ func (w *Waitlist) Compared(labels map[string]string) (count int) {
 }
 
 // WaitsFor is about one claim.
-func WaitsFor(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, terms Terms) bool {
-	return waitsFor(claim, volume, func(*corev1.PersistentVolumeClaim) Terms { return terms })
+func WaitsFor(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, terms match.Terms) bool {
+	return waitsFor(claim, volume, func(*corev1.PersistentVolumeClaim) match.Terms { return terms })
 }
 
 // Needier is the claim of two that comes first; best may be nil.

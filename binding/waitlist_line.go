@@ -5,12 +5,15 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/match"
 )
 
 // line are the waiting claims of one selector.
 type line struct {
 	rack[want]
-	selector selector
+	selector match.LabelSelector
 	asked    []label // it is found by each of these
 }
 
@@ -18,10 +21,10 @@ type lines map[*line]struct{}
 
 // open begins a line. It is found by that part of its selector by which the fewest lines are found already: where
 // all ask for the same application and each for a part of it, by the part.
-func (q *queue) open(c *criteria) *line {
-	l := &line{selector: c.selector}
+func (q *queue) open(c *match.Criteria) *line {
+	l := &line{selector: c.Selector}
 	fewest := math.MaxInt
-	for _, asked := range askedLabels(c.claim.Spec.Selector) {
+	for _, asked := range askedLabels(c.Claim.Spec.Selector) {
 		count := 0
 		for _, label := range asked {
 			count += len(q.asking[label])
@@ -31,11 +34,11 @@ func (q *queue) open(c *criteria) *line {
 		}
 	}
 	if len(l.asked) == 0 {
-		put(&q.odd, l, struct{}{})
+		zeromap.Put(&q.odd, l, struct{}{})
 	}
 	for _, label := range l.asked {
 		if q.asking[label] == nil {
-			put(&q.asking, label, lines{})
+			zeromap.Put(&q.asking, label, lines{})
 		}
 		q.asking[label][l] = struct{}{}
 	}

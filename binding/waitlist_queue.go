@@ -7,6 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/pvbind/pvbind/binding/internal/quantities"
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/match"
 )
 
 // want is a waiting claim in an order: by request, the largest first, then by name. To that end its size
@@ -17,7 +21,7 @@ func (w want) amount() resource.Quantity { return w.Spec.Resources.Requests[core
 
 func (w want) tie(r rank) int {
 	if !exact(r.size) {
-		if order := compareQuantities(r.quantity, w.amount()); order != 0 {
+		if order := quantities.Compare(r.quantity, w.amount()); order != 0 {
 			return order
 		}
 	}
@@ -25,8 +29,8 @@ func (w want) tie(r rank) int {
 }
 
 // waitRank is where the claim waits.
-func waitRank(c *criteria) rank {
-	return rank{size: -sizeOf(c.request), quantity: c.request, namespace: c.claim.Namespace, name: c.claim.Name}
+func waitRank(c *match.Criteria) rank {
+	return rank{size: -sizeOf(c.Request), quantity: c.Request, namespace: c.Claim.Namespace, name: c.Claim.Name}
 }
 
 // queue keeps the waiting claims of one group by the modes that they ask for. Those of one selector are a line, so
@@ -41,29 +45,29 @@ type queue struct {
 
 func (q *queue) empty() bool { return q.any.used == 0 && len(q.lines) == 0 }
 
-func (q *queue) insert(c *criteria) {
-	if c.selector == nil {
-		q.any.insert(c.modes, waitRank(c), want{c.claim})
+func (q *queue) insert(c *match.Criteria) {
+	if c.Selector == nil {
+		q.any.insert(c.Modes, waitRank(c), want{c.Claim})
 		return
 	}
-	name := metav1.FormatLabelSelector(c.claim.Spec.Selector)
+	name := metav1.FormatLabelSelector(c.Claim.Spec.Selector)
 	if q.lines[name] == nil {
-		put(&q.lines, name, q.open(c))
+		zeromap.Put(&q.lines, name, q.open(c))
 	}
-	q.lines[name].insert(c.modes, waitRank(c), want{c.claim})
+	q.lines[name].insert(c.Modes, waitRank(c), want{c.Claim})
 }
 
-func (q *queue) remove(c *criteria) {
-	if c.selector == nil {
-		q.any.remove(c.modes, waitRank(c))
+func (q *queue) remove(c *match.Criteria) {
+	if c.Selector == nil {
+		q.any.remove(c.Modes, waitRank(c))
 		return
 	}
-	name := metav1.FormatLabelSelector(c.claim.Spec.Selector)
+	name := metav1.FormatLabelSelector(c.Claim.Spec.Selector)
 	l := q.lines[name]
 	if l == nil {
 		return
 	}
-	if l.remove(c.modes, waitRank(c)); l.used == 0 {
+	if l.remove(c.Modes, waitRank(c)); l.used == 0 {
 		delete(q.lines, name)
 		q.close(l)
 	}

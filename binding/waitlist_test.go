@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // crowd is a waitlist, and beside it the claims that were put in.
@@ -19,11 +21,11 @@ type crowd struct {
 	indexed
 	class  *storagev1.StorageClass // of all that name one
 	list   binding.Waitlist
-	claims map[binding.Key]*corev1.PersistentVolumeClaim
+	claims map[obj.Key]*corev1.PersistentVolumeClaim
 }
 
 func newCrowd(seed, n uint64) *crowd {
-	c := &crowd{claims: map[binding.Key]*corev1.PersistentVolumeClaim{}}
+	c := &crowd{claims: map[obj.Key]*corev1.PersistentVolumeClaim{}}
 	c.world = world{rand.New(rand.NewPCG(seed, n))}
 	c.class = classWith(new(pick(c.world, storagev1.VolumeBindingImmediate, storagev1.VolumeBindingImmediate, storagev1.VolumeBindingWaitForFirstConsumer)))
 	return c
@@ -39,12 +41,12 @@ func (c *crowd) classOf(claim *corev1.PersistentVolumeClaim) *storagev1.StorageC
 func (c *crowd) change() {
 	claim := c.newClaim()
 	if c.rarely(4) {
-		c.list.Delete(binding.KeyOf(claim))
-		delete(c.claims, binding.KeyOf(claim))
+		c.list.Delete(obj.KeyOf(claim))
+		delete(c.claims, obj.KeyOf(claim))
 		return
 	}
 	c.list.Set(claim, c.classOf(claim))
-	c.claims[binding.KeyOf(claim)] = claim
+	c.claims[obj.KeyOf(claim)] = claim
 }
 
 func (c *crowd) newClaim() *corev1.PersistentVolumeClaim {
@@ -77,9 +79,9 @@ func TestWaitlistAgreesWithAScan(t *testing.T) {
 		volume := c.newVolume("pv-1")
 		volume.Spec.ClaimRef = nil
 		volume.Spec.Capacity = pick(c.world, storage("0"), storage("700m"), storage("1Gi"), storage("2G"), storage("3Gi"), storage("10E"), storage("-1"), nil)
-		tried := binding.ClaimKey("a", fmt.Sprintf("data-%d", c.IntN(12)))
+		tried := obj.ClaimKey("a", fmt.Sprintf("data-%d", c.IntN(12)))
 		takes := func(claim *corev1.PersistentVolumeClaim) bool {
-			return binding.KeyOf(claim) != tried && binding.WaitsFor(claim, volume, binding.Terms{Class: c.classOf(claim)})
+			return obj.KeyOf(claim) != tried && binding.WaitsFor(claim, volume, match.Terms{Class: c.classOf(claim)})
 		}
 		var want *corev1.PersistentVolumeClaim
 		for _, claim := range c.claims {
@@ -110,7 +112,7 @@ func TestWaitlistAsksFew(t *testing.T) {
 	}
 	var asked []string
 	list.First(fitVolume("pv", sized("3Gi"), labelled("disk", "7")), func(claim *corev1.PersistentVolumeClaim) bool {
-		asked = append(asked, binding.KeyOf(claim).String())
+		asked = append(asked, obj.KeyOf(claim).String())
 		return false
 	})
 	assert.Equal(t, []string{"pvc/default/data-2", "pvc/default/data-1", "pvc/default/data-0", "pvc/labelled/data-7"}, asked)
@@ -149,7 +151,7 @@ func TestWaitlistComparesFewSelectors(t *testing.T) {
 	labels := map[string]string{"app": "db", "shard": "7", "disk": "7"}
 	var asked []string
 	list.First(fitVolume("pv", func(v *corev1.PersistentVolume) { v.Labels = labels }), func(claim *corev1.PersistentVolumeClaim) bool {
-		asked = append(asked, binding.KeyOf(claim).String())
+		asked = append(asked, obj.KeyOf(claim).String())
 		return false
 	})
 	assert.Equal(t, []string{"pvc/shard/data-7"}, asked)
@@ -157,7 +159,7 @@ func TestWaitlistComparesFewSelectors(t *testing.T) {
 
 	other := fitClaim(askingLabel("other", "label"))
 	list.Set(other, nil)
-	each(func(claim *corev1.PersistentVolumeClaim) { list.Delete(binding.KeyOf(claim)) })
+	each(func(claim *corev1.PersistentVolumeClaim) { list.Delete(obj.KeyOf(claim)) })
 	assert.Zero(t, list.Compared(labels), "nothing is left of them")
 	assert.Equal(t, 1, list.Queues())
 }
@@ -198,11 +200,11 @@ func TestWaitlistForgets(t *testing.T) {
 	list.Set(bound, nil)
 	assert.Zero(t, list.Len(), "it does not wait any more")
 	assert.Zero(t, list.Queues(), "nothing is left of it")
-	list.Delete(binding.KeyOf(claim))
+	list.Delete(obj.KeyOf(claim))
 
 	list.Set(claim, waiting().Class)
 	assert.Zero(t, list.Len(), "M11: delayed")
 	list.Set(claim, nil)
-	list.Delete(binding.KeyOf(claim))
+	list.Delete(obj.KeyOf(claim))
 	assert.Zero(t, list.Queues())
 }

@@ -1,6 +1,11 @@
 package binding
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/internal/oneline"
+	"github.com/pvbind/pvbind/binding/obj"
+)
 
 func updateVolume(changed *corev1.PersistentVolume, rule, why string) Action {
 	return Action{Kind: UpdateVolume, Volume: changed, Rule: rule, Why: why}
@@ -19,18 +24,18 @@ func updateClaimStatus(changed *corev1.PersistentVolumeClaim, rule, why string) 
 }
 
 // readLive asks for a live read.
-func readLive(key Key, rule, why string) Action {
+func readLive(key obj.Key, rule, why string) Action {
 	return Action{Kind: Read, Key: key, Rule: rule, Why: why}
 }
 
 // handOver lets the claim go next.
-func handOver(claim Key, rule, why string) Action {
+func handOver(claim obj.Key, rule, why string) Action {
 	return Action{Kind: HandOver, Key: claim, Rule: rule, Why: why}
 }
 
 // wait does nothing until something changes.
 func wait(rule, why string, events ...Event) Action {
-	return Action{Kind: Wait, Rule: rule, Why: oneLine(why, eventLimit), Events: events}
+	return Action{Kind: Wait, Rule: rule, Why: oneline.Text(why, eventLimit), Events: events}
 }
 
 // nothing is to be done.

@@ -9,8 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
@@ -62,8 +62,10 @@ func ExampleReserve() {
 	kept := reclaim.Retain(volume)
 	change, err := reclaim.Reserve(kept.Volume, bindingtest.Claim("archive", "orders", "5Gi"), said)
 	fmt.Println(change.Volume.Spec.ClaimRef.Namespace, change.Volume.Spec.PersistentVolumeReclaimPolicy, err)
-	// Output: PolicyDestroys: its reclaim policy is Delete, so that what is on it may be on its way out: set the policy
-	// to Retain first (unless DataDestroyed is accepted) Unfit: TooSmall: asks 10Gi, has 5Gi archive Retain <nil>
+	// Output:
+	// PolicyDestroys: its reclaim policy is Delete, so that what is on it may be on its way out: set the policy to Retain first (unless DataDestroyed is accepted)
+	// Unfit: TooSmall: asks 10Gi, has 5Gi
+	// archive Retain <nil>
 }
 
 func ExampleRetain() {
@@ -106,7 +108,7 @@ func ExampleNextMove() {
 			_, err = cluster.UpdateVolume(ctx, step.Volume)
 		case reclaim.StepDeleteClaim:
 			options := metav1.DeleteOptions{Preconditions: &step.Preconditions}
-			err = cluster.Delete(ctx, binding.KeyOf(step.Claim), options)
+			err = cluster.Delete(ctx, obj.KeyOf(step.Claim), options)
 		case reclaim.StepCreateClaim:
 			_, err = cluster.Create(ctx, step.Claim)
 		case reclaim.StepWait:

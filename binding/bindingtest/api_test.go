@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/bindingtest/conformance"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 func TestTheServerIsAnAPIServer(t *testing.T) {
@@ -21,7 +21,7 @@ func TestKindsThatAreNotStored(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "s"}}
 	_, err := server.Create(t.Context(), secret)
 	assert.ErrorContains(t, err, "Secret")
-	key := binding.Key{Kind: "Secret", Namespace: "default", Name: "s"}
+	key := obj.Key{Kind: "Secret", Namespace: "default", Name: "s"}
 	_, err = server.Get(t.Context(), key)
 	assert.ErrorContains(t, err, "Secret")
 	assert.ErrorContains(t, server.Delete(t.Context(), key, metav1.DeleteOptions{}), "Secret")

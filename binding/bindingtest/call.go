@@ -4,6 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Verb is what a call does.
@@ -32,23 +33,23 @@ type Call struct {
 	Verb        Verb
 	Subresource Subresource
 	// Key is what the call is about. A list has no name in it.
-	Key binding.Key
+	Key obj.Key
 	// Sent is the object as it was sent, for hooks; nil unless the call creates or updates. The log keeps it
 	// only where it was not stored.
-	Sent binding.Object
+	Sent obj.Object
 	// Options are those of a delete.
 	Options metav1.DeleteOptions
 	// Before and After are the stored object before and after the call; nil where there was none, and
 	// for calls that do not write. A hook must not modify them.
-	Before, After binding.Object
+	Before, After obj.Object
 	// Event is what was recorded.
 	Event binding.Event
 	// Err is what the caller was told. A write with After different from Before took effect
 	// nevertheless.
 	Err error
 
-	answer binding.Object
-	list   []binding.Object
+	answer obj.Object
+	list   []obj.Object
 	logged bool
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Cluster is a server and a controller on it: what a unit test needs for its claims to bind. Everything
@@ -17,14 +18,14 @@ type Cluster struct {
 // NewCluster starts a cluster with these objects in it and a controller that does all that
 // kube-controller-manager does, in-use protection included, without which a deleted claim would never go.
 // See NewClusterWith.
-func NewCluster(objects ...binding.Object) *Cluster {
+func NewCluster(objects ...obj.Object) *Cluster {
 	return NewClusterWith(Options{Rules: binding.Rules{Protection: binding.ProtectionOn}}, objects...)
 }
 
 // NewClusterWith starts a cluster with these objects in it. Objects with a uid are loaded as they stand
 // (see Server.Load); after them the others are created in their order. It panics if the server refuses
 // one. Nothing is synced before Settle.
-func NewClusterWith(options Options, objects ...binding.Object) *Cluster {
+func NewClusterWith(options Options, objects ...obj.Object) *Cluster {
 	server := NewServer()
 	if err := server.fill(objects); err != nil {
 		panic(fmt.Sprintf("bindingtest.NewCluster: %v", err))
@@ -32,8 +33,8 @@ func NewClusterWith(options Options, objects ...binding.Object) *Cluster {
 	return &Cluster{Server: server, Driver: NewDriver(server, options)}
 }
 
-func (s *Server) fill(objects []binding.Object) error {
-	var running, fresh []binding.Object
+func (s *Server) fill(objects []obj.Object) error {
+	var running, fresh []obj.Object
 	for _, object := range objects {
 		if object.GetUID() != "" {
 			running = append(running, object)

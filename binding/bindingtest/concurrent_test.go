@@ -12,13 +12,14 @@ import (
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 func TestConcurrentUse(t *testing.T) {
 	const workers, rounds = 8, 20
 	server := bindingtest.NewServer()
 	must.Create(t, server, bindingtest.Volume("shared", "1Gi"))
-	watch := server.Watch(binding.KindVolume)
+	watch := server.Watch(obj.KindVolume)
 	var won atomic.Int64
 	var all sync.WaitGroup
 	for worker := range workers {
@@ -30,7 +31,7 @@ func TestConcurrentUse(t *testing.T) {
 				client.Record(binding.Event{On: keyA})
 				server.Calls()
 				server.Clone().Volume("shared")
-				told(server.Watch(binding.KindVolume))
+				told(server.Watch(obj.KindVolume))
 			}
 		})
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // What admission adds to new objects (A6).
@@ -54,7 +54,7 @@ func (s *Server) create(call *Call) error {
 
 // fillIn sets the metadata that is the server's own. The next write, if this one is valid, is what
 // numbers the object.
-func (s *Server) fillIn(object binding.Object) {
+func (s *Server) fillIn(object obj.Object) {
 	number := s.version + 1
 	if base := object.GetGenerateName(); object.GetName() == "" && base != "" {
 		object.SetName(fmt.Sprintf("%s%05d", base[:min(len(base), maxGenerateName)], number%100000))
@@ -66,7 +66,7 @@ func (s *Server) fillIn(object binding.Object) {
 }
 
 // startStatus drops the status sent (A1). A node keeps it, as in the API.
-func (s *Server) startStatus(object binding.Object) {
+func (s *Server) startStatus(object obj.Object) {
 	switch o := object.(type) {
 	case *corev1.PersistentVolume:
 		o.Status = corev1.PersistentVolumeStatus{Phase: corev1.VolumePending, LastPhaseTransitionTime: s.next()}
@@ -80,7 +80,7 @@ func (s *Server) startStatus(object binding.Object) {
 }
 
 // admit is what the admission plugins StorageObjectInUseProtection and DefaultStorageClass do.
-func (s *Server) admit(object binding.Object) {
+func (s *Server) admit(object obj.Object) {
 	switch o := object.(type) {
 	case *corev1.PersistentVolume:
 		o.Finalizers = including(o.Finalizers, volumeProtection)
@@ -123,7 +123,7 @@ func before(a, b *storagev1.StorageClass) bool {
 	return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name)) < 0
 }
 
-func invalid(kind binding.Kind, name string, errs field.ErrorList) error {
+func invalid(kind obj.Kind, name string, errs field.ErrorList) error {
 	info, _ := infoOf(kind)
 	return apierrors.NewInvalid(schema.GroupKind{Group: info.group, Kind: string(kind)}, name, errs)
 }

@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // SetDefaults fills in what was left out of an object as an API server does, on create, on every update and whenever it
@@ -12,7 +12,7 @@ import (
 // has all this already, what was written by hand need not.
 //
 // It replaces fields of the object, and writes to nothing that they point to.
-func SetDefaults(object binding.Object) {
+func SetDefaults(object obj.Object) {
 	switch o := object.(type) {
 	case *corev1.PersistentVolume:
 		setDefault(&o.Spec.PersistentVolumeReclaimPolicy, corev1.PersistentVolumeReclaimRetain)

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Diff is what differs between two states of an object, in one line and in a stable order:
@@ -18,7 +18,7 @@ import (
 //
 // A field is shown with its new value, "-" before it says that it went. What changes with every write
 // (resourceVersion, managedFields, times) is left out. Empty: no difference worth showing.
-func Diff(before, after binding.Object) string {
+func Diff(before, after obj.Object) string {
 	old, now := leaves(before), leaves(after)
 	names := maps.Clone(old)
 	maps.Copy(names, now)
@@ -60,7 +60,7 @@ func rank(part string) int {
 const deletionTimestamp = "deletionTimestamp"
 
 // leaves are the fields of an object by path, and the members of its sets by name.
-func leaves(object binding.Object) map[string]string {
+func leaves(object obj.Object) map[string]string {
 	found := map[string]string{}
 	if object == nil {
 		return found

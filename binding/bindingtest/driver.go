@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Options say how a Driver's controller works. The zero value is useful.
@@ -20,7 +21,7 @@ type Options struct {
 	// Hooks are those of the controller, such as Storage.Hooks.
 	Hooks binding.Hooks
 	// Held are kinds whose changes the controller is not told of until they are released.
-	Held []binding.Kind
+	Held []obj.Kind
 }
 
 // Driver runs a controller on a server without goroutines, without a clock and without sleeping. It is
@@ -36,10 +37,10 @@ type Driver struct {
 	rules   binding.Rules
 	hooks   binding.Hooks
 	watches []*Watch
-	held    map[binding.Kind]bool
-	cache   map[binding.Key]binding.Object // what the controller was told of last
+	held    map[obj.Kind]bool
+	cache   map[obj.Key]obj.Object // what the controller was told of last
 	queue   queue
-	delayed map[binding.Key]time.Duration
+	delayed map[obj.Key]time.Duration
 }
 
 // NewDriver starts a controller on the server. Nothing happens until Settle.
@@ -49,7 +50,7 @@ func NewDriver(server *Server, options Options) *Driver {
 		server: server,
 		rules:  options.Rules,
 		hooks:  options.Hooks,
-		held:   map[binding.Kind]bool{},
+		held:   map[obj.Kind]bool{},
 	}
 	d.Hold(options.Held...)
 	for _, storage := range storagesIn(d.hooks) {
@@ -67,22 +68,22 @@ func (d *Driver) Restart() {
 		storage.Restarted()
 	}
 	d.Controller = &binding.Controller{Client: d.Client, Recorder: d.Client, Rules: d.rules, Hooks: d.hooks}
-	d.queue, d.delayed, d.watches = queue{}, map[binding.Key]time.Duration{}, nil
-	d.cache = map[binding.Key]binding.Object{}
+	d.queue, d.delayed, d.watches = queue{}, map[obj.Key]time.Duration{}, nil
+	d.cache = map[obj.Key]obj.Object{}
 	for _, kind := range Kinds() {
 		d.watches = append(d.watches, d.server.Watch(kind))
 	}
 }
 
 // Hold keeps changes of these kinds from the controller, so that its cache of them lags.
-func (d *Driver) Hold(kinds ...binding.Kind) {
+func (d *Driver) Hold(kinds ...obj.Kind) {
 	for _, kind := range kinds {
 		d.held[kind] = true
 	}
 }
 
 // Release ends Hold for these kinds. What was kept is delivered by the next Settle.
-func (d *Driver) Release(kinds ...binding.Kind) {
+func (d *Driver) Release(kinds ...obj.Kind) {
 	for _, kind := range kinds {
 		delete(d.held, kind)
 	}
@@ -90,7 +91,7 @@ func (d *Driver) Release(kinds ...binding.Kind) {
 
 // Deliver tells the controller of the next n changes of a kind, held or not, and returns how many there
 // were. What is to be synced for them waits for Settle.
-func (d *Driver) Deliver(kind binding.Kind, n int) int {
+func (d *Driver) Deliver(kind obj.Kind, n int) int {
 	for _, watch := range d.watches {
 		if watch.kind != kind {
 			continue
@@ -140,7 +141,7 @@ func (d *Driver) tell(watch *Watch) bool {
 
 // Delay is a key that is to be synced again after some time.
 type Delay struct {
-	Key   binding.Key
+	Key   obj.Key
 	After time.Duration
 }
 
@@ -168,7 +169,7 @@ func (d *Driver) FallDue(ctx context.Context) error {
 // periodic resync of an informer does. Where all is settled, that reads and writes nothing and sends no event (X8).
 func (d *Driver) Resync() {
 	for _, key := range slices.SortedFunc(maps.Keys(d.cache), compareKeys) {
-		if key.Kind == binding.KindVolume || key.Kind == binding.KindClaim {
+		if key.Kind == obj.KindVolume || key.Kind == obj.KindClaim {
 			d.queue.add(d.Controller.Recheck(d.cache[key])...)
 		}
 	}

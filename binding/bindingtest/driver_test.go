@@ -12,6 +12,7 @@ import (
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 func newPair() *bindingtest.Cluster {
@@ -88,19 +89,19 @@ func TestFaultsAtEachWrite(t *testing.T) {
 
 func TestHeldKindsAreNotSeen(t *testing.T) {
 	cluster := newPair()
-	cluster.Hold(binding.KindVolume)
+	cluster.Hold(obj.KindVolume)
 	require.NoError(t, cluster.Settle(t.Context()))
 	assert.Nil(t, cluster.Volume("a").Spec.ClaimRef, "the volume is not known yet")
 
 	must.Create(t, cluster.Server, bindingtest.Volume("b", "5Gi"))
-	assert.Equal(t, 1, cluster.Deliver(binding.KindVolume, 1))
+	assert.Equal(t, 1, cluster.Deliver(obj.KindVolume, 1))
 	require.NoError(t, cluster.Settle(t.Context()))
 	assert.Equal(t, "a", cluster.Claim("default", "data").Spec.VolumeName, "b would fit better, but is not known")
 
-	cluster.Release(binding.KindVolume)
+	cluster.Release(obj.KindVolume)
 	require.NoError(t, cluster.Settle(t.Context()))
 	assert.Equal(t, corev1.VolumeAvailable, cluster.Volume("b").Status.Phase)
-	assert.Zero(t, cluster.Deliver(binding.KindVolume, 1), "nothing is left")
+	assert.Zero(t, cluster.Deliver(obj.KindVolume, 1), "nothing is left")
 }
 
 func TestTwoControllersOnOneServer(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // A claim binds, and every write that took is in the log.
@@ -26,7 +27,7 @@ func Example() {
 	claim := cluster.Claim("default", "data")
 	fmt.Println(claim.Status.Phase, claim.Spec.VolumeName)
 	for _, call := range cluster.Calls() {
-		if call.Actor == "controller" && call.Key == binding.VolumeKey("large") {
+		if call.Actor == "controller" && call.Key == obj.VolumeKey("large") {
 			fmt.Println(call)
 		}
 	}
@@ -52,7 +53,7 @@ func ExampleOptions() {
 		fmt.Println("claim exists:", cluster.Claim("default", "data") != nil, "- volume:", cluster.Volume("a").Status.Phase)
 	}
 	show(nil)
-	show(cluster.Delete(ctx, binding.ClaimKey("default", "data"), metav1.DeleteOptions{}))
+	show(cluster.Delete(ctx, obj.ClaimKey("default", "data"), metav1.DeleteOptions{}))
 	show(cluster.FinishPod(ctx, "default", "web"))
 	// Output:
 	// claim exists: true - volume: Bound

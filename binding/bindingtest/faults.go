@@ -6,7 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Match says which calls a fault is about.
@@ -16,14 +16,14 @@ type Match func(*Call) bool
 func AnyWrite(call *Call) bool { return call.Writes() }
 
 // On matches the calls of a verb on objects of a kind; those on their status are not among them.
-func On(verb Verb, kind binding.Kind) Match {
+func On(verb Verb, kind obj.Kind) Match {
 	return func(call *Call) bool {
 		return call.Verb == verb && call.Key.Kind == kind && call.Subresource == ""
 	}
 }
 
 // OnStatus matches status updates of objects of a kind.
-func OnStatus(kind binding.Kind) Match {
+func OnStatus(kind obj.Kind) Match {
 	return func(call *Call) bool { return call.Subresource == Status && call.Key.Kind == kind }
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 var errBroken = errors.New("broken")
@@ -24,7 +25,7 @@ func createVia(client *bindingtest.Client, name string) error {
 func TestFaultsHitTheNthMatchingCall(t *testing.T) {
 	server := bindingtest.NewServer()
 	client := server.NewClient("me")
-	client.Use(bindingtest.Fail(2, bindingtest.On(bindingtest.VerbCreate, binding.KindVolume), errBroken))
+	client.Use(bindingtest.Fail(2, bindingtest.On(bindingtest.VerbCreate, obj.KindVolume), errBroken))
 	require.NoError(t, createVia(client, "a"))
 	_, err := client.GetVolume(t.Context(), "a")
 	require.NoError(t, err, "not a create")
@@ -39,7 +40,7 @@ func TestConflictIsOneWithoutAWrite(t *testing.T) {
 	server := bindingtest.NewServer()
 	client := server.NewClient("me")
 	volume := must.Create(t, server, bindingtest.Volume("a", "1Gi"))
-	client.Use(bindingtest.Conflict(1, bindingtest.OnStatus(binding.KindVolume)))
+	client.Use(bindingtest.Conflict(1, bindingtest.OnStatus(obj.KindVolume)))
 	must.Update(t, client, volume.DeepCopy())
 	_, err := client.UpdateVolumeStatus(t.Context(), boundVolume(volume))
 	assert.True(t, apierrors.IsConflict(err), "%v", err)

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // CollectGarbage does what the garbage collector of a cluster does: it deletes the objects whose owners were all here
@@ -15,7 +15,7 @@ import (
 // kind, namespace and name; what they owned goes with the next call, when they are gone themselves.
 //
 // An owner that was never here may be of a kind that the server does not keep: what it owns stays.
-func (s *Server) CollectGarbage(ctx context.Context) ([]binding.Object, error) {
+func (s *Server) CollectGarbage(ctx context.Context) ([]obj.Object, error) {
 	collector := s.NewClient("garbage-collector")
 	garbage := s.garbage()
 	for i, object := range garbage {
@@ -32,14 +32,14 @@ func (s *Server) CollectGarbage(ctx context.Context) ([]binding.Object, error) {
 }
 
 // garbage are copies of the objects to be collected.
-func (s *Server) garbage() []binding.Object {
+func (s *Server) garbage() []obj.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	gone := s.gone()
 	if len(gone) == 0 {
 		return nil
 	}
-	var garbage []binding.Object
+	var garbage []obj.Object
 	for _, kind := range Kinds() {
 		first := len(garbage)
 		for _, stored := range s.objects[kind] {

@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 type (
@@ -13,4 +13,4 @@ type (
 	sc  = *storagev1.StorageClass
 )
 
-var keyA = binding.VolumeKey("a")
+var keyA = obj.VolumeKey("a")

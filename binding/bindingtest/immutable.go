@@ -6,11 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // checkImmutable refuses changes of what an update may not change (A3, A4).
-func checkImmutable(object, old binding.Object) field.ErrorList {
+func checkImmutable(object, old obj.Object) field.ErrorList {
 	switch o := object.(type) {
 	case *corev1.PersistentVolume:
 		return checkVolumeChange(o, old.(*corev1.PersistentVolume))

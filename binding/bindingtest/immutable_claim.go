@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // checkClaimChange holds a claim to A3. What is left of the spec after the changes that are allowed
@@ -78,7 +78,7 @@ func checkAttributesClass(claim, old *corev1.PersistentVolumeClaim) field.ErrorL
 
 // checkResize is what the admission plugin PersistentVolumeClaimResize does: only a class with
 // allowVolumeExpansion lets a claim grow (A3).
-func (s *Server) checkResize(call *Call, object, old binding.Object) error {
+func (s *Server) checkResize(call *Call, object, old obj.Object) error {
 	claim, ok := object.(*corev1.PersistentVolumeClaim)
 	if !ok || call.Subresource == Status {
 		return nil
@@ -87,7 +87,7 @@ func (s *Server) checkResize(call *Call, object, old binding.Object) error {
 	if size.Cmp(old.(*corev1.PersistentVolumeClaim).Spec.Resources.Requests[corev1.ResourceStorage]) <= 0 {
 		return nil
 	}
-	class, ok := s.objects.get(binding.Key{Kind: KindClass, Name: className(claim)}).object.(*storagev1.StorageClass)
+	class, ok := s.objects.get(obj.Key{Kind: KindClass, Name: className(claim)}).object.(*storagev1.StorageClass)
 	if ok && class.AllowVolumeExpansion != nil && *class.AllowVolumeExpansion {
 		return nil
 	}

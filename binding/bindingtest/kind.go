@@ -8,21 +8,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Kinds that the server stores beside binding.KindVolume and binding.KindClaim.
 const (
-	KindClass binding.Kind = "StorageClass"
-	KindNode  binding.Kind = "Node"
-	KindPod   binding.Kind = "Pod"
+	KindClass obj.Kind = "StorageClass"
+	KindNode  obj.Kind = "Node"
+	KindPod   obj.Kind = "Pod"
 
-	KindAttachment binding.Kind = "VolumeAttachment"
+	KindAttachment obj.Kind = "VolumeAttachment"
 )
 
 // Kinds are the kinds that the server stores, each after those it refers to.
-func Kinds() []binding.Kind {
-	return []binding.Kind{KindClass, KindNode, binding.KindVolume, binding.KindClaim, KindPod, KindAttachment}
+func Kinds() []obj.Kind {
+	return []obj.Kind{KindClass, KindNode, obj.KindVolume, obj.KindClaim, KindPod, KindAttachment}
 }
 
 type scope string
@@ -40,11 +40,11 @@ type kindInfo struct {
 	scope    scope
 }
 
-func infoOf(kind binding.Kind) (kindInfo, bool) {
+func infoOf(kind obj.Kind) (kindInfo, bool) {
 	switch kind {
-	case binding.KindVolume:
+	case obj.KindVolume:
 		return kindInfo{"", "persistentvolumes", "pv", clusterScoped}, true
-	case binding.KindClaim:
+	case obj.KindClaim:
 		return kindInfo{"", "persistentvolumeclaims", "pvc", namespaced}, true
 	case KindClass:
 		return kindInfo{storagev1.GroupName, "storageclasses", "sc", clusterScoped}, true
@@ -63,34 +63,34 @@ func (k kindInfo) groupResource() schema.GroupResource {
 }
 
 // KeyOf names an object. It fails if the server does not store objects of that type.
-func KeyOf(object binding.Object) (binding.Key, error) {
+func KeyOf(object obj.Object) (obj.Key, error) {
 	switch o := object.(type) {
 	case *corev1.PersistentVolume:
-		return binding.VolumeKey(o.Name), nil
+		return obj.VolumeKey(o.Name), nil
 	case *corev1.PersistentVolumeClaim:
-		return binding.KeyOf(o), nil
+		return obj.KeyOf(o), nil
 	case *storagev1.StorageClass:
-		return binding.Key{Kind: KindClass, Name: o.Name}, nil
+		return obj.Key{Kind: KindClass, Name: o.Name}, nil
 	case *corev1.Node:
-		return binding.Key{Kind: KindNode, Name: o.Name}, nil
+		return obj.Key{Kind: KindNode, Name: o.Name}, nil
 	case *corev1.Pod:
 		return PodKey(o.Namespace, o.Name), nil
 	case *storagev1.VolumeAttachment:
 		return AttachmentKey(o.Name), nil
 	}
-	return binding.Key{}, fmt.Errorf("bindingtest: objects of type %T are not stored; the kinds are %v", object, Kinds())
+	return obj.Key{}, fmt.Errorf("bindingtest: objects of type %T are not stored; the kinds are %v", object, Kinds())
 }
 
 // PodKey names a pod.
-func PodKey(namespace, name string) binding.Key {
-	return binding.Key{Kind: KindPod, Namespace: namespace, Name: name}
+func PodKey(namespace, name string) obj.Key {
+	return obj.Key{Kind: KindPod, Namespace: namespace, Name: name}
 }
 
 // AttachmentKey names a VolumeAttachment.
-func AttachmentKey(name string) binding.Key { return binding.Key{Kind: KindAttachment, Name: name} }
+func AttachmentKey(name string) obj.Key { return obj.Key{Kind: KindAttachment, Name: name} }
 
 // display is the key as kubectl would name it: "pv/a", "pvc/default/a", "sc/fast".
-func display(key binding.Key) string {
+func display(key obj.Key) string {
 	info, ok := infoOf(key.Kind)
 	switch {
 	case !ok:
@@ -102,17 +102,17 @@ func display(key binding.Key) string {
 }
 
 // copyOf is a deep copy without TypeMeta, which typed clients do not fill in either.
-func copyOf(object binding.Object) binding.Object {
+func copyOf(object obj.Object) obj.Object {
 	if object == nil {
 		return nil
 	}
-	c := object.DeepCopyObject().(binding.Object)
+	c := object.DeepCopyObject().(obj.Object)
 	c.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	return c
 }
 
 // topOf is a copy whose fields may be replaced. What they point to is shared, and must not be modified.
-func topOf(object binding.Object) binding.Object {
+func topOf(object obj.Object) obj.Object {
 	switch o := object.(type) {
 	case *corev1.PersistentVolume:
 		return new(*o)

@@ -12,12 +12,13 @@ import (
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 func TestLines(t *testing.T) {
 	server := bindingtest.NewServer()
 	client := server.NewClient("me")
-	client.Use(bindingtest.LoseAnswer(1, bindingtest.OnStatus(binding.KindVolume)))
+	client.Use(bindingtest.LoseAnswer(1, bindingtest.OnStatus(obj.KindVolume)))
 	volume := must.Create(t, server, bindingtest.Volume("a", "1Gi"))
 	stale := volume.DeepCopy()
 	volume = must.Update(t, server, volume, func(v pv) {
@@ -37,7 +38,7 @@ func TestLines(t *testing.T) {
 	volume = must.Update(t, server, volume)
 	_, err = server.Update(t.Context(), stale)
 	require.Error(t, err)
-	_, err = server.Get(t.Context(), binding.VolumeKey("b"))
+	_, err = server.Get(t.Context(), obj.VolumeKey("b"))
 	require.Error(t, err)
 	_, err = server.ListPods(t.Context(), "default")
 	require.NoError(t, err)

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Load takes over objects of a running cluster as they stand: uid, resourceVersion, status, finalizers
@@ -17,7 +17,7 @@ import (
 //
 // It fails, and loads nothing, if an object has no name, is of a kind that is not stored, is given
 // twice or is there already.
-func (s *Server) Load(objects ...binding.Object) error {
+func (s *Server) Load(objects ...obj.Object) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	keys, err := s.keysToLoad(objects)
@@ -36,8 +36,8 @@ func (s *Server) Load(objects ...binding.Object) error {
 	return nil
 }
 
-func (s *Server) keysToLoad(objects []binding.Object) ([]binding.Key, error) {
-	seen, keys := map[binding.Key]bool{}, make([]binding.Key, len(objects))
+func (s *Server) keysToLoad(objects []obj.Object) ([]obj.Key, error) {
+	seen, keys := map[obj.Key]bool{}, make([]obj.Key, len(objects))
 	for i, object := range objects {
 		key, err := KeyOf(object)
 		if err != nil {
@@ -54,7 +54,7 @@ func (s *Server) keysToLoad(objects []binding.Object) ([]binding.Key, error) {
 	return keys, nil
 }
 
-func (s *Server) advanceTo(object binding.Object) {
+func (s *Server) advanceTo(object obj.Object) {
 	if version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 63); err == nil {
 		s.version = max(s.version, version)
 	}
@@ -63,7 +63,7 @@ func (s *Server) advanceTo(object binding.Object) {
 	}
 }
 
-func (s *Server) complete(object binding.Object) {
+func (s *Server) complete(object obj.Object) {
 	if _, err := strconv.ParseUint(object.GetResourceVersion(), 10, 63); err != nil {
 		s.tick()
 		object.SetResourceVersion(strconv.FormatUint(s.version, 10))

@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 func TestLoadTakesObjectsAsTheyStand(t *testing.T) {
@@ -55,7 +55,7 @@ func TestLoadedUIDsAreNotGivenAgain(t *testing.T) {
 func TestLoadRefuses(t *testing.T) {
 	server := bindingtest.NewServer()
 	require.NoError(t, server.Load(bindingtest.Volume("a", "1Gi")))
-	for name, objects := range map[string][]binding.Object{
+	for name, objects := range map[string][]obj.Object{
 		"no name":       {bindingtest.Volume("", "1Gi")},
 		"unknown kind":  {&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}},
 		"given twice":   {bindingtest.Volume("b", "1Gi"), bindingtest.Volume("b", "1Gi")},

@@ -5,11 +5,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // dropNamespace takes the namespace from an object that is in none, as the API does.
-func dropNamespace(object binding.Object) {
+func dropNamespace(object obj.Object) {
 	if key, err := KeyOf(object); err == nil && key.Namespace == "" {
 		object.SetNamespace("")
 	}
@@ -17,7 +17,7 @@ func dropNamespace(object binding.Object) {
 
 // keepMetadata puts back what is the server's own, as the API does before it checks an update: what
 // may be left out, and what may not be undone.
-func keepMetadata(object, old binding.Object) {
+func keepMetadata(object, old obj.Object) {
 	if object.GetUID() == "" {
 		object.SetUID(old.GetUID())
 	}
@@ -34,12 +34,12 @@ func keepMetadata(object, old binding.Object) {
 }
 
 // checkMetadata refuses a deletion by update, and new finalizers on an object being deleted (A5).
-func checkMetadata(object, old binding.Object) field.ErrorList {
+func checkMetadata(object, old obj.Object) field.ErrorList {
 	errs := validation.ValidateObjectMetaAccessorUpdate(object, old, metadata())
 	return append(errs, validation.ValidateFinalizers(object.GetFinalizers(), metadata("finalizers"))...)
 }
 
-func checkStatus(object binding.Object) field.ErrorList {
+func checkStatus(object obj.Object) field.ErrorList {
 	claim, ok := object.(*corev1.PersistentVolumeClaim)
 	if !ok {
 		return nil

@@ -1,16 +1,18 @@
 package bindingtest
 
-import "github.com/pvbind/pvbind/binding"
+import (
+	"github.com/pvbind/pvbind/binding/obj"
+)
 
 // queue holds keys first in, first out, none twice.
 type queue struct {
-	keys []binding.Key
-	in   map[binding.Key]bool
+	keys []obj.Key
+	in   map[obj.Key]bool
 }
 
-func (q *queue) add(keys ...binding.Key) {
+func (q *queue) add(keys ...obj.Key) {
 	if q.in == nil {
-		q.in = map[binding.Key]bool{}
+		q.in = map[obj.Key]bool{}
 	}
 	for _, key := range keys {
 		if !q.in[key] {
@@ -20,9 +22,9 @@ func (q *queue) add(keys ...binding.Key) {
 	}
 }
 
-func (q *queue) pop() (binding.Key, bool) {
+func (q *queue) pop() (obj.Key, bool) {
 	if len(q.keys) == 0 {
-		return binding.Key{}, false
+		return obj.Key{}, false
 	}
 	key := q.keys[0]
 	q.keys = q.keys[1:]

@@ -6,7 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 func (s *Server) get(call *Call) error {
@@ -35,24 +35,24 @@ func (s *Server) list(call *Call) error {
 }
 
 // byName is the order of the objects of a kind.
-func byName(a, b binding.Object) int {
+func byName(a, b obj.Object) int {
 	return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 }
 
-func knownKind(kind binding.Kind) error {
+func knownKind(kind obj.Kind) error {
 	if _, ok := infoOf(kind); !ok {
 		return apierrors.NewBadRequest("bindingtest: the server has no kind " + string(kind))
 	}
 	return nil
 }
 
-func notFound(key binding.Key) error {
+func notFound(key obj.Key) error {
 	info, _ := infoOf(key.Kind)
 	return apierrors.NewNotFound(info.groupResource(), key.Name)
 }
 
 // compareKeys orders keys as they are printed: volumes before claims.
-func compareKeys(a, b binding.Key) int { return cmp.Compare(a.String(), b.String()) }
+func compareKeys(a, b obj.Key) int { return cmp.Compare(a.String(), b.String()) }
 
 func (s *Server) count() int {
 	s.mu.Lock()

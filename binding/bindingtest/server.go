@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 var (
@@ -34,7 +35,7 @@ type Server struct {
 	objects stores
 	version uint64 // of the last write
 	now     time.Time
-	changes map[binding.Kind][]Change
+	changes map[obj.Kind][]Change
 	serial  int // number of changes so far, of all kinds
 	calls   []*Call
 }
@@ -44,7 +45,7 @@ func NewServer() *Server {
 	s := &Server{
 		objects: stores{},
 		now:     time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC),
-		changes: map[binding.Kind][]Change{},
+		changes: map[obj.Kind][]Change{},
 	}
 	s.verbs.perform = s.perform
 	return s
@@ -73,17 +74,17 @@ func (s *Server) Now() time.Time {
 
 // Volume returns the volume; nil if there is none. It is not in the log of calls.
 func (s *Server) Volume(name string) *corev1.PersistentVolume {
-	volume, _ := s.look(binding.VolumeKey(name)).(*corev1.PersistentVolume)
+	volume, _ := s.look(obj.VolumeKey(name)).(*corev1.PersistentVolume)
 	return volume
 }
 
 // Claim returns the claim; nil if there is none. It is not in the log of calls.
 func (s *Server) Claim(namespace, name string) *corev1.PersistentVolumeClaim {
-	claim, _ := s.look(binding.ClaimKey(namespace, name)).(*corev1.PersistentVolumeClaim)
+	claim, _ := s.look(obj.ClaimKey(namespace, name)).(*corev1.PersistentVolumeClaim)
 	return claim
 }
 
-func (s *Server) look(key binding.Key) binding.Object {
+func (s *Server) look(key obj.Key) obj.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return copyOf(s.objects.get(key).object)
@@ -99,25 +100,25 @@ func (s *Server) tick() {
 func (s *Server) next() *metav1.Time { return &metav1.Time{Time: s.now.Add(time.Second)} }
 
 // store puts the object in place on the current version and tells the watchers.
-func (s *Server) store(key binding.Key, object binding.Object, change ChangeType) {
+func (s *Server) store(key obj.Key, object obj.Object, change ChangeType) {
 	object.SetResourceVersion(strconv.FormatUint(s.version, 10))
 	s.put(key, object, change)
 }
 
-func (s *Server) put(key binding.Key, object binding.Object, change ChangeType) {
+func (s *Server) put(key obj.Key, object obj.Object, change ChangeType) {
 	s.tell(key.Kind, object, change)
 	s.objects.put(key, stored{object, s.serial})
 }
 
 // remove drops the object. Watchers get its last state, on the version of the deletion.
-func (s *Server) remove(key binding.Key) {
+func (s *Server) remove(key obj.Key) {
 	last := copyOf(s.objects.get(key).object)
 	last.SetResourceVersion(strconv.FormatUint(s.version, 10))
 	delete(s.objects[key.Kind], key)
 	s.tell(key.Kind, last, Deleted)
 }
 
-func (s *Server) tell(kind binding.Kind, object binding.Object, change ChangeType) {
+func (s *Server) tell(kind obj.Kind, object obj.Object, change ChangeType) {
 	s.serial++
 	s.changes[kind] = append(s.changes[kind], Change{Type: change, Object: object, serial: s.serial})
 }

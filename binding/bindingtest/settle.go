@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // retries is how often a sync that fails is tried again within one Settle.
@@ -50,7 +50,7 @@ func Settle(ctx context.Context, drivers ...*Driver) error {
 // task is a key that a driver's controller syncs.
 type task struct {
 	driver *Driver
-	key    binding.Key
+	key    obj.Key
 }
 
 // run is one Settle.
@@ -85,7 +85,7 @@ func (r *run) step(ctx context.Context, d *Driver) (bool, error) {
 
 // judge keeps what is wrong with a key, until a later sync of it succeeds.
 func (r *run) judge(task task, err error) {
-	var invalid *binding.InvalidError
+	var invalid *obj.InvalidError
 	switch {
 	case err == nil:
 		delete(r.failures, task)
@@ -111,8 +111,8 @@ func (r *run) result() error {
 }
 
 // describe adds the key to an error that does not name it itself.
-func describe(key binding.Key, err error) error {
-	if invalid := (*binding.InvalidError)(nil); errors.As(err, &invalid) && invalid.Object == key.String() {
+func describe(key obj.Key, err error) error {
+	if invalid := (*obj.InvalidError)(nil); errors.As(err, &invalid) && invalid.Object == key.String() {
 		return err
 	}
 	return fmt.Errorf("%s: %w", key, err)

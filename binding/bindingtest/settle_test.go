@@ -13,6 +13,7 @@ import (
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // fighter undoes B1 as soon as it is written.
@@ -52,7 +53,7 @@ func TestSettleReportsBadObjectsAndDoesTheRest(t *testing.T) {
 	})
 	require.NoError(t, cluster.Load(bad))
 	err := cluster.Settle(t.Context())
-	var invalid *binding.InvalidError
+	var invalid *obj.InvalidError
 	require.ErrorAs(t, err, &invalid, "X7")
 	assert.ErrorContains(t, err, "pvc/default/bad")
 	assert.ErrorContains(t, err, "selector")
@@ -101,7 +102,7 @@ func TestSettleIsDeterministic(t *testing.T) {
 func TestADeletedClaimGoesAndItsVolumeIsReleased(t *testing.T) {
 	cluster := newPair()
 	require.NoError(t, cluster.Settle(t.Context()))
-	require.NoError(t, cluster.Delete(t.Context(), binding.ClaimKey("default", "data"), metav1.DeleteOptions{}))
+	require.NoError(t, cluster.Delete(t.Context(), obj.ClaimKey("default", "data"), metav1.DeleteOptions{}))
 	require.NoError(t, cluster.Settle(t.Context()))
 	assert.Nil(t, cluster.Claim("default", "data"), "F2")
 	assert.Equal(t, corev1.VolumeReleased, cluster.Volume("a").Status.Phase, "V3")
@@ -117,7 +118,7 @@ func TestEventsAreThoseRecorded(t *testing.T) {
 
 func TestADryRunIsRefused(t *testing.T) {
 	cluster := newPair()
-	err := cluster.Delete(t.Context(), binding.ClaimKey("default", "data"), metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+	err := cluster.Delete(t.Context(), obj.ClaimKey("default", "data"), metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
 	assert.True(t, apierrors.IsBadRequest(err), "%v", err)
 	assert.NotNil(t, cluster.Claim("default", "data"))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // A claim is provisioned and used. Then it is deleted, and its storage with it.
@@ -32,7 +33,7 @@ func ExampleStorage() {
 		fmt.Println(kept.Volume, kept.Size.String(), kept.Content)
 	}
 
-	if err := cluster.Delete(ctx, binding.ClaimKey("default", "data"), metav1.DeleteOptions{}); err != nil {
+	if err := cluster.Delete(ctx, obj.ClaimKey("default", "data"), metav1.DeleteOptions{}); err != nil {
 		fmt.Println(err)
 	}
 	settle()

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // mark is a moment in the history of the storage and its server.
@@ -39,9 +39,9 @@ func (s *Storage) judgeRepetition(volume *corev1.PersistentVolume) {
 
 // failedOn reports whether a call after the first n failed that a sync of the volume depends on.
 func (s *Server) failedOn(volume *corev1.PersistentVolume, n int) bool {
-	keys := []binding.Key{binding.VolumeKey(volume.Name), {Kind: KindAttachment}}
+	keys := []obj.Key{obj.VolumeKey(volume.Name), {Kind: KindAttachment}}
 	if ref := volume.Spec.ClaimRef; ref != nil {
-		keys = append(keys, binding.ClaimKey(ref.Namespace, ref.Name), binding.Key{Kind: KindPod, Namespace: ref.Namespace})
+		keys = append(keys, obj.ClaimKey(ref.Namespace, ref.Name), obj.Key{Kind: KindPod, Namespace: ref.Namespace})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 const made = "pvc-uid-2"
@@ -26,7 +26,7 @@ func assertProblems(t *testing.T, storage *bindingtest.Storage, want ...string) 
 }
 
 // vanish removes an object whatever its finalizers say, as a person may.
-func vanish(t *testing.T, server *bindingtest.Server, key binding.Key) {
+func vanish(t *testing.T, server *bindingtest.Server, key obj.Key) {
 	t.Helper()
 	object, err := server.Get(t.Context(), key)
 	require.NoError(t, err)
@@ -40,7 +40,7 @@ func TestALeakIsReported(t *testing.T) {
 	cluster, storage := newProvisioned(t)
 	vanish(t, cluster.Server, dataClaim)
 	assertProblems(t, storage)
-	vanish(t, cluster.Server, binding.VolumeKey(made))
+	vanish(t, cluster.Server, obj.VolumeKey(made))
 	assertProblems(t, storage, "leak: the storage of pvc-uid-2")
 }
 
@@ -50,7 +50,7 @@ func TestStorageThatWasRetainedIsNoLeak(t *testing.T) {
 	volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
 	_, err := cluster.Update(t.Context(), volume)
 	require.NoError(t, err)
-	vanish(t, cluster.Server, binding.VolumeKey(made))
+	vanish(t, cluster.Server, obj.VolumeKey(made))
 	assertProblems(t, storage)
 }
 
@@ -71,7 +71,7 @@ func TestADeletionInUseIsReported(t *testing.T) {
 	})
 	t.Run("X2 its claim names it, and its volume is gone", func(t *testing.T) {
 		cluster, storage := newProvisioned(t)
-		vanish(t, cluster.Server, binding.VolumeKey(made))
+		vanish(t, cluster.Server, obj.VolumeKey(made))
 		deleteStorage(t, storage, made)
 		assertProblems(t, storage, "deleted in use: pvc-uid-2, and claim default/data is there")
 	})
@@ -104,10 +104,10 @@ func TestADoubleDeleteIsReported(t *testing.T) {
 			assert.Error(t, err)
 		}, true},
 		"a write of another volume failed": {func(_ *bindingtest.Storage, server *bindingtest.Server) {
-			assert.Error(t, server.Delete(t.Context(), binding.VolumeKey("b"), metav1.DeleteOptions{}))
+			assert.Error(t, server.Delete(t.Context(), obj.VolumeKey("b"), metav1.DeleteOptions{}))
 		}, true},
 		"a write failed": {func(_ *bindingtest.Storage, server *bindingtest.Server) {
-			assert.Error(t, server.Delete(t.Context(), binding.VolumeKey("a"), metav1.DeleteOptions{}))
+			assert.Error(t, server.Delete(t.Context(), obj.VolumeKey("a"), metav1.DeleteOptions{}))
 		}, false},
 		"a read of its claim failed": {func(_ *bindingtest.Storage, server *bindingtest.Server) {
 			client := server.NewClient("c")
@@ -152,7 +152,7 @@ func TestADoubleDeleteIsReported(t *testing.T) {
 func TestADriverTellsItsStoragesOfARestart(t *testing.T) {
 	cluster, storage := newProvisioned(t)
 	require.NoError(t, cluster.Delete(t.Context(), dataClaim, metav1.DeleteOptions{}))
-	cluster.Client.Use(bindingtest.Before(1, bindingtest.On(bindingtest.VerbDelete, binding.KindVolume), func() { cluster.Client.CrashAfter(1) }))
+	cluster.Client.Use(bindingtest.Before(1, bindingtest.On(bindingtest.VerbDelete, obj.KindVolume), func() { cluster.Client.CrashAfter(1) }))
 	require.ErrorIs(t, cluster.Settle(t.Context()), bindingtest.ErrCrashed)
 	cluster.Restart()
 	require.NoError(t, cluster.Settle(t.Context()))
@@ -173,7 +173,7 @@ func TestADeletionWhileAttachedIsReported(t *testing.T) {
 		cluster, storage := newProvisioned(t)
 		volume := cluster.Volume(made)
 		vanish(t, cluster.Server, dataClaim)
-		vanish(t, cluster.Server, binding.VolumeKey(made))
+		vanish(t, cluster.Server, obj.VolumeKey(made))
 		_, err := cluster.Create(t.Context(), bindingtest.Attachment("another", "n1"))
 		require.NoError(t, err)
 		_, err = cluster.Create(t.Context(), bindingtest.Attachment(made, "n2"))

@@ -7,14 +7,14 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // claimOf is the claim with the UID; nil if there is none.
 func (s *Server) claimOf(uid types.UID) *corev1.PersistentVolumeClaim {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, stored := range s.objects[binding.KindClaim] {
+	for _, stored := range s.objects[obj.KindClaim] {
 		if claim := stored.object.(*corev1.PersistentVolumeClaim); uid != "" && claim.UID == uid {
 			return claim
 		}
@@ -26,7 +26,7 @@ func (s *Server) claimOf(uid types.UID) *corev1.PersistentVolumeClaim {
 func (s *Server) lastOf(volume string) *corev1.PersistentVolume {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, change := range slices.Backward(s.changes[binding.KindVolume]) {
+	for _, change := range slices.Backward(s.changes[obj.KindVolume]) {
 		if last := change.Object.(*corev1.PersistentVolume); last.Name == volume {
 			return last
 		}

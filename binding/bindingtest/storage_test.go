@@ -13,11 +13,12 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 const dirs = "example.com/dirs"
 
-var dataClaim = binding.ClaimKey("default", "data")
+var dataClaim = obj.ClaimKey("default", "data")
 
 // newProvisioned is a cluster with a storage, and a claim that is provisioned in it.
 func newProvisioned(t *testing.T, hooks ...bindingtest.StorageHook) (*bindingtest.Cluster, *bindingtest.Storage) {

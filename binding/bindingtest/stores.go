@@ -5,15 +5,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // stores are the objects of a server by kind, so that what looks for those of one kind does not meet the
 // others. The objects in here are never modified, only replaced, so that copies of the server share them.
-type stores map[binding.Kind]map[binding.Key]stored
+type stores map[obj.Kind]map[obj.Key]stored
 
 type stored struct {
-	object binding.Object
+	object obj.Object
 	serial int // of the change that made it so
 }
 
@@ -25,11 +25,11 @@ func (s stored) uid() types.UID {
 	return s.object.GetUID()
 }
 
-func (s stores) get(key binding.Key) stored { return s[key.Kind][key] }
+func (s stores) get(key obj.Key) stored { return s[key.Kind][key] }
 
-func (s stores) put(key binding.Key, object stored) {
+func (s stores) put(key obj.Key, object stored) {
 	if s[key.Kind] == nil {
-		s[key.Kind] = map[binding.Key]stored{}
+		s[key.Kind] = map[obj.Key]stored{}
 	}
 	s[key.Kind][key] = object
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 func (s *Server) update(call *Call) error {
@@ -40,7 +40,7 @@ func (s *Server) update(call *Call) error {
 }
 
 // merge is the object to store in place of old, if the call may do that.
-func (s *Server) merge(call *Call, old binding.Object) (binding.Object, error) {
+func (s *Server) merge(call *Call, old obj.Object) (obj.Object, error) {
 	if err := checkIdentity(call, old); err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (s *Server) merge(call *Call, old binding.Object) (binding.Object, error) {
 }
 
 // checkIdentity refuses a write that was meant for another object or an older state of this one (A2).
-func checkIdentity(call *Call, old binding.Object) error {
+func checkIdentity(call *Call, old obj.Object) error {
 	info, _ := infoOf(call.Key.Kind)
 	conflict := func(err error) error {
 		return apierrors.NewConflict(info.groupResource(), call.Key.Name, err)
@@ -81,7 +81,7 @@ func checkIdentity(call *Call, old binding.Object) error {
 
 // takeOver puts back the half of the object that this call does not write (A2). The object shares it with
 // old, for what is stored is never modified.
-func (s *Server) takeOver(call *Call, old, object binding.Object) error {
+func (s *Server) takeOver(call *Call, old, object obj.Object) error {
 	switch o := object.(type) {
 	case *corev1.PersistentVolume:
 		was := old.(*corev1.PersistentVolume)

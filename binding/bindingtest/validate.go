@@ -10,7 +10,7 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Validate says everything that is wrong with an object, by field; empty if the API would take it.
@@ -18,7 +18,7 @@ import (
 // containers and of a node are passed over. Server.Create and Server.Update refuse what it faults.
 //
 // Defaults are not required: a nil volumeMode or an empty reclaim policy is valid.
-func Validate(object binding.Object) field.ErrorList {
+func Validate(object obj.Object) field.ErrorList {
 	key, err := KeyOf(object)
 	if err != nil {
 		return field.ErrorList{field.TypeInvalid(field.NewPath("kind"), object.GetObjectKind().GroupVersionKind().Kind, err.Error())}

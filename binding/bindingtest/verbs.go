@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // verbs are the calls that a Server and each of its Clients answer, all made of one function.
@@ -23,7 +24,7 @@ func (v verbs) do(ctx context.Context, call *Call) error {
 	return v.perform(call)
 }
 
-func (v verbs) write(ctx context.Context, verb Verb, sub Subresource, object binding.Object) (binding.Object, error) {
+func (v verbs) write(ctx context.Context, verb Verb, sub Subresource, object obj.Object) (obj.Object, error) {
 	key, err := KeyOf(object)
 	if err != nil {
 		return nil, err
@@ -36,18 +37,18 @@ func (v verbs) write(ctx context.Context, verb Verb, sub Subresource, object bin
 }
 
 // Create stores a new object and returns it as stored (A1, A6).
-func (v verbs) Create(ctx context.Context, object binding.Object) (binding.Object, error) {
+func (v verbs) Create(ctx context.Context, object obj.Object) (obj.Object, error) {
 	return v.write(ctx, VerbCreate, "", object)
 }
 
 // Update stores metadata and spec, and returns the object as stored (A2 to A5). With an empty
 // resourceVersion it overwrites whatever is there, as the API does.
-func (v verbs) Update(ctx context.Context, object binding.Object) (binding.Object, error) {
+func (v verbs) Update(ctx context.Context, object obj.Object) (obj.Object, error) {
 	return v.write(ctx, VerbUpdate, "", object)
 }
 
 // UpdateStatus stores metadata and status, and returns the object as stored (A2).
-func (v verbs) UpdateStatus(ctx context.Context, object binding.Object) (binding.Object, error) {
+func (v verbs) UpdateStatus(ctx context.Context, object obj.Object) (obj.Object, error) {
 	return v.write(ctx, VerbUpdate, Status, object)
 }
 
@@ -55,7 +56,7 @@ func (v verbs) UpdateStatus(ctx context.Context, object binding.Object) (binding
 //
 // A pod that runs on a node and has a grace period, from the options or from its own
 // terminationGracePeriodSeconds, is only marked; FinishPod does what the kubelet does at the end.
-func (v verbs) Delete(ctx context.Context, key binding.Key, options metav1.DeleteOptions) error {
+func (v verbs) Delete(ctx context.Context, key obj.Key, options metav1.DeleteOptions) error {
 	return v.do(ctx, &Call{Verb: VerbDelete, Key: key, Options: *options.DeepCopy()})
 }
 
@@ -65,7 +66,7 @@ func (v verbs) FinishPod(ctx context.Context, namespace, name string) error {
 }
 
 // Get reads one object.
-func (v verbs) Get(ctx context.Context, key binding.Key) (binding.Object, error) {
+func (v verbs) Get(ctx context.Context, key obj.Key) (obj.Object, error) {
 	call := &Call{Verb: VerbGet, Key: key}
 	if err := v.do(ctx, call); err != nil {
 		return nil, err
@@ -74,12 +75,12 @@ func (v verbs) Get(ctx context.Context, key binding.Key) (binding.Object, error)
 }
 
 // List reads the objects of a kind, sorted by namespace and name. An empty namespace means all.
-func (v verbs) List(ctx context.Context, kind binding.Kind, namespace string) ([]binding.Object, error) {
-	call := &Call{Verb: VerbList, Key: binding.Key{Kind: kind, Namespace: namespace}}
+func (v verbs) List(ctx context.Context, kind obj.Kind, namespace string) ([]obj.Object, error) {
+	call := &Call{Verb: VerbList, Key: obj.Key{Kind: kind, Namespace: namespace}}
 	if err := v.do(ctx, call); err != nil {
 		return nil, err
 	}
-	list := make([]binding.Object, len(call.list))
+	list := make([]obj.Object, len(call.list))
 	for i := range list {
 		list[i] = copyOf(call.list[i])
 	}
@@ -93,12 +94,12 @@ func (v verbs) Record(event binding.Event) {
 
 // GetVolume reads a volume.
 func (v verbs) GetVolume(ctx context.Context, name string) (*corev1.PersistentVolume, error) {
-	return as[*corev1.PersistentVolume](v.Get(ctx, binding.VolumeKey(name)))
+	return as[*corev1.PersistentVolume](v.Get(ctx, obj.VolumeKey(name)))
 }
 
 // GetClaim reads a claim.
 func (v verbs) GetClaim(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error) {
-	return as[*corev1.PersistentVolumeClaim](v.Get(ctx, binding.ClaimKey(namespace, name)))
+	return as[*corev1.PersistentVolumeClaim](v.Get(ctx, obj.ClaimKey(namespace, name)))
 }
 
 // ListPods lists the pods of a namespace, sorted by name.
@@ -138,11 +139,11 @@ func (v verbs) CreateVolume(ctx context.Context, volume *corev1.PersistentVolume
 
 // DeleteVolume is Delete for a volume, if the preconditions allow it.
 func (v verbs) DeleteVolume(ctx context.Context, name string, preconditions metav1.Preconditions) error {
-	return v.Delete(ctx, binding.VolumeKey(name), metav1.DeleteOptions{Preconditions: &preconditions})
+	return v.Delete(ctx, obj.VolumeKey(name), metav1.DeleteOptions{Preconditions: &preconditions})
 }
 
 // as gives an answer its type.
-func as[T binding.Object](object binding.Object, err error) (T, error) {
+func as[T obj.Object](object obj.Object, err error) (T, error) {
 	var none T
 	if err != nil {
 		return none, err
@@ -155,7 +156,7 @@ func as[T binding.Object](object binding.Object, err error) (T, error) {
 }
 
 // allAs gives what is in a list its type.
-func allAs[T binding.Object](list []binding.Object, err error) ([]T, error) {
+func allAs[T obj.Object](list []obj.Object, err error) ([]T, error) {
 	typed := make([]T, len(list))
 	for i := range list {
 		typed[i] = list[i].(T)

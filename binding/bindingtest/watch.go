@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // ChangeType says what happened to an object.
@@ -21,7 +21,7 @@ const (
 type Change struct {
 	Type ChangeType
 	// Object is the new state; of a deleted object the last state, with the deletion's resourceVersion.
-	Object binding.Object
+	Object obj.Object
 
 	serial int
 }
@@ -30,13 +30,13 @@ type Change struct {
 // Next, so a test decides how far a cache lags. It is not safe for concurrent use.
 type Watch struct {
 	server *Server
-	kind   binding.Kind
+	kind   obj.Kind
 	first  []Change // the objects that were there at the start
 	cursor int
 }
 
 // Watch begins with the objects of that kind that exist now, as Added, and goes on with what changes.
-func (s *Server) Watch(kind binding.Kind) *Watch {
+func (s *Server) Watch(kind obj.Kind) *Watch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := &Watch{server: s, kind: kind, cursor: len(s.changes[kind])}

@@ -8,9 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // told reads everything that a watch has to tell: type, name and resourceVersion.
@@ -29,11 +29,11 @@ func TestWatchTellsEveryChangeOnceInOrder(t *testing.T) {
 	server := bindingtest.NewServer()
 	must.Create(t, server, bindingtest.Volume("b", "1Gi"))                                                // 1
 	volume := must.Create(t, server, bindingtest.Volume("a", "1Gi"))                                      // 2
-	early := server.Watch(binding.KindVolume)                                                             //
+	early := server.Watch(obj.KindVolume)                                                                 //
 	must.Create(t, server, bindingtest.Claim("default", "data", "1Gi"))                                   // 3
 	volume = must.UpdateStatus(t, server, volume, func(v pv) { v.Status.Phase = corev1.VolumeAvailable }) // 4
 	must.Update(t, server, volume.DeepCopy())                                                             // no change
-	late := server.Watch(binding.KindVolume)
+	late := server.Watch(obj.KindVolume)
 	require.NoError(t, server.Delete(t.Context(), keyA, metav1.DeleteOptions{})) // 5
 	volume = must.Get(t, server, volume)
 	assert.Equal(t, 3, late.Pending())
@@ -43,14 +43,14 @@ func TestWatchTellsEveryChangeOnceInOrder(t *testing.T) {
 	assert.Equal(t, []string{"ADDED b 1", "ADDED a 4", "MODIFIED a 5", "DELETED a 6"}, told(late))
 	assert.Empty(t, told(early))
 	assert.Zero(t, late.Pending())
-	assert.Equal(t, []string{"ADDED data 3"}, told(server.Watch(binding.KindClaim)))
+	assert.Equal(t, []string{"ADDED data 3"}, told(server.Watch(obj.KindClaim)))
 }
 
 func TestDeletedCarriesTheLastState(t *testing.T) {
 	server := bindingtest.NewServer()
 	volume := must.Create(t, server, bindingtest.Volume("a", "1Gi", func(v pv) { v.Spec.StorageClassName = "fast" }))
 	must.Update(t, server, volume, func(v pv) { v.Finalizers = nil })
-	watch := server.Watch(binding.KindVolume)
+	watch := server.Watch(obj.KindVolume)
 	require.NoError(t, server.Delete(t.Context(), keyA, metav1.DeleteOptions{}))
 	watch.Next()
 	change, ok := watch.Next()
@@ -63,17 +63,17 @@ func TestDeletedCarriesTheLastState(t *testing.T) {
 func TestNothingHandedOutIsShared(t *testing.T) {
 	server := bindingtest.NewServer()
 	sent := bindingtest.Volume("a", "1Gi", func(v pv) { v.Labels = map[string]string{"l": "kept"} })
-	watch := server.Watch(binding.KindVolume)
+	watch := server.Watch(obj.KindVolume)
 	created := must.Create(t, server, sent)
 	pristine := server.Volume("a")
 	change, _ := watch.Next()
-	listed, err := server.List(t.Context(), binding.KindVolume, "")
+	listed, err := server.List(t.Context(), obj.KindVolume, "")
 	require.NoError(t, err)
-	for _, object := range []binding.Object{sent, created, change.Object, listed[0], must.Get(t, server, created), server.Calls()[0].After} {
+	for _, object := range []obj.Object{sent, created, change.Object, listed[0], must.Get(t, server, created), server.Calls()[0].After} {
 		object.GetLabels()["l"] = "spoilt"
 	}
 	assert.Equal(t, pristine, server.Volume("a"))
-	change, _ = server.Watch(binding.KindVolume).Next()
+	change, _ = server.Watch(obj.KindVolume).Next()
 	assert.Equal(t, "kept", change.Object.GetLabels()["l"])
 }
 
@@ -101,7 +101,7 @@ func TestListIsSorted(t *testing.T) {
 func TestClonesGoTheirOwnWays(t *testing.T) {
 	first := bindingtest.NewServer()
 	must.Create(t, first, bindingtest.Volume("a", "1Gi"))
-	watch := first.Watch(binding.KindVolume)
+	watch := first.Watch(obj.KindVolume)
 	second := first.Clone()
 	must.Create(t, first, bindingtest.Volume("b", "1Gi"))
 	must.Create(t, second, bindingtest.Volume("c", "1Gi"))

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // UnsettledError says that a controller did not come to an end, and what it kept doing.
 type UnsettledError struct {
 	// Key is the object that was written, or the key that was synced, most often.
-	Key binding.Key
+	Key obj.Key
 	// Count is how often.
 	Count int
 	// Last are the last writes of that object, in order, each with its actor; empty if nothing wrote it.
@@ -34,17 +34,17 @@ type watchdog struct {
 	server *Server
 	seen   int // calls looked at
 	first  int // calls made before
-	writes map[binding.Key]int
-	syncs  map[binding.Key]int
+	writes map[obj.Key]int
+	syncs  map[obj.Key]int
 }
 
 func newWatchdog(server *Server) *watchdog {
 	start := len(server.callsFrom(0))
-	return &watchdog{server: server, seen: start, first: start, writes: map[binding.Key]int{}, syncs: map[binding.Key]int{}}
+	return &watchdog{server: server, seen: start, first: start, writes: map[obj.Key]int{}, syncs: map[obj.Key]int{}}
 }
 
 // check fails once an object was written, or the key was synced, more often than any end can take.
-func (w *watchdog) check(key binding.Key) error {
+func (w *watchdog) check(key obj.Key) error {
 	calls := w.server.callsFrom(w.seen)
 	w.seen += len(calls)
 	for _, call := range calls {
@@ -64,7 +64,7 @@ func (w *watchdog) check(key binding.Key) error {
 // maxSyncs allows that a claim is tried again for each volume, and a volume for each claim.
 func (w *watchdog) maxSyncs() int { return 200 + 10*w.server.count() }
 
-func (w *watchdog) last(key binding.Key) []string {
+func (w *watchdog) last(key obj.Key) []string {
 	var lines []string
 	for _, call := range w.server.CallsSince(w.first) {
 		if call.Key == key && call.Writes() && call.Changed() {

@@ -6,12 +6,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 func TestWatchdogBitesSyncsWithoutEnd(t *testing.T) {
 	dog := newWatchdog(NewServer())
-	key := binding.VolumeKey("a")
+	key := obj.VolumeKey("a")
 	var err error
 	for n := 0; err == nil; n++ {
 		require.Less(t, n, 10_000)

@@ -12,6 +12,7 @@ import (
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo"
 	"github.com/pvbind/pvbind/binding/clientgo/apitest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 func TestClientListsAttachments(t *testing.T) {
@@ -49,7 +50,7 @@ func TestRunnerReclaimsWhatIsDetached(t *testing.T) {
 	server, storage, hooks := newReclaimed(t)
 	r := start(t, server, hooks)
 	r.eventually(func() bool { return r.bound("data") }, "the claim is bound")
-	require.NoError(t, server.Delete(t.Context(), binding.ClaimKey("default", "data"), deleteNow))
+	require.NoError(t, server.Delete(t.Context(), obj.ClaimKey("default", "data"), deleteNow))
 	r.eventually(r.has(binding.EventVolumeDelete), "R3 it is attached")
 	assert.Len(t, storage.Kept(), 1)
 	require.NoError(t, server.Delete(t.Context(), bindingtest.AttachmentKey("disk-n1"), deleteNow))

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // bindTimes measures how long claims take to become Bound, from the moment they are first seen otherwise.
@@ -30,7 +30,7 @@ func newBindTimes() bindTimes {
 	}
 }
 
-func (b *bindTimes) observe(object binding.Object) {
+func (b *bindTimes) observe(object obj.Object) {
 	claim, ok := object.(*corev1.PersistentVolumeClaim)
 	if !ok {
 		return
@@ -47,7 +47,7 @@ func (b *bindTimes) observe(object binding.Object) {
 	}
 }
 
-func (b *bindTimes) forget(object binding.Object) {
+func (b *bindTimes) forget(object obj.Object) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.seen, object.GetUID())

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 var (
@@ -28,7 +29,7 @@ type Client struct {
 	Timeout time.Duration
 
 	called  func(verb, resource string, err error) // told of each call; may be nil
-	replied func(binding.Object)                   // told of each volume and claim in an answer; may be nil
+	replied func(obj.Object)                       // told of each volume and claim in an answer; may be nil
 }
 
 const defaultTimeout = 30 * time.Second
@@ -69,7 +70,7 @@ func (c *Client) claim(ctx context.Context, verb string, do func(context.Context
 	return answered(c, claim, err)
 }
 
-func answered[T binding.Object](c *Client, object T, err error) (T, error) {
+func answered[T obj.Object](c *Client, object T, err error) (T, error) {
 	if err != nil {
 		var none T
 		return none, err

@@ -15,6 +15,7 @@ import (
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo"
 	"github.com/pvbind/pvbind/binding/clientgo/apitest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 func managed[T metav1.Object](object T) T {
@@ -102,8 +103,8 @@ func TestEventsOfTheRecorder(t *testing.T) {
 	server := newServer(t)
 	recorder := clientgo.StartRecorder(t.Context(), clientset(t, server))
 	on := map[string]binding.Event{
-		"PersistentVolume":      {On: binding.VolumeKey("disk"), UID: "uid-1", Type: "Warning", Reason: binding.EventVolumeMismatch, Message: "too small"},
-		"PersistentVolumeClaim": {On: binding.ClaimKey("shop", "data"), UID: "uid-2", Type: "Normal", Reason: binding.EventFailedBinding, Message: "none"},
+		"PersistentVolume":      {On: obj.VolumeKey("disk"), UID: "uid-1", Type: "Warning", Reason: binding.EventVolumeMismatch, Message: "too small"},
+		"PersistentVolumeClaim": {On: obj.ClaimKey("shop", "data"), UID: "uid-2", Type: "Normal", Reason: binding.EventFailedBinding, Message: "none"},
 	}
 	for _, event := range on {
 		recorder.Record(event)

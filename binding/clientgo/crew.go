@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // crew is a controller, the queue of what it is to sync, and the workers.
@@ -18,7 +19,7 @@ import (
 // counts failures by key (W6).
 type crew struct {
 	controller *binding.Controller
-	queue      workqueue.TypedDelayingInterface[binding.Key]
+	queue      workqueue.TypedDelayingInterface[obj.Key]
 	metrics    *metrics
 	log        *slog.Logger
 	unseen     unseen
@@ -30,7 +31,7 @@ type crew struct {
 
 func newCrew(r *Runner) *crew {
 	c := &crew{
-		queue:      workqueue.NewTypedDelayingQueue[binding.Key](),
+		queue:      workqueue.NewTypedDelayingQueue[obj.Key](),
 		log:        r.logger(),
 		workers:    cmp.Or(r.Workers, defaultWorkers),
 		resync:     cmp.Or(r.Resync, defaultResync),
@@ -45,7 +46,7 @@ func newCrew(r *Runner) *crew {
 	return c
 }
 
-func (c *crew) add(keys ...binding.Key) {
+func (c *crew) add(keys ...obj.Key) {
 	for _, key := range keys {
 		c.queue.Add(key)
 	}
@@ -71,8 +72,8 @@ func (c *crew) work(ctx, running context.Context, known caches) {
 
 // caches are what the informers have shown.
 type caches interface {
-	objects() []binding.Object
-	has(binding.Object) bool
+	objects() []obj.Object
+	has(obj.Object) bool
 }
 
 // resyncUntil has all that the informers have shown rechecked from time to time until the context ends, and looks for what
@@ -111,7 +112,7 @@ func (c *crew) next(ctx, syncing context.Context) bool {
 }
 
 // sync does what the result of a sync asks for.
-func (c *crew) sync(ctx context.Context, key binding.Key) {
+func (c *crew) sync(ctx context.Context, key obj.Key) {
 	result, err := c.controller.Sync(ctx, key)
 	c.add(result.Next...)
 	if result.After > 0 {

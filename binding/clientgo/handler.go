@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // handler tells the crew of what one informer sees.
@@ -21,8 +21,8 @@ func (c *crew) handler() cache.ResourceEventHandler {
 // update takes two versions of one object, or what a new list has under the name of another object that went
 // unnoticed.
 func (c *crew) update(old, new any) {
-	before, known := old.(binding.Object)
-	after, ok := new.(binding.Object)
+	before, known := old.(obj.Object)
+	after, ok := new.(obj.Object)
 	if known && ok && before.GetUID() != after.GetUID() {
 		c.observeDeleted(before)
 	}
@@ -32,9 +32,9 @@ func (c *crew) update(old, new any) {
 func (c *crew) observe(object any) {
 	switch object := object.(type) {
 	case *corev1.PersistentVolume, *corev1.PersistentVolumeClaim:
-		c.add(c.controller.Observe(object.(binding.Object))...)
-		c.metrics.binding.observe(object.(binding.Object))
-	case binding.Object:
+		c.add(c.controller.Observe(object.(obj.Object))...)
+		c.metrics.binding.observe(object.(obj.Object))
+	case obj.Object:
 		c.add(c.controller.Recheck(object)...) // nobody else tells of it: what comes last is so (W7)
 	}
 }
@@ -45,7 +45,7 @@ func (c *crew) observeDeleted(object any) {
 	if unseen, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = unseen.Obj
 	}
-	if object, ok := object.(binding.Object); ok {
+	if object, ok := object.(obj.Object); ok {
 		c.add(c.controller.ObserveDeleted(object)...)
 		c.metrics.binding.forget(object)
 	}
@@ -55,7 +55,7 @@ func (c *crew) observeDeleted(object any) {
 // of a pod all but who it is, where it runs, which claims it uses and whether it is done; of an attachment all but who it
 // is, its volume and its node.
 func trim(object any) (any, error) {
-	if object, ok := object.(binding.Object); ok {
+	if object, ok := object.(obj.Object); ok {
 		object.SetManagedFields(nil)
 	}
 	switch object := object.(type) {

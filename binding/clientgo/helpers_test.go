@@ -15,6 +15,7 @@ import (
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo"
 	"github.com/pvbind/pvbind/binding/clientgo/apitest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // patience is how long a test waits for what must come, before it fails.
@@ -30,7 +31,7 @@ type running struct {
 }
 
 // newServer has these objects, created in order, on a server that is served.
-func newServer(t *testing.T, objects ...binding.Object) *apitest.Server {
+func newServer(t *testing.T, objects ...obj.Object) *apitest.Server {
 	t.Helper()
 	server := apitest.New(bindingtest.NewServer())
 	for _, object := range objects {
@@ -96,7 +97,7 @@ func (r *running) phase(volume string) corev1.PersistentVolumePhase {
 }
 
 // calls counts what the runner has asked the server for.
-func (r *running) calls(verb bindingtest.Verb, kinds ...binding.Kind) int {
+func (r *running) calls(verb bindingtest.Verb, kinds ...obj.Kind) int {
 	count := 0
 	for _, call := range r.Calls() {
 		if call.Actor == "http" && call.Verb == verb && (len(kinds) == 0 || slices.Contains(kinds, call.Key.Kind)) {
@@ -118,5 +119,5 @@ func remove(t *testing.T, server *apitest.Server, claim string) {
 	stored.Finalizers = nil
 	_, err := server.Update(t.Context(), stored)
 	require.NoError(t, err)
-	require.NoError(t, server.Delete(t.Context(), binding.ClaimKey("default", claim), deleteNow))
+	require.NoError(t, server.Delete(t.Context(), obj.ClaimKey("default", claim), deleteNow))
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/informers"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo"
 	"github.com/pvbind/pvbind/binding/clientgo/apitest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // secondOf is the second of two Runners on the same informers, after the first has ended.
@@ -41,7 +41,7 @@ func TestInformersThatTheProgramStarts(t *testing.T) {
 	shared.Core().V1().Pods().Informer()
 	shared.StartWithContext(t.Context())
 	second := secondOf(t, server, shared)
-	for _, object := range []binding.Object{bindingtest.Volume("late", "10Gi"), bindingtest.Claim("default", "late", "5Gi")} {
+	for _, object := range []obj.Object{bindingtest.Volume("late", "10Gi"), bindingtest.Claim("default", "late", "5Gi")} {
 		_, err := server.Create(t.Context(), object)
 		require.NoError(t, err)
 	}

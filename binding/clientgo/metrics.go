@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // metrics are what a Runner counts.
@@ -58,9 +58,9 @@ func (m *metrics) unregister(registerer prometheus.Registerer) {
 	}
 }
 
-func (m *metrics) synced(key binding.Key, err error) {
+func (m *metrics) synced(key obj.Key, err error) {
 	outcome := "ok"
-	if invalid := (*binding.InvalidError)(nil); errors.As(err, &invalid) {
+	if invalid := (*obj.InvalidError)(nil); errors.As(err, &invalid) {
 		outcome = "invalid"
 	} else if err != nil {
 		outcome = "error"

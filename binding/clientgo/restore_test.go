@@ -15,6 +15,7 @@ import (
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // deleter counts its calls.
@@ -42,7 +43,7 @@ func TestResyncFindsWhatARestoreBroughtBack(t *testing.T) {
 	r.eventually(func() bool { return r.bound("data") }, "the claim is bound")
 	snapshot := server.Snapshot()
 	deleteClaim := func(calls int) {
-		require.NoError(t, server.Delete(t.Context(), binding.ClaimKey("default", "data"), deleteNow))
+		require.NoError(t, server.Delete(t.Context(), obj.ClaimKey("default", "data"), deleteNow))
 		r.eventually(func() bool { return r.Volume("disk") == nil }, "R3 the volume is deleted")
 		require.EqualValues(t, calls, ours.calls.Load(), "R3 and its storage")
 	}
@@ -50,7 +51,7 @@ func TestResyncFindsWhatARestoreBroughtBack(t *testing.T) {
 
 	before := len(r.Calls())
 	server.Restore(snapshot)
-	read := func(key binding.Key) func() bool {
+	read := func(key obj.Key) func() bool {
 		return func() bool {
 			for _, call := range r.CallsSince(before) {
 				if call.Verb == bindingtest.VerbGet && call.Key == key {
@@ -60,8 +61,8 @@ func TestResyncFindsWhatARestoreBroughtBack(t *testing.T) {
 			return false
 		}
 	}
-	r.eventually(read(binding.ClaimKey("default", "data")), "W7 the claim is read live")
-	r.eventually(read(binding.VolumeKey("disk")), "W7 the volume is read live")
+	r.eventually(read(obj.ClaimKey("default", "data")), "W7 the claim is read live")
+	r.eventually(read(obj.VolumeKey("disk")), "W7 the volume is read live")
 	assert.True(t, r.bound("data"))
 	assert.Equal(t, corev1.VolumeBound, r.phase("disk"))
 	assert.EqualValues(t, 1, ours.calls.Load(), "V3 nothing is deleted while its claim exists")
@@ -94,7 +95,7 @@ func TestARestoreBringsClassesBack(t *testing.T) {
 	r := start(t, server, func(r *clientgo.Runner) { r.Recorder, r.Pods = events, clientgo.PodsIgnored })
 	r.eventually(events.has(binding.EventWaitForConsumer), "C3 it waits for a consumer")
 	snapshot := server.Snapshot()
-	require.NoError(t, server.Delete(t.Context(), binding.Key{Kind: bindingtest.KindClass, Name: "local"}, deleteNow))
+	require.NoError(t, server.Delete(t.Context(), obj.Key{Kind: bindingtest.KindClass, Name: "local"}, deleteNow))
 	r.eventually(events.has(binding.EventWaitForConsumer, binding.EventProvisioningFailed), "P1 its class is absent")
 	server.Restore(snapshot)
 	r.eventually(events.has(binding.EventWaitForConsumer, binding.EventProvisioningFailed, binding.EventWaitForConsumer), "W7 C3 it waits again")

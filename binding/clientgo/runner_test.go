@@ -13,6 +13,7 @@ import (
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo"
 	"github.com/pvbind/pvbind/binding/clientgo/apitest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 var deleteNow = metav1.DeleteOptions{}
@@ -28,7 +29,7 @@ func TestRunnerBindsManyClaims(t *testing.T) {
 	var names []string
 	for i := range pairs {
 		names = append(names, fmt.Sprintf("data-%d", i))
-		for _, object := range []binding.Object{bindingtest.Volume(fmt.Sprintf("disk-%d", i), "10Gi"), bindingtest.Claim("default", names[i], "5Gi")} {
+		for _, object := range []obj.Object{bindingtest.Volume(fmt.Sprintf("disk-%d", i), "10Gi"), bindingtest.Claim("default", names[i], "5Gi")} {
 			_, err := server.Create(t.Context(), object)
 			require.NoError(t, err)
 		}
@@ -55,7 +56,7 @@ func TestRunnerBindsWhatComesLater(t *testing.T) {
 	r := start(t, server, func(r *clientgo.Runner) { r.Synced = func() { close(synced) } })
 	<-synced
 	for i := range 5 {
-		for _, object := range []binding.Object{
+		for _, object := range []obj.Object{
 			bindingtest.Claim("default", fmt.Sprintf("data-%d", i), "5Gi"), bindingtest.Volume(fmt.Sprintf("disk-%d", i), "10Gi"),
 		} {
 			_, err := server.Create(t.Context(), object)
@@ -95,8 +96,8 @@ func TestRunnerKeepsWhatIsInUse(t *testing.T) {
 	server := newServer(t, bindingtest.Volume("disk", "10Gi"), bindingtest.Claim("default", "data", "5Gi"), bindingtest.Pod("default", "web", "node", "data"))
 	r := start(t, server, func(r *clientgo.Runner) { r.Rules.Protection = binding.ProtectionOn })
 	r.eventually(func() bool { return r.bound("data") }, "the claim is bound")
-	require.NoError(t, server.Delete(t.Context(), binding.ClaimKey("default", "data"), deleteNow))
-	for _, later := range []binding.Object{bindingtest.Volume("later", "1Gi"), bindingtest.Claim("default", "later", "1Gi")} {
+	require.NoError(t, server.Delete(t.Context(), obj.ClaimKey("default", "data"), deleteNow))
+	for _, later := range []obj.Object{bindingtest.Volume("later", "1Gi"), bindingtest.Claim("default", "later", "1Gi")} {
 		_, err := server.Create(t.Context(), later)
 		require.NoError(t, err)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 func TestEventsDelayNothing(t *testing.T) {
@@ -23,7 +23,7 @@ func TestEventsDelayNothing(t *testing.T) {
 	})
 	r := start(t, server)
 	<-gate.came
-	for _, object := range []binding.Object{bindingtest.Volume("disk", "10Gi"), bindingtest.Claim("default", "data", "5Gi")} {
+	for _, object := range []obj.Object{bindingtest.Volume("disk", "10Gi"), bindingtest.Claim("default", "data", "5Gi")} {
 		_, err := server.Create(t.Context(), object)
 		require.NoError(t, err)
 	}
@@ -39,7 +39,7 @@ func TestTwoRunnersAtOnce(t *testing.T) {
 	var names []string
 	for i := range pairs {
 		names = append(names, fmt.Sprint("data-", i))
-		for _, object := range []binding.Object{bindingtest.Volume(fmt.Sprint("disk-", i), "10Gi"), bindingtest.Claim("default", names[i], "5Gi")} {
+		for _, object := range []obj.Object{bindingtest.Volume(fmt.Sprint("disk-", i), "10Gi"), bindingtest.Claim("default", names[i], "5Gi")} {
 			_, err := server.Create(t.Context(), object)
 			require.NoError(t, err)
 		}

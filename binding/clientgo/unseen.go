@@ -8,26 +8,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // unseen are the objects that the crew knows from replies of the server, since the last resync. One that no informer has
 // shown by then may be gone: if that was while nothing could be watched, no informer will ever tell of its end.
 type unseen struct {
 	mu      sync.Mutex
-	objects map[binding.Key]binding.Object
+	objects map[obj.Key]obj.Object
 }
 
-func (u *unseen) note(object binding.Object) {
+func (u *unseen) note(object obj.Object) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.objects == nil {
-		u.objects = map[binding.Key]binding.Object{}
+		u.objects = map[obj.Key]obj.Object{}
 	}
 	u.objects[keyOf(object)] = object
 }
 
 // take returns all of them, and forgets them.
-func (u *unseen) take() map[binding.Key]binding.Object {
+func (u *unseen) take() map[obj.Key]obj.Object {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	taken := u.objects
@@ -37,9 +38,9 @@ func (u *unseen) take() map[binding.Key]binding.Object {
 
 // checkUnseen asks the server for what no informer has shown, and tells the controller of what is gone. What still
 // exists is asked for again at the next resync, as is what the server gave no answer about.
-func (c *crew) checkUnseen(ctx context.Context, shown func(binding.Object) bool) {
+func (c *crew) checkUnseen(ctx context.Context, shown func(obj.Object) bool) {
 	objects := c.unseen.take()
-	maps.DeleteFunc(objects, func(_ binding.Key, object binding.Object) bool { return shown(object) })
+	maps.DeleteFunc(objects, func(_ obj.Key, object obj.Object) bool { return shown(object) })
 	for _, object := range objects {
 		current, err := c.read(ctx, object)
 		switch {
@@ -52,16 +53,16 @@ func (c *crew) checkUnseen(ctx context.Context, shown func(binding.Object) bool)
 }
 
 // read reads the object of that name. If it exists it is noted again, as every reply.
-func (c *crew) read(ctx context.Context, object binding.Object) (binding.Object, error) {
+func (c *crew) read(ctx context.Context, object obj.Object) (obj.Object, error) {
 	if claim, ok := object.(*corev1.PersistentVolumeClaim); ok {
 		return c.controller.Client.GetClaim(ctx, claim.Namespace, claim.Name)
 	}
 	return c.controller.Client.GetVolume(ctx, object.GetName())
 }
 
-func keyOf(object binding.Object) binding.Key {
+func keyOf(object obj.Object) obj.Key {
 	if claim, ok := object.(*corev1.PersistentVolumeClaim); ok {
-		return binding.KeyOf(claim)
+		return obj.KeyOf(claim)
 	}
-	return binding.VolumeKey(object.GetName())
+	return obj.VolumeKey(object.GetName())
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // answers is a client that has one answer to every read of a claim.
@@ -42,7 +43,7 @@ func TestUnseenIsGoneOnlyIfTheServerSaysSo(t *testing.T) {
 			claim.UID, claim.ResourceVersion = "uid", "1"
 			crew.controller.Observe(claim)
 			crew.unseen.note(claim)
-			crew.checkUnseen(t.Context(), func(binding.Object) bool { return false })
+			crew.checkUnseen(t.Context(), func(obj.Object) bool { return false })
 			assert.Equal(t, test.gone, crew.queue.Len() > 0, "what waits for its end is synced")
 			assert.Equal(t, test.gone, len(crew.unseen.take()) == 0, "it is asked for again")
 		})

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // watch is what tells a crew of changes.
@@ -106,16 +106,16 @@ func (w *watch) synced(ctx context.Context) bool {
 }
 
 // objects are all volumes and claims.
-func (w *watch) objects() []binding.Object {
-	var objects []binding.Object
+func (w *watch) objects() []obj.Object {
+	var objects []obj.Object
 	for _, object := range append(w.volumes.List(), w.claims.List()...) {
-		objects = append(objects, object.(binding.Object))
+		objects = append(objects, object.(obj.Object))
 	}
 	return objects
 }
 
 // has reports whether an informer has shown the object.
-func (w *watch) has(object binding.Object) bool {
+func (w *watch) has(object obj.Object) bool {
 	store := w.volumes
 	if _, ok := object.(*corev1.PersistentVolumeClaim); ok {
 		store = w.claims
@@ -124,5 +124,5 @@ func (w *watch) has(object binding.Object) bool {
 	if err != nil || !ok {
 		return false
 	}
-	return shown.(binding.Object).GetUID() == object.GetUID()
+	return shown.(obj.Object).GetUID() == object.GetUID()
 }

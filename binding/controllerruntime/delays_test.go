@@ -11,11 +11,12 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // on is a Reconciler on a server in memory, that has been told of all its objects.
 func on(server *bindingtest.Server) *Reconciler {
-	r := &Reconciler{controller: &binding.Controller{Client: server}, queue: workqueue.NewTypedRateLimitingQueue[binding.Key](&delays{})}
+	r := &Reconciler{controller: &binding.Controller{Client: server}, queue: workqueue.NewTypedRateLimitingQueue[obj.Key](&delays{})}
 	for _, kind := range bindingtest.Kinds() {
 		watch := server.Watch(kind)
 		for change, ok := watch.Next(); ok; change, ok = watch.Next() {
@@ -30,7 +31,7 @@ func TestDelaysAreTheControllers(t *testing.T) {
 	client := server.NewClient("controller")
 	r := on(server)
 	r.controller.Client = client
-	key := binding.ClaimKey("default", "data")
+	key := obj.ClaimKey("default", "data")
 	client.CrashAfter(0)
 	var before time.Duration
 	for range 3 {
@@ -53,7 +54,7 @@ func TestWhatOnlyAChangeMendsIsNotTriedAgain(t *testing.T) {
 	claim := bindingtest.Volume("bad", "-1Gi")
 	claim.UID, claim.ResourceVersion = "uid", "1"
 	require.NoError(t, server.Load(claim))
-	_, err := on(server).Reconcile(t.Context(), binding.VolumeKey("bad"))
+	_, err := on(server).Reconcile(t.Context(), obj.VolumeKey("bad"))
 	require.ErrorIs(t, err, reconcile.TerminalError(nil), "X7")
 }
 
@@ -61,9 +62,9 @@ func TestUpdates(t *testing.T) {
 	server := bindingtest.NewCluster(bindingtest.Volume("disk", "10Gi"), bindingtest.Claim("default", "data", "5Gi")).Server
 	r := on(server)
 	claim, volume := server.Claim("default", "data"), server.Volume("disk")
-	key := binding.KeyOf(claim)
-	assert.Equal(t, []binding.Key{key}, r.update(claim, claim), "the cache resyncs")
-	assert.Equal(t, []binding.Key{binding.VolumeKey("disk")}, r.update(volume, volume))
+	key := obj.KeyOf(claim)
+	assert.Equal(t, []obj.Key{key}, r.update(claim, claim), "the cache resyncs")
+	assert.Equal(t, []obj.Key{obj.VolumeKey("disk")}, r.update(volume, volume))
 	pod := bindingtest.Pod("default", "web", "node")
 	assert.Empty(t, r.update(pod, pod))
 
@@ -78,10 +79,10 @@ func TestResyncOfWhatIsKnownToBeGone(t *testing.T) {
 	server := bindingtest.NewCluster(bindingtest.Claim("default", "data", "5Gi")).Server
 	r, claim := on(server), server.Claim("default", "data")
 	r.controller.ObserveDeleted(claim)
-	assert.Equal(t, []binding.Key{binding.KeyOf(claim)}, r.update(claim, claim))
-	_, err := r.Reconcile(t.Context(), binding.KeyOf(claim))
+	assert.Equal(t, []obj.Key{obj.KeyOf(claim)}, r.update(claim, claim))
+	_, err := r.Reconcile(t.Context(), obj.KeyOf(claim))
 	require.ErrorContains(t, err, "restored from a backup")
-	assert.Equal(t, []binding.Key{binding.KeyOf(claim)}, r.controller.Recheck(claim))
-	_, err = r.Reconcile(t.Context(), binding.KeyOf(claim))
+	assert.Equal(t, []obj.Key{obj.KeyOf(claim)}, r.controller.Recheck(claim))
+	_, err = r.Reconcile(t.Context(), obj.KeyOf(claim))
 	require.NoError(t, err)
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo/apitest"
 	"github.com/pvbind/pvbind/binding/controllerruntime"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 const patience = 30 * time.Second
@@ -61,7 +62,7 @@ func manage(t *testing.T, server *apitest.Server, reconciler *controllerruntime.
 	})
 }
 
-func newServer(t *testing.T, objects ...binding.Object) *apitest.Server {
+func newServer(t *testing.T, objects ...obj.Object) *apitest.Server {
 	t.Helper()
 	server := apitest.New(bindingtest.NewServer())
 	for _, object := range objects {
@@ -85,7 +86,7 @@ func TestManagerBindsManyClaims(t *testing.T) {
 	const pairs = 30
 	server := newServer(t)
 	for i := range pairs {
-		for _, object := range []binding.Object{bindingtest.Volume(fmt.Sprint("disk-", i), "10Gi"), bindingtest.Claim("default", fmt.Sprint("data-", i), "5Gi")} {
+		for _, object := range []obj.Object{bindingtest.Volume(fmt.Sprint("disk-", i), "10Gi"), bindingtest.Claim("default", fmt.Sprint("data-", i), "5Gi")} {
 			_, err := server.Create(t.Context(), object)
 			require.NoError(t, err)
 		}
@@ -163,7 +164,7 @@ func TestManagerReclaimsWhatIsDetached(t *testing.T) {
 		Rules: binding.Rules{Protection: binding.ProtectionOn}, Hooks: storage.Hooks("example.com/ours", "hostPath"), Recorder: server.Server,
 	})
 	eventually(t, func() bool { return isBound(server, "data") }, "the claim is bound")
-	require.NoError(t, server.Delete(t.Context(), binding.ClaimKey("default", "data"), metav1.DeleteOptions{}))
+	require.NoError(t, server.Delete(t.Context(), obj.ClaimKey("default", "data"), metav1.DeleteOptions{}))
 	waits := func(event binding.Event) bool { return event.Reason == binding.EventVolumeDelete }
 	eventually(t, func() bool { return slices.ContainsFunc(server.Events(), waits) }, "R3 it is attached")
 	assert.Len(t, storage.Kept(), 1)

@@ -13,9 +13,10 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/clientgo"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
-var _ reconcile.TypedReconciler[binding.Key] = (*Reconciler)(nil)
+var _ reconcile.TypedReconciler[obj.Key] = (*Reconciler)(nil)
 
 // Reconciler runs a binding.Controller in a manager: see SetupWithManager. The zero value is useful; none of its fields
 // may change once it is set up.
@@ -31,10 +32,10 @@ type Reconciler struct {
 	Recorder binding.Recorder
 	// Options are those of the controller. MaxConcurrentReconciles is 64 if zero. The rate limiter is always the
 	// Reconciler's own, which waits for as long as the Controller says.
-	Options controller.TypedOptions[binding.Key]
+	Options controller.TypedOptions[obj.Key]
 
 	controller *binding.Controller
-	queue      workqueue.TypedRateLimitingInterface[binding.Key]
+	queue      workqueue.TypedRateLimitingInterface[obj.Key]
 	delays     delays
 }
 
@@ -79,7 +80,7 @@ func startRecorder(mgr manager.Manager) (binding.Recorder, error) {
 }
 
 // Reconcile syncs one claim or volume. It is called by the manager.
-func (r *Reconciler) Reconcile(ctx context.Context, key binding.Key) (reconcile.Result, error) {
+func (r *Reconciler) Reconcile(ctx context.Context, key obj.Key) (reconcile.Result, error) {
 	result, err := r.controller.Sync(ctx, key)
 	add(r.queue, result.Next)
 	switch {
@@ -92,7 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key binding.Key) (reconcile.
 	return reconcile.Result{}, err
 }
 
-func add(queue workqueue.TypedRateLimitingInterface[binding.Key], keys []binding.Key) {
+func add(queue workqueue.TypedRateLimitingInterface[obj.Key], keys []obj.Key) {
 	for _, key := range keys {
 		queue.Add(key)
 	}

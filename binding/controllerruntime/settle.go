@@ -16,6 +16,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/clientgo"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Settle does in a test what kube-controller-manager would have done by now: it binds claims, releases volumes, and takes
@@ -37,7 +38,7 @@ func (r *Reconciler) Settle(ctx context.Context) error {
 	if r.Client == nil {
 		return errors.New("controllerruntime.Reconciler: no Client")
 	}
-	run := settling{controller: r.newController(Client{}, r.Recorder), failures: map[binding.Key]int{}, errs: map[binding.Key]error{}}
+	run := settling{controller: r.newController(Client{}, r.Recorder), failures: map[obj.Key]int{}, errs: map[obj.Key]error{}}
 	objects, err := r.list(ctx)
 	if err != nil {
 		return err
@@ -86,9 +87,9 @@ const (
 // settling is one Settle.
 type settling struct {
 	controller *binding.Controller
-	queue      []binding.Key
-	failures   map[binding.Key]int
-	errs       map[binding.Key]error
+	queue      []obj.Key
+	failures   map[obj.Key]int
+	errs       map[obj.Key]error
 }
 
 func (s *settling) run(ctx context.Context, limit int) error {
@@ -110,13 +111,13 @@ func (s *settling) run(ctx context.Context, limit int) error {
 }
 
 // note keeps what is wrong with a key until a later sync of it succeeds.
-func (s *settling) note(key binding.Key, err error) {
+func (s *settling) note(key obj.Key, err error) {
 	if err == nil {
 		delete(s.errs, key)
 		return
 	}
 	s.errs[key] = describe(key, err)
-	if invalid := (*binding.InvalidError)(nil); errors.As(err, &invalid) {
+	if invalid := (*obj.InvalidError)(nil); errors.As(err, &invalid) {
 		return
 	}
 	if s.failures[key]++; s.failures[key] <= retries {
@@ -125,8 +126,8 @@ func (s *settling) note(key binding.Key, err error) {
 }
 
 // describe adds the key to an error that does not name it itself.
-func describe(key binding.Key, err error) error {
-	if invalid := (*binding.InvalidError)(nil); errors.As(err, &invalid) && invalid.Object == key.String() {
+func describe(key obj.Key, err error) error {
+	if invalid := (*obj.InvalidError)(nil); errors.As(err, &invalid) && invalid.Object == key.String() {
 		return err
 	}
 	return fmt.Errorf("%s: %w", key, err)

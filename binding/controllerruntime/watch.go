@@ -14,21 +14,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/clientgo"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
-type queue = workqueue.TypedRateLimitingInterface[binding.Key]
+type queue = workqueue.TypedRateLimitingInterface[obj.Key]
 
 // watch has the manager tell of changes, and sync what follows from them.
 func (r *Reconciler) watch(mgr manager.Manager) error {
 	options := r.Options
 	options.MaxConcurrentReconciles = cmp.Or(options.MaxConcurrentReconciles, defaultConcurrency)
 	options.RateLimiter = &r.delays
-	build := builder.TypedControllerManagedBy[binding.Key](mgr).
+	build := builder.TypedControllerManagedBy[obj.Key](mgr).
 		Named("pvbind").
 		WithOptions(options).
-		WatchesRawSource(source.TypedFunc[binding.Key](func(_ context.Context, queue queue) error {
+		WatchesRawSource(source.TypedFunc[obj.Key](func(_ context.Context, queue queue) error {
 			r.queue = queue
 			return nil
 		})).
@@ -45,8 +45,8 @@ func (r *Reconciler) watch(mgr manager.Manager) error {
 }
 
 // handler tells the controller of what the manager's cache sees.
-func (r *Reconciler) handler() handler.TypedEventHandler[client.Object, binding.Key] {
-	return handler.TypedFuncs[client.Object, binding.Key]{
+func (r *Reconciler) handler() handler.TypedEventHandler[client.Object, obj.Key] {
+	return handler.TypedFuncs[client.Object, obj.Key]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], queue queue) {
 			add(queue, r.controller.Observe(e.Object))
 		},
@@ -61,8 +61,8 @@ func (r *Reconciler) handler() handler.TypedEventHandler[client.Object, binding.
 
 // update takes two versions of one object; the same version twice, if the cache resyncs; or what a new list has under
 // the name of another object that went unnoticed.
-func (r *Reconciler) update(old, new client.Object) []binding.Key {
-	var keys []binding.Key
+func (r *Reconciler) update(old, new client.Object) []obj.Key {
+	var keys []obj.Key
 	switch {
 	case old.GetUID() != new.GetUID():
 		keys = r.controller.ObserveDeleted(old)

@@ -6,13 +6,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
 // blocked says what holds an object that is to be deleted, if it is still there.
-func (w *world) blocked(key binding.Key, before, after binding.Object) (Blocked, bool) {
+func (w *world) blocked(key obj.Key, before, after obj.Object) (Blocked, bool) {
 	if after == nil || after.GetDeletionTimestamp() == nil {
 		return Blocked{}, false
 	}
@@ -24,7 +24,7 @@ func (w *world) blocked(key binding.Key, before, after binding.Object) (Blocked,
 	switch o := after.(type) {
 	case *corev1.PersistentVolume:
 		if ref := o.Spec.ClaimRef; ref != nil && o.Status.Phase == corev1.VolumeBound {
-			held.Users = []string{binding.ClaimKey(ref.Namespace, ref.Name).String()}
+			held.Users = []string{obj.ClaimKey(ref.Namespace, ref.Name).String()}
 		}
 	case *corev1.PersistentVolumeClaim:
 		held.Users = w.podsOn(o)
@@ -50,7 +50,7 @@ func (w *world) nodesOf(volume *corev1.PersistentVolume) []string {
 }
 
 // users are the pods that name a claim.
-type users map[binding.Key][]*corev1.Pod
+type users map[obj.Key][]*corev1.Pod
 
 // podsOn are the pods that keep the claim (F2).
 func (w *world) podsOn(claim *corev1.PersistentVolumeClaim) (names []string) {
@@ -59,12 +59,12 @@ func (w *world) podsOn(claim *corev1.PersistentVolumeClaim) (names []string) {
 		pods, _ := w.server.ListPods(context.Background(), "")
 		for _, pod := range pods {
 			for _, name := range reclaim.ClaimNames(pod) {
-				key := binding.ClaimKey(pod.Namespace, name)
+				key := obj.ClaimKey(pod.Namespace, name)
 				w.users[key] = append(w.users[key], pod)
 			}
 		}
 	}
-	for _, pod := range w.users[binding.KeyOf(claim)] {
+	for _, pod := range w.users[obj.KeyOf(claim)] {
 		if reclaim.UsesClaim(pod, claim) {
 			names = append(names, bindingtest.PodKey(pod.Namespace, pod.Name).String())
 		}

@@ -5,26 +5,25 @@ import (
 	"fmt"
 	"reflect"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Change is something that somebody might do; see Delete and Update.
 type Change struct {
-	object binding.Object
-	make   func(ctx context.Context, w *world, key binding.Key, object binding.Object) error
+	object obj.Object
+	make   func(ctx context.Context, w *world, key obj.Key, object obj.Object) error
 }
 
 // Delete deletes the object of that kind, namespace and name. Of a pod the grace period is over at once.
-func Delete(object binding.Object) Change { return Change{object, remove} }
+func Delete(object obj.Object) Change { return Change{object, remove} }
 
 // Update changes the object of that kind, namespace and name to what is given. What differs from the object in the
 // Cluster is changed, and nothing else: the status is not, nor what the controller did in the meantime.
-func Update(object binding.Object) Change { return Change{object, update} }
+func Update(object obj.Object) Change { return Change{object, update} }
 
 func (c Change) apply(ctx context.Context, w *world) error {
 	if c.object == nil {
@@ -42,12 +41,12 @@ func (c Change) apply(ctx context.Context, w *world) error {
 	return c.make(ctx, w, key, c.object)
 }
 
-func remove(ctx context.Context, w *world, key binding.Key, _ binding.Object) error {
+func remove(ctx context.Context, w *world, key obj.Key, _ obj.Object) error {
 	w.deleted[key] = true
 	return w.server.Delete(ctx, key, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
 }
 
-func update(ctx context.Context, w *world, key binding.Key, object binding.Object) error {
+func update(ctx context.Context, w *world, key obj.Key, object obj.Object) error {
 	current, err := w.server.Get(ctx, key)
 	if err != nil {
 		return err
@@ -62,9 +61,9 @@ func update(ctx context.Context, w *world, key binding.Key, object binding.Objec
 }
 
 // merge is the current object with what differs between the other two.
-func merge(base, wanted, current binding.Object) (binding.Object, error) {
+func merge(base, wanted, current obj.Object) (obj.Object, error) {
 	var fields [3]map[string]any
-	for i, object := range []binding.Object{base, wanted, current} {
+	for i, object := range []obj.Object{base, wanted, current} {
 		converted, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 		if err != nil {
 			return nil, err
@@ -72,7 +71,7 @@ func merge(base, wanted, current binding.Object) (binding.Object, error) {
 		fields[i] = converted
 	}
 	mergeFields(fields[0], fields[1], fields[2])
-	merged := reflect.New(reflect.TypeOf(current).Elem()).Interface().(binding.Object)
+	merged := reflect.New(reflect.TypeOf(current).Elem()).Interface().(obj.Object)
 	return merged, runtime.DefaultUnstructuredConverter.FromUnstructured(fields[2], merged)
 }
 

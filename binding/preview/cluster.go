@@ -7,13 +7,14 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Cluster is what the preview begins with.
 type Cluster struct {
 	// Objects are volumes, claims, classes, pods, nodes and VolumeAttachments, in any order. What is not among them
 	// does not exist: a volume whose claim is missing is taken for Released. One without a UID is created first.
-	Objects []binding.Object
+	Objects []obj.Object
 	// Rules are those of the controller, with the names of the hooks it has. In-use protection is on whatever they
 	// say, for somebody does it.
 	Rules binding.Rules
@@ -52,9 +53,9 @@ type world struct {
 	server  *bindingtest.Server
 	driver  *bindingtest.Driver
 	rules   binding.Rules
-	base    map[binding.Key]binding.Object // as given
-	touched map[binding.Key]binding.Object // what was written, as it was before; nil: there was none
-	deleted map[binding.Key]bool           // by a Change
+	base    map[obj.Key]obj.Object // as given
+	touched map[obj.Key]obj.Object // what was written, as it was before; nil: there was none
+	deleted map[obj.Key]bool       // by a Change
 	ran     []ran
 	users   users
 
@@ -65,10 +66,10 @@ type world struct {
 
 // newWorld loads the objects; nothing has happened yet.
 func newWorld(ctx context.Context, cluster Cluster) (*world, error) {
-	w := &world{server: bindingtest.NewServer(), rules: cluster.Rules, base: map[binding.Key]binding.Object{}, problems: []string{}}
+	w := &world{server: bindingtest.NewServer(), rules: cluster.Rules, base: map[obj.Key]obj.Object{}, problems: []string{}}
 	w.rules.Protection = binding.ProtectionOn
 	w.rules.Hooks.Provisioners = nil
-	var running, fresh []binding.Object
+	var running, fresh []obj.Object
 	for _, object := range cluster.Objects {
 		key, err := bindingtest.KeyOf(object)
 		if err != nil {
@@ -96,15 +97,15 @@ func newWorld(ctx context.Context, cluster Cluster) (*world, error) {
 }
 
 // withDefaults is a copy that could be written back.
-func withDefaults(object binding.Object) binding.Object {
-	object = object.DeepCopyObject().(binding.Object)
+func withDefaults(object obj.Object) obj.Object {
+	object = object.DeepCopyObject().(obj.Object)
 	bindingtest.SetDefaults(object)
 	return object
 }
 
 // begin forgets what has happened.
 func (w *world) begin() {
-	w.touched, w.deleted, w.ran = map[binding.Key]binding.Object{}, map[binding.Key]bool{}, nil
+	w.touched, w.deleted, w.ran = map[obj.Key]obj.Object{}, map[obj.Key]bool{}, nil
 	w.users, w.attached = nil, nil
 }
 
@@ -117,7 +118,7 @@ func (w *world) note(call *bindingtest.Call, do func() error) error {
 	return err
 }
 
-func (w *world) touch(key binding.Key, before binding.Object) {
+func (w *world) touch(key obj.Key, before obj.Object) {
 	if _, known := w.touched[key]; !known {
 		w.touched[key] = before
 	}

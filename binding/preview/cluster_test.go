@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/binding/preview"
 )
 
@@ -26,7 +26,7 @@ func TestUnsettled(t *testing.T) {
 	released := bindingtest.Volume("old", "1Gi", policy("Delete"))
 	released.UID, released.Status.Phase = "uid-of-old", corev1.VolumeReleased
 	released.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "shop", Name: "gone", UID: "was"}
-	objects := []binding.Object{volumeOf(), claimOf(), released}
+	objects := []obj.Object{volumeOf(), claimOf(), released}
 	outcome, err := preview.Of(t.Context(), preview.Cluster{Objects: objects, Rules: withHooks()}, preview.Delete(claimOf()))
 	require.NoError(t, err)
 	assert.Equal(t, "pv/pv-1: Bound -> Released\n"+
@@ -46,7 +46,7 @@ func TestUpdateIsMerged(t *testing.T) {
 	labelled.Labels = map[string]string{"app": "shop"}
 	kept := volumeOf()
 	kept.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
-	objects := []binding.Object{volumeOf(policy("Delete"), provisionedBy(external)), claim}
+	objects := []obj.Object{volumeOf(policy("Delete"), provisionedBy(external)), claim}
 	outcome, err := preview.Of(t.Context(), preview.Cluster{Objects: objects}, preview.Update(labelled), preview.Update(kept), preview.Delete(claim))
 	require.NoError(t, err)
 	require.Len(t, outcome.Storage, 1)
@@ -55,11 +55,11 @@ func TestUpdateIsMerged(t *testing.T) {
 }
 
 func TestWhatCannotBeDone(t *testing.T) {
-	pair := []binding.Object{volumeOf(), claimOf()}
+	pair := []obj.Object{volumeOf(), claimOf()}
 	grown := volumeOf()
 	grown.Spec.HostPath.Path = "/elsewhere"
 	for name, test := range map[string]struct {
-		objects []binding.Object
+		objects []obj.Object
 		change  preview.Change
 		want    string
 	}{
@@ -68,9 +68,9 @@ func TestWhatCannotBeDone(t *testing.T) {
 		"an edit of what is not there":       {pair, preview.Update(bindingtest.Claim("shop", "other", "1Gi")), `persistentvolumeclaims "other" not found`},
 		"nothing":                            {pair, preview.Change{}, "without an object"},
 		"another kind":                       {pair, preview.Delete(&corev1.Secret{}), "are not stored"},
-		"another kind in the cluster":        {[]binding.Object{&corev1.Secret{}}, preview.Delete(claimOf()), "are not stored"},
-		"an object twice":                    {[]binding.Object{stored(volumeOf()), stored(volumeOf())}, preview.Delete(volumeOf()), "cannot load pv/pv-1: it is there already"},
-		"an object that the server refuses":  {[]binding.Object{&corev1.PersistentVolume{}}, preview.Delete(volumeOf()), "is invalid"},
+		"another kind in the cluster":        {[]obj.Object{&corev1.Secret{}}, preview.Delete(claimOf()), "are not stored"},
+		"an object twice":                    {[]obj.Object{stored(volumeOf()), stored(volumeOf())}, preview.Delete(volumeOf()), "cannot load pv/pv-1: it is there already"},
+		"an object that the server refuses":  {[]obj.Object{&corev1.PersistentVolume{}}, preview.Delete(volumeOf()), "is invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := preview.Of(t.Context(), preview.Cluster{Objects: test.objects}, test.change)
@@ -79,7 +79,7 @@ func TestWhatCannotBeDone(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := preview.Of(ended, preview.Cluster{Objects: []binding.Object{stored(volumeOf())}})
+	_, err := preview.Of(ended, preview.Cluster{Objects: []obj.Object{stored(volumeOf())}})
 	assert.ErrorIs(t, err, context.Canceled)
 }
 
@@ -94,7 +94,7 @@ func TestX7Problems(t *testing.T) {
 		c.Name, c.UID = "bad", "uid-of-bad"
 		c.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("-1Gi")
 	})
-	objects := []binding.Object{volumeOf(), claimOf(), bad}
+	objects := []obj.Object{volumeOf(), claimOf(), bad}
 	outcome, err := preview.Of(t.Context(), preview.Cluster{Objects: objects}, preview.Delete(claimOf()))
 	require.NoError(t, err)
 	require.Len(t, outcome.Problems, 1)
@@ -134,8 +134,8 @@ func TestOfALargeCluster(t *testing.T) {
 }
 
 // manyPairs are as many volumes and claims, bound, in ten namespaces.
-func manyPairs(n int) []binding.Object {
-	var objects []binding.Object
+func manyPairs(n int) []obj.Object {
+	var objects []obj.Object
 	for i := range n {
 		volume := bindingtest.Volume(fmt.Sprintf("pv-%06d", i), "5Gi", policy("Delete"), provisionedBy(external), volumeFinalizer("kubernetes.io/pv-protection"))
 		claim := bindingtest.Claim(fmt.Sprintf("team-%d", i%10), fmt.Sprintf("data-%d", i), "5Gi", naming(volume.Name))

@@ -8,13 +8,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // effects compares what was written with what it was before.
 func (w *world) effects() Effects {
 	e := Effects{Phases: []PhaseChange{}, Storage: []StorageFate{}, Blocked: []Blocked{}}
-	keys := slices.SortedFunc(maps.Keys(w.touched), func(a, b binding.Key) int {
+	keys := slices.SortedFunc(maps.Keys(w.touched), func(a, b obj.Key) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	for _, key := range keys {
@@ -31,7 +31,7 @@ func (w *world) effects() Effects {
 }
 
 // now is the object as it stands; nil if it does not exist.
-func (w *world) now(key binding.Key) binding.Object {
+func (w *world) now(key obj.Key) obj.Object {
 	object, err := w.server.Get(context.Background(), key)
 	if err != nil {
 		return nil
@@ -39,12 +39,12 @@ func (w *world) now(key binding.Key) binding.Object {
 	return object
 }
 
-func hasPhase(key binding.Key) bool {
-	return key.Kind == binding.KindVolume || key.Kind == binding.KindClaim
+func hasPhase(key obj.Key) bool {
+	return key.Kind == obj.KindVolume || key.Kind == obj.KindClaim
 }
 
 // phaseOf is the phase of a volume or claim, or the given word if there is none; "" for other kinds.
-func phaseOf(object binding.Object, none string) string {
+func phaseOf(object obj.Object, none string) string {
 	switch o := object.(type) {
 	case nil:
 		return none

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/binding/preview"
 )
 
@@ -27,7 +27,7 @@ func ExampleOf() {
 		fmt.Println(err)
 	}
 	claim, volume := cluster.Claim("shop", "orders"), cluster.Volume("pv-1")
-	now := preview.Cluster{Objects: []binding.Object{claim, volume}}
+	now := preview.Cluster{Objects: []obj.Object{claim, volume}}
 
 	outcome, err := preview.Of(ctx, now, preview.Delete(claim))
 	fmt.Print(outcome)
@@ -51,7 +51,7 @@ func ExampleCluster() {
 		volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
 	})
 	claim, pod := bindingtest.Claim("shop", "orders", "5Gi"), bindingtest.Pod("shop", "web", "node-1", "orders")
-	cluster := preview.Cluster{Objects: []binding.Object{volume, claim, pod}}
+	cluster := preview.Cluster{Objects: []obj.Object{volume, claim, pod}}
 	cluster.Rules.Hooks.SourceDeleters = sets.New("hostPath")
 
 	outcome, _ := preview.Of(ctx, cluster, preview.Delete(claim))

@@ -6,24 +6,24 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
 // fates are what becomes of the storage of the volumes that were written.
-func (w *world) fates(keys []binding.Key) []StorageFate {
+func (w *world) fates(keys []obj.Key) []StorageFate {
 	done := map[string]ran{}
 	for _, call := range w.ran {
 		done[call.volume.Name] = call
-		if _, known := w.touched[binding.VolumeKey(call.volume.Name)]; !known {
-			keys = append(keys, binding.VolumeKey(call.volume.Name)) // it was never stored
+		if _, known := w.touched[obj.VolumeKey(call.volume.Name)]; !known {
+			keys = append(keys, obj.VolumeKey(call.volume.Name)) // it was never stored
 		}
 	}
 	var fates []StorageFate
 	for _, key := range keys {
-		if key.Kind != binding.KindVolume {
+		if key.Kind != obj.KindVolume {
 			continue
 		}
 		before, _ := w.touched[key].(*corev1.PersistentVolume)
@@ -86,7 +86,7 @@ func (w *world) podsBy(ref *corev1.ObjectReference) (names []string) {
 	claim := &corev1.PersistentVolumeClaim{}
 	claim.Namespace, claim.Name = ref.Namespace, ref.Name
 	w.podsOn(claim)
-	for _, pod := range reclaim.BlockRecycling(w.users[binding.KeyOf(claim)], ref.Namespace, ref.Name) {
+	for _, pod := range reclaim.BlockRecycling(w.users[obj.KeyOf(claim)], ref.Namespace, ref.Name) {
 		names = append(names, bindingtest.PodKey(pod.Namespace, pod.Name).String())
 	}
 	return names

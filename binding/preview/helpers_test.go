@@ -10,6 +10,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 type volumeEdit = func(*corev1.PersistentVolume)
@@ -44,7 +45,7 @@ func claimOf(edits ...claimEdit) *corev1.PersistentVolumeClaim {
 }
 
 // atRest is a cluster that has settled.
-func atRest(t testing.TB, rules binding.Rules, objects ...binding.Object) *bindingtest.Cluster {
+func atRest(t testing.TB, rules binding.Rules, objects ...obj.Object) *bindingtest.Cluster {
 	rules.Protection = binding.ProtectionOn
 	cluster := bindingtest.NewClusterWith(bindingtest.Options{Rules: rules}, objects...)
 	require.NoError(t, cluster.Settle(context.Background()))
@@ -52,8 +53,8 @@ func atRest(t testing.TB, rules binding.Rules, objects ...binding.Object) *bindi
 }
 
 // dump is everything on the server.
-func dump(t testing.TB, server *bindingtest.Server) []binding.Object {
-	var all []binding.Object
+func dump(t testing.TB, server *bindingtest.Server) []obj.Object {
+	var all []obj.Object
 	for _, kind := range bindingtest.Kinds() {
 		list, err := server.List(context.Background(), kind, "")
 		require.NoError(t, err)
@@ -63,10 +64,10 @@ func dump(t testing.TB, server *bindingtest.Server) []binding.Object {
 }
 
 // find is the object of that key, as kubectl would name it, in a dump.
-func find(t testing.TB, objects []binding.Object, kind binding.Kind, name string) binding.Object {
+func find(t testing.TB, objects []obj.Object, kind obj.Kind, name string) obj.Object {
 	for _, object := range objects {
 		if key, _ := bindingtest.KeyOf(object); key.Kind == kind && key.Name == name {
-			return object.DeepCopyObject().(binding.Object)
+			return object.DeepCopyObject().(obj.Object)
 		}
 	}
 	require.Fail(t, "no such object", "%s %s", kind, name)

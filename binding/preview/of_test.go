@@ -13,6 +13,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/binding/preview"
 	"github.com/pvbind/pvbind/reclaim"
 )
@@ -36,24 +37,24 @@ func withHooks() binding.Rules {
 type story struct {
 	name    string
 	rules   binding.Rules
-	objects []binding.Object
+	objects []obj.Object
 	deletes []string // "pv", "pvc", "pod" or "va": that of the story
 	edit    volumeEdit
 	want    string
 }
 
-func (s story) changes(t testing.TB, objects []binding.Object) (changes []preview.Change) {
+func (s story) changes(t testing.TB, objects []obj.Object) (changes []preview.Change) {
 	if s.edit != nil {
-		volume := find(t, objects, binding.KindVolume, "pv-1").(*corev1.PersistentVolume)
+		volume := find(t, objects, obj.KindVolume, "pv-1").(*corev1.PersistentVolume)
 		s.edit(volume)
 		changes = append(changes, preview.Update(volume))
 	}
 	for _, what := range s.deletes {
 		switch what {
 		case "pv":
-			changes = append(changes, preview.Delete(find(t, objects, binding.KindVolume, "pv-1")))
+			changes = append(changes, preview.Delete(find(t, objects, obj.KindVolume, "pv-1")))
 		case "pvc":
-			changes = append(changes, preview.Delete(find(t, objects, binding.KindClaim, "orders")))
+			changes = append(changes, preview.Delete(find(t, objects, obj.KindClaim, "orders")))
 		case "pod":
 			changes = append(changes, preview.Delete(find(t, objects, bindingtest.KindPod, "web")))
 		case "va":
@@ -66,10 +67,10 @@ func (s story) changes(t testing.TB, objects []binding.Object) (changes []previe
 func stories() []story {
 	pod := bindingtest.Pod("shop", "web", "node-1", "orders")
 	idle := bindingtest.Pod("shop", "web", "", "orders")
-	pair := func(edits ...volumeEdit) []binding.Object {
-		return []binding.Object{volumeOf(edits...), claimOf()}
+	pair := func(edits ...volumeEdit) []obj.Object {
+		return []obj.Object{volumeOf(edits...), claimOf()}
 	}
-	used := func(edits ...volumeEdit) []binding.Object { return append(pair(edits...), pod) }
+	used := func(edits ...volumeEdit) []obj.Object { return append(pair(edits...), pod) }
 	const gone = "pv/pv-1: Bound -> Released\npvc/shop/orders: Bound -> gone\n"
 	return []story{
 		{name: "R7 nothing is done", objects: pair(), want: "nothing changes\n"},
@@ -178,7 +179,7 @@ func TestOfIsWhatHappens(t *testing.T) {
 	}
 }
 
-func phases(objects []binding.Object) map[string]string {
+func phases(objects []obj.Object) map[string]string {
 	found := map[string]string{}
 	for _, object := range objects {
 		key, _ := bindingtest.KeyOf(object)
@@ -193,17 +194,17 @@ func phases(objects []binding.Object) map[string]string {
 }
 
 // ephemeral are a pod, and the claim and volume of its generic ephemeral volume.
-func ephemeral() []binding.Object {
+func ephemeral() []obj.Object {
 	web := bindingtest.Pod("shop", "web", "node-1")
 	web.UID = "uid-of-web"
 	web.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}}}
 	claim := bindingtest.Claim("shop", "web-data", "5Gi")
 	claim.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(web, corev1.SchemeGroupVersion.WithKind("Pod"))}
-	return []binding.Object{web, claim, volumeOf(policy("Delete"), provisionedBy(external))}
+	return []obj.Object{web, claim, volumeOf(policy("Delete"), provisionedBy(external))}
 }
 
 // attached are the objects, and two nodes that pv-1 is attached to.
-func attached(objects []binding.Object) []binding.Object {
+func attached(objects []obj.Object) []obj.Object {
 	return append(objects, bindingtest.Attachment("pv-1", "n2"), bindingtest.Attachment("pv-1", "n1"), bindingtest.Attachment("other", "n3"))
 }
 
@@ -216,7 +217,7 @@ func (s story) act(t *testing.T, cluster *bindingtest.Cluster) {
 		_, err := cluster.UpdateVolume(ctx, volume)
 		require.NoError(t, err)
 	}
-	keys := map[string]binding.Key{"pv": binding.VolumeKey("pv-1"), "pvc": binding.ClaimKey("shop", "orders"), "pod": bindingtest.PodKey("shop", "web"), "va": bindingtest.AttachmentKey("pv-1-n1")}
+	keys := map[string]obj.Key{"pv": obj.VolumeKey("pv-1"), "pvc": obj.ClaimKey("shop", "orders"), "pod": bindingtest.PodKey("shop", "web"), "va": bindingtest.AttachmentKey("pv-1-n1")}
 	for _, what := range s.deletes {
 		require.NoError(t, cluster.Delete(ctx, keys[what], metaDelete))
 	}
@@ -229,7 +230,7 @@ func TestOfADetachment(t *testing.T) {
 		v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "shop", Name: "orders", UID: "uid-9"}
 	})
 	attachment := bindingtest.Attachment("pv-1", "n1")
-	cluster := preview.Cluster{Objects: []binding.Object{released, attachment}, Rules: withHooks()}
+	cluster := preview.Cluster{Objects: []obj.Object{released, attachment}, Rules: withHooks()}
 	outcome, err := preview.Of(t.Context(), cluster)
 	require.NoError(t, err)
 	assert.Equal(t, "nothing changes\n", outcome.String(), "R3 it waits as it did before")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/binding/preview"
 )
 
@@ -47,7 +48,7 @@ func newRandomCluster(t *testing.T, seed uint64) *randomCluster {
 	if w.IntN(3) == 0 {
 		hooks.SourceDeleters = nil
 	}
-	var objects []binding.Object
+	var objects []obj.Object
 	for i := range 6 {
 		volume := bindingtest.Volume(fmt.Sprintf("pv-%d", i), fmt.Sprintf("%dGi", 1+w.IntN(3)), policy(w.policy()))
 		if w.IntN(2) == 0 {
@@ -77,7 +78,7 @@ func (w *randomCluster) policy() corev1.PersistentVolumeReclaimPolicy {
 }
 
 // changes are some, for the preview and in earnest.
-func (w *randomCluster) changes(objects []binding.Object) (foreseen []preview.Change, done []func() error) {
+func (w *randomCluster) changes(objects []obj.Object) (foreseen []preview.Change, done []func() error) {
 	ctx := context.Background()
 	for _, object := range objects {
 		volume, isVolume := object.(*corev1.PersistentVolume)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/examples/internal/dump"
 )
 
@@ -72,7 +73,7 @@ func TestTheCommandsDoWhatTheySay(t *testing.T) {
 		running, said := settled(t)
 		for _, volume := range said.Volumes {
 			for _, choice := range volume.Can {
-				if volume.Volume == binding.VolumeKey("old-1") && choice.Verb == "Open" {
+				if volume.Volume == obj.VolumeKey("old-1") && choice.Verb == "Open" {
 					require.NoError(t, kubectl(t, running, choice.Command))
 				}
 			}
@@ -98,7 +99,7 @@ func TestTheCommandsDoWhatTheySay(t *testing.T) {
 // ignoringInvalid passes over what only a person can mend (X7).
 func ignoringInvalid(err error) error {
 	for _, one := range dump.Unjoin(err) {
-		if _, invalid := one.(*binding.InvalidError); !invalid {
+		if _, invalid := one.(*obj.InvalidError); !invalid {
 			return one
 		}
 	}

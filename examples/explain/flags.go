@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/examples/internal/dump"
 )
 
@@ -48,8 +48,8 @@ const (
 // options are the command line.
 type options struct {
 	format format
-	claim  binding.Key // zero: all
-	volume string      // "": all
+	claim  obj.Key // zero: all
+	volume string  // "": all
 	files  []string
 }
 
@@ -86,7 +86,7 @@ func (o *options) setClaim(value string) error {
 	if namespace == "" || name == "" || strings.Contains(name, "/") {
 		return fmt.Errorf("must be NAMESPACE/NAME")
 	}
-	o.claim = binding.ClaimKey(namespace, name)
+	o.claim = obj.ClaimKey(namespace, name)
 	return nil
 }
 
@@ -99,7 +99,7 @@ func (o *options) setVolume(value string) error {
 }
 
 func (o options) complete() (options, error) {
-	if o.claim != (binding.Key{}) && o.volume != "" {
+	if o.claim != (obj.Key{}) && o.volume != "" {
 		return o, fmt.Errorf("-claim and -volume exclude each other")
 	}
 	if len(o.files) == 0 {

@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 func TestParse(t *testing.T) {
-	data := binding.ClaimKey("shop", "data")
+	data := obj.ClaimKey("shop", "data")
 	for name, c := range map[string]struct {
 		args []string
 		want options
@@ -22,7 +22,7 @@ func TestParse(t *testing.T) {
 		"flags between":             {[]string{"a", "-o", "json", "b"}, options{format: formatJSON, files: []string{"a", "b"}}},
 		"files behind --":           {[]string{"-o=json", "--", "-claim"}, options{format: formatJSON, files: []string{"-claim"}}},
 		"a claim":                   {[]string{"-claim", "shop/data", "a"}, options{format: formatText, claim: data, files: []string{"a"}}},
-		"a claim of no namespace":   {[]string{"--claim=data"}, options{format: formatText, claim: binding.ClaimKey("default", "data"), files: []string{"-"}}},
+		"a claim of no namespace":   {[]string{"--claim=data"}, options{format: formatText, claim: obj.ClaimKey("default", "data"), files: []string{"-"}}},
 		"a volume":                  {[]string{"a", "-volume", "x"}, options{format: formatText, volume: "x", files: []string{"a"}}},
 	} {
 		t.Run(name, func(t *testing.T) {

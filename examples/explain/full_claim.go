@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/examples/internal/dump"
 )
 
@@ -14,7 +14,7 @@ import (
 type fullClaim struct {
 	*claimGroup
 	// Report has every volume with every reason, if volumes were searched for the claim.
-	Report *binding.Report `json:"report,omitempty"`
+	Report *match.Report `json:"report,omitempty"`
 	// Pair is the claim and the volume that it names, if they are not as they should be.
 	Pair *pairGroup `json:"pair,omitempty"`
 }
@@ -50,7 +50,7 @@ func (w *world) fullClaim(claim *corev1.PersistentVolumeClaim) fullClaim {
 	if full.Search != nil {
 		terms := w.Terms(claim)
 		terms.Owners = w.Owners
-		if found, err := binding.Explain(binding.Request{Claim: claim, Volumes: w.Volumes, Terms: terms}); err == nil {
+		if found, err := match.Explain(match.Request{Claim: claim, Volumes: w.Volumes, Terms: terms}); err == nil {
 			full.Report = &found
 		}
 	}

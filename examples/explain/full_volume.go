@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/examples/internal/dump"
 	"github.com/pvbind/pvbind/phase"
 )
@@ -22,9 +24,9 @@ type fullVolume struct {
 
 // claimFit is a claim that waits, and others for which the same holds.
 type claimFit struct {
-	Claim      binding.Key        `json:"claim"`
-	Mismatches binding.Mismatches `json:"mismatches,omitempty"` // none: it fits
-	Alike      []binding.Key      `json:"alike,omitempty"`
+	Claim      obj.Key          `json:"claim"`
+	Mismatches match.Mismatches `json:"mismatches,omitempty"` // none: it fits
+	Alike      []obj.Key        `json:"alike,omitempty"`
 }
 
 func (w *world) writeVolume(o options, out io.Writer) error {
@@ -91,16 +93,16 @@ func (w *world) fits(volume *corev1.PersistentVolume) []*claimFit {
 		}
 		terms := w.Terms(claim)
 		terms.Owners = w.Owners
-		mismatches, err := binding.Check(claim, volume, terms)
+		mismatches, err := match.Check(claim, volume, terms)
 		if err != nil {
 			continue
 		}
 		likeness := mismatches.String()
 		if first := known[likeness]; first != nil {
-			first.Alike = append(first.Alike, binding.KeyOf(claim))
+			first.Alike = append(first.Alike, obj.KeyOf(claim))
 			continue
 		}
-		known[likeness] = &claimFit{Claim: binding.KeyOf(claim), Mismatches: mismatches}
+		known[likeness] = &claimFit{Claim: obj.KeyOf(claim), Mismatches: mismatches}
 		fits = append(fits, known[likeness])
 	}
 	return fits

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // pairGroups checks every claim with the volume that it names, and every volume with the claim that it names.
@@ -122,8 +123,8 @@ func (g *pairGroup) likeness() string {
 	if g.uid != "" {
 		names = append(names, g.uid, "X")
 	}
-	for _, key := range []binding.Key{g.Claim, g.Volume} {
-		if key != (binding.Key{}) {
+	for _, key := range []obj.Key{g.Claim, g.Volume} {
+		if key != (obj.Key{}) {
 			names = append(names, key.String(), "X", key.Namespace+"/"+key.Name, "X", key.Name, "X")
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // report is the answer about a whole cluster. As JSON it has these fields; like things are told once, of the first, and
@@ -26,8 +27,8 @@ type claimGroup struct {
 	// Contenders is how many claims of the input would take the same volume, if more than this one: one of them gets it.
 	Contenders int `json:"contenders,omitempty"`
 	// Scheduling is what keeps the pods that must be scheduled first from a node.
-	Scheduling []podWait     `json:"scheduling,omitempty"`
-	Alike      []binding.Key `json:"alike,omitempty"`
+	Scheduling []podWait `json:"scheduling,omitempty"`
+	Alike      []obj.Key `json:"alike,omitempty"`
 }
 
 // podWait is a pod without a node.
@@ -42,11 +43,11 @@ type podWait struct {
 
 // volumeGroup is a volume that nobody can simply use, and others like it.
 type volumeGroup struct {
-	Volume binding.Key `json:"volume"`
-	Phase  string      `json:"phase"`
-	Policy string      `json:"reclaimPolicy"`
+	Volume obj.Key `json:"volume"`
+	Phase  string  `json:"phase"`
+	Policy string  `json:"reclaimPolicy"`
 	// Was is the claim that it serves or served.
-	Was binding.Key `json:"claim,omitzero"`
+	Was obj.Key `json:"claim,omitzero"`
 	// Why says what becomes of it by itself.
 	Why string `json:"why"`
 	// Can are the things that a person can do.
@@ -54,8 +55,8 @@ type volumeGroup struct {
 	// Finalizers are what keeps it, if it is being deleted.
 	Finalizers []string `json:"finalizers,omitempty"`
 	// Attached are the nodes that it is attached to.
-	Attached []string      `json:"attached,omitempty"`
-	Alike    []binding.Key `json:"alike,omitempty"`
+	Attached []string  `json:"attached,omitempty"`
+	Alike    []obj.Key `json:"alike,omitempty"`
 }
 
 // pairGroup is a pair that is not healthy, and others like it. A pair that a person can repair stands for itself, for
@@ -73,8 +74,8 @@ type pairGroup struct {
 
 // pairName names a claim and a volume; one of them may not exist.
 type pairName struct {
-	Claim  binding.Key `json:"claim,omitzero"`
-	Volume binding.Key `json:"volume,omitzero"`
+	Claim  obj.Key `json:"claim,omitzero"`
+	Volume obj.Key `json:"volume,omitzero"`
 }
 
 func (w *world) report() report {
@@ -84,7 +85,7 @@ func (w *world) report() report {
 // write answers what was asked for.
 func (w *world) write(o options, out io.Writer) error {
 	switch {
-	case o.claim != (binding.Key{}):
+	case o.claim != (obj.Key{}):
 		return w.writeClaim(o, out)
 	case o.volume != "":
 		return w.writeVolume(o, out)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/examples/internal/dump"
 )
 
@@ -98,7 +99,7 @@ func (g *claimGroup) printBody(p *printer) {
 
 func (g *volumeGroup) print(p *printer) {
 	title := g.Volume.String() + ": " + g.Phase + ", policy " + g.Policy
-	if g.Was != (binding.Key{}) {
+	if g.Was != (obj.Key{}) {
 		title += ", claimRef " + g.Was.String()
 	}
 	p.line(0, title+others(g.Alike))
@@ -137,9 +138,9 @@ func (g *pairGroup) print(p *printer) {
 
 func (n pairName) String() string {
 	switch {
-	case n.Volume == (binding.Key{}):
+	case n.Volume == (obj.Key{}):
 		return n.Claim.String()
-	case n.Claim == (binding.Key{}):
+	case n.Claim == (obj.Key{}):
 		return n.Volume.String()
 	}
 	return n.Claim.String() + " and " + n.Volume.String()

@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
@@ -76,13 +76,13 @@ func (w *world) attached(group *volumeGroup) {
 
 // wantedBy are the claims that are Bound to the volume, or else the one in its claimRef, if it names the volume: an older
 // one of that name may have had it.
-func (w *world) wantedBy(volume *corev1.PersistentVolume) []binding.Key {
+func (w *world) wantedBy(volume *corev1.PersistentVolume) []obj.Key {
 	if owners := w.Owners(volume.Name); len(owners) > 0 {
 		return owners
 	}
 	if ref := volume.Spec.ClaimRef; ref != nil {
 		if claim, _ := w.Claim(ref.Namespace, ref.Name); claim != nil && claim.Spec.VolumeName == volume.Name {
-			return []binding.Key{binding.KeyOf(claim)}
+			return []obj.Key{obj.KeyOf(claim)}
 		}
 	}
 	return nil
@@ -90,12 +90,12 @@ func (w *world) wantedBy(volume *corev1.PersistentVolume) []binding.Key {
 
 func describe(volume *corev1.PersistentVolume) *volumeGroup {
 	group := &volumeGroup{
-		Volume: binding.VolumeKey(volume.Name),
+		Volume: obj.VolumeKey(volume.Name),
 		Phase:  string(volume.Status.Phase),
 		Policy: string(volume.Spec.PersistentVolumeReclaimPolicy),
 	}
 	if ref := volume.Spec.ClaimRef; ref != nil {
-		group.Was = binding.ClaimKey(ref.Namespace, ref.Name)
+		group.Was = obj.ClaimKey(ref.Namespace, ref.Name)
 	}
 	return group
 }

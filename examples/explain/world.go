@@ -10,6 +10,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/examples/internal/dump"
 	"github.com/pvbind/pvbind/storageclass"
 )
@@ -24,7 +25,7 @@ type world struct {
 	classes  bool                // there is any
 }
 
-func newWorld(objects []binding.Object, watched *progress) *world {
+func newWorld(objects []obj.Object, watched *progress) *world {
 	w := &world{progress: watched}
 	for i, object := range objects {
 		bindingtest.SetDefaults(object)

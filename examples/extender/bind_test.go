@@ -14,13 +14,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
 // onVolume is a write of a volume, which is the first that a bind makes.
-var onVolume = bindingtest.On(bindingtest.VerbUpdate, binding.KindVolume)
+var onVolume = bindingtest.On(bindingtest.VerbUpdate, obj.KindVolume)
 
 // later binds without waiting for the answer.
 func (c *town) later(pod *corev1.Pod, node string) <-chan string {

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // carryOut makes the writes of a plan and waits until all its claims are bound. It gives up with the plan, with the
@@ -61,7 +62,7 @@ func await(ctx context.Context, changed <-chan struct{}, why string) error {
 // write makes one write. After one that failed the object is read, for it may have been written all the same (B6):
 // what is reserved is released only when that is known.
 func (s *Server) write(ctx context.Context, action binding.Action) error {
-	var written binding.Object
+	var written obj.Object
 	var err error
 	if action.Kind == binding.UpdateVolume {
 		written, err = s.client().UpdateVolume(ctx, action.Volume)
@@ -85,7 +86,7 @@ const rereadTimeout = 5 * time.Second
 func (s *Server) reread(ctx context.Context, action binding.Action) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rereadTimeout)
 	defer cancel()
-	var found binding.Object
+	var found obj.Object
 	var err error
 	if action.Kind == binding.UpdateVolume {
 		found, err = s.client().GetVolume(ctx, action.Volume.Name)

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Cluster is what is known of a cluster, and what was decided for pods that are being bound. Make one with Watch. It
@@ -20,14 +21,14 @@ type Cluster struct {
 
 	mutex   sync.RWMutex
 	volumes map[string]*corev1.PersistentVolume
-	claims  map[binding.Key]*corev1.PersistentVolumeClaim
+	claims  map[obj.Key]*corev1.PersistentVolumeClaim
 	news    chan struct{} // closed at the next change
 }
 
 func newCluster() *Cluster {
 	return &Cluster{
 		volumes: map[string]*corev1.PersistentVolume{},
-		claims:  map[binding.Key]*corev1.PersistentVolumeClaim{},
+		claims:  map[obj.Key]*corev1.PersistentVolumeClaim{},
 		news:    make(chan struct{}),
 	}
 }
@@ -64,7 +65,7 @@ func (c *Cluster) observe(object any) {
 }
 
 // wrote takes the server's reply to a write. What has been deleted meanwhile stays so.
-func (c *Cluster) wrote(object binding.Object) {
+func (c *Cluster) wrote(object obj.Object) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	switch o := object.(type) {
@@ -73,7 +74,7 @@ func (c *Cluster) wrote(object binding.Object) {
 			c.setVolume(o)
 		}
 	case *corev1.PersistentVolumeClaim:
-		if known := c.claims[binding.KeyOf(o)]; known != nil && known.UID == o.UID {
+		if known := c.claims[obj.KeyOf(o)]; known != nil && known.UID == o.UID {
 			c.setClaim(o)
 		}
 	}
@@ -89,7 +90,7 @@ func (c *Cluster) setVolume(volume *corev1.PersistentVolume) {
 }
 
 func (c *Cluster) setClaim(claim *corev1.PersistentVolumeClaim) {
-	key := binding.KeyOf(claim)
+	key := obj.KeyOf(claim)
 	known := c.claims[key]
 	if known != nil && newer(known, claim) {
 		return
@@ -109,16 +110,16 @@ func (c *Cluster) forget(object any) {
 			c.index.Delete(o.Name)
 		}
 	case *corev1.PersistentVolumeClaim:
-		if known := c.claims[binding.KeyOf(o)]; known != nil && known.UID == o.UID {
-			delete(c.claims, binding.KeyOf(o))
-			c.index.DeleteClaim(binding.KeyOf(o))
+		if known := c.claims[obj.KeyOf(o)]; known != nil && known.UID == o.UID {
+			delete(c.claims, obj.KeyOf(o))
+			c.index.DeleteClaim(obj.KeyOf(o))
 		}
 	}
 	c.tell()
 }
 
 // newer reports whether what is known is a later version of the same object.
-func newer(known, seen binding.Object) bool {
+func newer(known, seen obj.Object) bool {
 	order, err := resourceversion.CompareResourceVersion(known.GetResourceVersion(), seen.GetResourceVersion())
 	return err == nil && order > 0 && known.GetUID() == seen.GetUID()
 }

@@ -9,8 +9,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	schedulerv1 "k8s.io/kube-scheduler/extender/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/examples/extender/internal/fakeapi"
 )
 
@@ -37,49 +37,49 @@ func TestFilter(t *testing.T) {
 	modes := func(modes ...corev1.PersistentVolumeAccessMode) []corev1.PersistentVolumeAccessMode { return modes }
 	rwo, rwx := modes(corev1.ReadWriteOnce), modes(corev1.ReadWriteMany)
 	for name, c := range map[string]struct {
-		objects []binding.Object
+		objects []obj.Object
 		claims  []string
 		fits    []string
 		fails   schedulerv1.FailedNodesMap
 	}{
 		"no claims": {fits: []string{"n1", "n2"}},
 		"S4 a volume on one node": {
-			objects: []binding.Object{disk("d1", "10Gi", "n1"), claim("data", "5Gi", local)},
+			objects: []obj.Object{disk("d1", "10Gi", "n1"), claim("data", "5Gi", local)},
 			claims:  []string{"data"}, fits: []string{"n1"}, fails: schedulerv1.FailedNodesMap{"n2": noVolume},
 		},
 		"S6 both claims, that upstream fails": {
-			objects: []binding.Object{disk("d1", "1Gi", "n1", append(rwo, rwx...)...), disk("d2", "2Gi", "n1", rwo...), claim("a", "1Gi", local, rwo...), claim("b", "1Gi", local, rwx...)},
+			objects: []obj.Object{disk("d1", "1Gi", "n1", append(rwo, rwx...)...), disk("d2", "2Gi", "n1", rwo...), claim("a", "1Gi", local, rwo...), claim("b", "1Gi", local, rwx...)},
 			claims:  []string{"a", "b"}, fits: []string{"n1"}, fails: schedulerv1.FailedNodesMap{"n2": noVolume},
 		},
 		"S3 a bound volume": {
-			objects: []binding.Object{disk("d2", "5Gi", "n2"), bound(claim("data", "5Gi", local), "d2")},
+			objects: []obj.Object{disk("d2", "5Gi", "n2"), bound(claim("data", "5Gi", local), "d2")},
 			claims:  []string{"data"}, fits: []string{"n2"}, fails: schedulerv1.FailedNodesMap{"n1": elsewhere},
 		},
 		"S3 a bound volume that is gone": {
-			objects: []binding.Object{bound(claim("data", "5Gi", local), "d9")},
+			objects: []obj.Object{bound(claim("data", "5Gi", local), "d9")},
 			claims:  []string{"data"}, fails: schedulerv1.FailedNodesMap{"n1": volumeless, "n2": volumeless},
 		},
 		"S9 two reasons": {
-			objects: []binding.Object{disk("d2", "5Gi", "n2"), bound(claim("data", "5Gi", local), "d2"), claim("more", "1Gi", local)},
+			objects: []obj.Object{disk("d2", "5Gi", "n2"), bound(claim("data", "5Gi", local), "d2"), claim("more", "1Gi", local)},
 			claims:  []string{"data", "more"}, fails: schedulerv1.FailedNodesMap{"n1": elsewhere + ", " + noVolume, "n2": noVolume},
 		},
 		"M2 a volume without claimRef of a claim that is Bound": {
-			objects: []binding.Object{disk("d2", "5Gi", "n2"), bound(claim("other", "5Gi", local), "d2"), claim("data", "1Gi", local)},
+			objects: []obj.Object{disk("d2", "5Gi", "n2"), bound(claim("other", "5Gi", local), "d2"), claim("data", "1Gi", local)},
 			claims:  []string{"data"}, fails: schedulerv1.FailedNodesMap{"n1": noVolume, "n2": noVolume},
 		},
 		"M2 an annotation keeps no volume from others": {
-			objects: []binding.Object{disk("d2", "5Gi", "n2"), annotated(claim("a", "5Gi", local), "d2"), claim("data", "1Gi", local)},
+			objects: []obj.Object{disk("d2", "5Gi", "n2"), annotated(claim("a", "5Gi", local), "d2"), claim("data", "1Gi", local)},
 			claims:  []string{"data"}, fits: []string{"n2"}, fails: schedulerv1.FailedNodesMap{"n1": noVolume},
 		},
 		"S5 free storage": {
-			objects: []binding.Object{claim("data", "5Gi", made)},
+			objects: []obj.Object{claim("data", "5Gi", made)},
 			claims:  []string{"data"}, fits: []string{"n1"}, fails: schedulerv1.FailedNodesMap{"n2": noStorage},
 		},
 		"S1 an absent claim": {
 			claims: []string{"data"}, fails: schedulerv1.FailedNodesMap{"n1": `persistentvolumeclaim "data" not found`, "n2": `persistentvolumeclaim "data" not found`},
 		},
 		"S2 an Immediate claim": {
-			objects: []binding.Object{bindingtest.Class("now"), claim("data", "5Gi", "now")},
+			objects: []obj.Object{bindingtest.Class("now"), claim("data", "5Gi", "now")},
 			claims:  []string{"data"}, fails: schedulerv1.FailedNodesMap{"n1": "pod has unbound immediate PersistentVolumeClaims", "n2": "pod has unbound immediate PersistentVolumeClaims"},
 		},
 	} {

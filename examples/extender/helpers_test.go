@@ -19,9 +19,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	schedulerv1 "k8s.io/kube-scheduler/extender/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/examples/extender"
 	"github.com/pvbind/pvbind/examples/extender/internal/fakeapi"
 )
@@ -45,11 +45,11 @@ type town struct {
 }
 
 // newTown has the classes local and made, and nodes n1 to n3.
-func newTown(t *testing.T, objects ...binding.Object) *town {
+func newTown(t *testing.T, objects ...obj.Object) *town {
 	return newTownOn(t, fakeapi.New(), objects...)
 }
 
-func newTownOn(t *testing.T, api *fakeapi.Server, objects ...binding.Object) *town {
+func newTownOn(t *testing.T, api *fakeapi.Server, objects ...obj.Object) *town {
 	t.Helper()
 	waits := func(c *storagev1.StorageClass) {
 		c.VolumeBindingMode = new(storagev1.VolumeBindingWaitForFirstConsumer)
@@ -71,7 +71,7 @@ func newTownOn(t *testing.T, api *fakeapi.Server, objects ...binding.Object) *to
 	return c
 }
 
-func (c *town) create(objects ...binding.Object) {
+func (c *town) create(objects ...obj.Object) {
 	c.Helper()
 	for _, object := range objects {
 		created, err := c.Server.Create(c.Context(), object)

@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // lookups are the informers' caches of what is only looked up.
@@ -40,7 +41,7 @@ func (c *Cluster) Volume(name string) (*corev1.PersistentVolume, binding.Evidenc
 func (c *Cluster) Claim(namespace, name string) (*corev1.PersistentVolumeClaim, binding.Evidence) {
 	c.mutex.RLock()
 	defer c.mutex.RUnlock()
-	claim, known := c.claims[binding.ClaimKey(namespace, name)]
+	claim, known := c.claims[obj.ClaimKey(namespace, name)]
 	return claim, evidence(known)
 }
 

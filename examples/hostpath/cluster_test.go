@@ -13,14 +13,15 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
 // cluster is one with a class whose volumes are directories in the place.
-func (p place) cluster(objects ...binding.Object) *bindingtest.Cluster {
+func (p place) cluster(objects ...obj.Object) *bindingtest.Cluster {
 	options := bindingtest.Options{Rules: binding.Rules{Protection: binding.ProtectionOn}, Hooks: p.hooks()}
-	return bindingtest.NewClusterWith(options, append([]binding.Object{class("fast", corev1.PersistentVolumeReclaimDelete)}, objects...)...)
+	return bindingtest.NewClusterWith(options, append([]obj.Object{class("fast", corev1.PersistentVolumeReclaimDelete)}, objects...)...)
 }
 
 func settle(t *testing.T, cluster *bindingtest.Cluster) {
@@ -48,10 +49,10 @@ func TestNothingIsLeftOfAClaimDeletedMeanwhile(t *testing.T) {
 		cluster := p.cluster(claim("data", "fast"))
 		cluster.Client.CrashAfter(writes)
 		require.ErrorIs(t, cluster.Settle(t.Context()), bindingtest.ErrCrashed)
-		require.NoError(t, cluster.Delete(t.Context(), binding.ClaimKey(namespace, "data"), metav1.DeleteOptions{}))
+		require.NoError(t, cluster.Delete(t.Context(), obj.ClaimKey(namespace, "data"), metav1.DeleteOptions{}))
 		cluster.Restart()
 		settle(t, cluster)
-		volumes, err := cluster.List(t.Context(), binding.KindVolume, "")
+		volumes, err := cluster.List(t.Context(), obj.KindVolume, "")
 		require.NoError(t, err)
 		assert.Empty(t, volumes, "after %d writes", writes)
 		assert.Nil(t, cluster.Claim(namespace, "data"), "after %d writes", writes)
@@ -66,7 +67,7 @@ func TestP2AVolumeThatCannotBeStored(t *testing.T) {
 	cluster := p.cluster(claim("data", "fast"))
 	made := false
 	cluster.Client.Use(func(call *bindingtest.Call, do func() error) error {
-		if call.Verb != bindingtest.VerbCreate || call.Key.Kind != binding.KindVolume {
+		if call.Verb != bindingtest.VerbCreate || call.Key.Kind != obj.KindVolume {
 			return do()
 		}
 		_, err := os.Stat(p.path(call.Key.Name))
@@ -77,7 +78,7 @@ func TestP2AVolumeThatCannotBeStored(t *testing.T) {
 	require.ErrorIs(t, cluster.Settle(t.Context()), bindingtest.ErrCrashed)
 	require.True(t, made)
 	require.NotEqual(t, before, p.contents())
-	require.NoError(t, cluster.Delete(t.Context(), binding.ClaimKey(namespace, "data"), metav1.DeleteOptions{}))
+	require.NoError(t, cluster.Delete(t.Context(), obj.ClaimKey(namespace, "data"), metav1.DeleteOptions{}))
 	cluster.Restart()
 	settle(t, cluster)
 	assert.Nil(t, cluster.Claim(namespace, "data"))
@@ -98,7 +99,7 @@ func TestVolumesOfPlacesOutsideTheRoot(t *testing.T) {
 			evil.Spec.PersistentVolumeReclaimPolicy = policy
 			cluster := p.cluster(evil, claim("data", ""))
 			settle(t, cluster)
-			require.NoError(t, cluster.Delete(t.Context(), binding.ClaimKey(namespace, "data"), metav1.DeleteOptions{}))
+			require.NoError(t, cluster.Delete(t.Context(), obj.ClaimKey(namespace, "data"), metav1.DeleteOptions{}))
 			settle(t, cluster)
 
 			assert.Equal(t, corev1.VolumeFailed, cluster.Volume("evil").Status.Phase)
@@ -123,7 +124,7 @@ func TestAClaimThatADirectoryCannotServe(t *testing.T) {
 	assert.Equal(t, binding.EventProvisioningFailed, events[0].Reason)
 	assert.Contains(t, events[0].Message, "a directory is no block device")
 	assert.Empty(t, cluster.Delayed(), "Rh: what is refused is not tried again")
-	require.NoError(t, cluster.Delete(t.Context(), binding.ClaimKey(namespace, "data"), metav1.DeleteOptions{}))
+	require.NoError(t, cluster.Delete(t.Context(), obj.ClaimKey(namespace, "data"), metav1.DeleteOptions{}))
 	settle(t, cluster)
 	assert.Nil(t, cluster.Claim(namespace, "data"))
 	assert.Equal(t, before, p.contents())

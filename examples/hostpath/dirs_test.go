@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
 )
 
 func TestProvisionMakesADirectoryForEverybody(t *testing.T) {
@@ -43,10 +44,10 @@ func TestProvisionOnANode(t *testing.T) {
 	volume, err := p.Provision(t.Context(), request("pvc-1", func(r *binding.ProvisionRequest) { r.Node = "node-1" }))
 	require.NoError(t, err)
 	for node, accepted := range map[string]bool{"node-1": true, "node-2": false} {
-		terms := binding.Terms{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node, Labels: map[string]string{corev1.LabelHostname: node}}}}
+		terms := match.Terms{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node, Labels: map[string]string{corev1.LabelHostname: node}}}}
 		claim := request("").Claim
 		volume.Spec.Capacity, volume.Spec.AccessModes = corev1.ResourceList(claim.Spec.Resources.Requests), claim.Spec.AccessModes
-		mismatches, err := binding.Check(claim, volume, terms)
+		mismatches, err := match.Check(claim, volume, terms)
 		require.NoError(t, err)
 		assert.Equal(t, accepted, len(mismatches) == 0, "%s: %s", node, mismatches)
 	}

@@ -11,8 +11,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // step is one thing that somebody does in the story, and what must come of it.
@@ -31,18 +31,18 @@ func (t *teller) steps() []step {
 		{"A user claims 1Gi of class fast.", t.creates(claim("cache", "fast")),
 			"The provisioner made a directory, and the claim is bound to its volume."},
 		{"A pod uses the claim, and writes a file.", t.runsPod("web", "cache"), "It writes to the directory that the volume names."},
-		{"The user deletes the claim while the pod uses it.", t.deletes(binding.ClaimKey(namespace, "cache")),
+		{"The user deletes the claim while the pod uses it.", t.deletes(obj.ClaimKey(namespace, "cache")),
 			"The claim is in use, so it stays, and so does the directory."},
 		{"The pod ends.", t.deletes(bindingtest.PodKey(namespace, "web")),
 			"The claim goes, its volume is released, and the policy is Delete: directory and volume are gone."},
 		{"A user claims 1Gi of class safe, and a pod writes a file to it.", t.inTurn(t.creates(claim("mail", "safe")), t.runsPod("post", "mail")),
 			"It has another directory."},
-		{"The pod ends, and the claim is deleted.", t.deletes(bindingtest.PodKey(namespace, "post"), binding.ClaimKey(namespace, "mail")),
+		{"The pod ends, and the claim is deleted.", t.deletes(bindingtest.PodKey(namespace, "post"), obj.ClaimKey(namespace, "mail")),
 			"The policy is Retain: the volume is released, and its data stays."},
 		{"An administrator makes a directory and a volume of it by hand. A user claims it, and a pod writes a file to it.",
 			t.inTurn(t.makesDirectory("scratch"), t.creates(byHand("scratch", t.dirs), claim("builds", "")), t.runsPod("build", "builds")),
 			"It is bound like any volume; nothing was provisioned."},
-		{"The pod ends, and the claim is deleted.", t.deletes(bindingtest.PodKey(namespace, "build"), binding.ClaimKey(namespace, "builds")),
+		{"The pod ends, and the claim is deleted.", t.deletes(bindingtest.PodKey(namespace, "build"), obj.ClaimKey(namespace, "builds")),
 			"The policy is Recycle: the directory is scrubbed, and the volume is free for another claim."},
 	}
 }
@@ -74,7 +74,7 @@ func (t *teller) inTurn(parts ...func(context.Context) error) func(context.Conte
 	}
 }
 
-func (t *teller) creates(objects ...binding.Object) func(context.Context) error {
+func (t *teller) creates(objects ...obj.Object) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for _, object := range objects {
 			if _, err := t.cluster.Create(ctx, object); err != nil {
@@ -85,7 +85,7 @@ func (t *teller) creates(objects ...binding.Object) func(context.Context) error 
 	}
 }
 
-func (t *teller) deletes(keys ...binding.Key) func(context.Context) error {
+func (t *teller) deletes(keys ...obj.Key) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for _, key := range keys {
 			if err := t.cluster.Delete(ctx, key, metav1.DeleteOptions{}); err != nil {

@@ -11,12 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/storage/ephemeral"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // makeClaims makes what is missing of the claims of generic ephemeral volumes, as kube-controller-manager does, for the
 // pods that are to be placed. A pod whose claim the server refuses waits for it.
-func (s *simulation) makeClaims(ctx context.Context, objects []binding.Object) (made bool, err error) {
+func (s *simulation) makeClaims(ctx context.Context, objects []obj.Object) (made bool, err error) {
 	client := s.server.NewClient("ephemeral-volume-controller")
 	pods, _ := podsAndNodes(objects)
 	for _, pod := range pods {

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/examples/internal/dump"
 )
 
@@ -19,7 +19,7 @@ func (r result) list() *corev1.List {
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"},
 		Items:    []runtime.RawExtension{}, // never null
 	}
-	add := func(object binding.Object, kind string) {
+	add := func(object obj.Object, kind string) {
 		object.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
 		object.SetManagedFields(nil)
 		list.Items = append(list.Items, runtime.RawExtension{Object: object})
@@ -68,7 +68,7 @@ func (r result) writeTables(w io.Writer) {
 func reasonLines(reasons []reason) string {
 	var text bytes.Buffer
 	for _, r := range reasons {
-		fmt.Fprintf(&text, "%s is %s: %s\n", binding.KeyOf(r.claim), status(r.claim, string(r.claim.Status.Phase)), dump.OneLine(r.text))
+		fmt.Fprintf(&text, "%s is %s: %s\n", obj.KeyOf(r.claim), status(r.claim, string(r.claim.Status.Phase)), dump.OneLine(r.text))
 	}
 	return text.String()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/examples/internal/dump"
 )
 
@@ -25,7 +26,7 @@ type simulation struct {
 }
 
 // start begins with the objects of a running cluster, and settles.
-func start(ctx context.Context, running []binding.Object) (*simulation, error) {
+func start(ctx context.Context, running []obj.Object) (*simulation, error) {
 	server := bindingtest.NewServer()
 	if err := server.Load(running...); err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func play(ctx context.Context, entries []dump.Entry, deletes []target) (*simulat
 
 // order divides the input into what is loaded as it stands (it has a uid), what is created first
 // (classes, nodes and volumes, in this order), and what is created after that has settled.
-func order(entries []dump.Entry) (running []binding.Object, first, then []dump.Entry) {
+func order(entries []dump.Entry) (running []obj.Object, first, then []dump.Entry) {
 	var classes, nodes, volumes []dump.Entry
 	for _, e := range entries {
 		if e.Object.GetUID() != "" {
@@ -94,7 +95,7 @@ func order(entries []dump.Entry) (running []binding.Object, first, then []dump.E
 // it does not keep the others from being served.
 func (s *simulation) settle(ctx context.Context) error {
 	for _, err := range dump.Unjoin(s.driver.Settle(ctx)) {
-		var invalid *binding.InvalidError
+		var invalid *obj.InvalidError
 		if !errors.As(err, &invalid) {
 			return err
 		}

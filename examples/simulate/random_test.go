@@ -14,6 +14,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/examples/internal/dump"
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
@@ -29,7 +30,7 @@ type randomCluster struct {
 
 func (c *randomCluster) one(of ...string) string { return of[c.IntN(len(of))] }
 
-func (c *randomCluster) add(object binding.Object) {
+func (c *randomCluster) add(object obj.Object) {
 	c.entries = append(c.entries, dump.Entry{Object: object, Name: object.GetName()})
 }
 
@@ -128,14 +129,14 @@ func TestPodsOfRandomClusters(t *testing.T) {
 	assert.Greater(t, waiting, clusters/4)
 }
 
-func requirePodsAreRight(t *testing.T, r result, objects []binding.Object, where string) {
+func requirePodsAreRight(t *testing.T, r result, objects []obj.Object, where string) {
 	nodes := map[string]*corev1.Node{}
 	for _, object := range objects {
 		if node, ok := object.(*corev1.Node); ok {
 			nodes[node.Name] = node
 		}
 	}
-	alone := map[binding.Key]string{}
+	alone := map[obj.Key]string{}
 	for _, object := range objects {
 		pod, ok := object.(*corev1.Pod)
 		if !ok || len(reclaim.ClaimNames(pod)) == 0 {
@@ -153,8 +154,8 @@ func requirePodsAreRight(t *testing.T, r result, objects []binding.Object, where
 			require.Equal(t, phase.Held, phase.LinkOf(v.Volume, v.Claim))
 			require.True(t, acceptsNode(v.Volume, nodes[pod.Spec.NodeName]), "%s %s", where, key)
 			if slices.Contains(v.Claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
-				require.Empty(t, alone[binding.KeyOf(v.Claim)], "%s %s", where, key)
-				alone[binding.KeyOf(v.Claim)] = pod.Name
+				require.Empty(t, alone[obj.KeyOf(v.Claim)], "%s %s", where, key)
+				alone[obj.KeyOf(v.Claim)] = pod.Name
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/examples/internal/dump"
 )
 
@@ -53,8 +54,8 @@ func whyNotBound(claim *corev1.PersistentVolumeClaim, view binding.View) string 
 }
 
 // objects reads everything from the server.
-func (s *simulation) objects(ctx context.Context) ([]binding.Object, error) {
-	var all []binding.Object
+func (s *simulation) objects(ctx context.Context) ([]obj.Object, error) {
+	var all []obj.Object
 	for _, kind := range bindingtest.Kinds() {
 		objects, err := s.server.List(ctx, kind, "")
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/examples/internal/dump"
 	"github.com/pvbind/pvbind/reclaim"
 )
@@ -25,18 +26,18 @@ type scheduler struct {
 }
 
 type placedPod struct {
-	pod  binding.Key
+	pod  obj.Key
 	node string
 }
 
 type waitingPod struct {
-	pod binding.Key
+	pod obj.Key
 	why string
 }
 
 // pass does for every pod that has claims and no node what can be done now: the writes of its plan on the best node or,
 // once all its claims are bound, to place it. It reports whether it has written anything.
-func (s *scheduler) pass(ctx context.Context, objects []binding.Object) (wrote bool, err error) {
+func (s *scheduler) pass(ctx context.Context, objects []obj.Object) (wrote bool, err error) {
 	s.waiting = nil
 	pods, nodes := podsAndNodes(objects)
 	if len(pods) == 0 {
@@ -59,7 +60,7 @@ func (s *scheduler) pass(ctx context.Context, objects []binding.Object) (wrote b
 }
 
 // podsAndNodes are the pods to be placed, in the order of their names, and the nodes.
-func podsAndNodes(objects []binding.Object) (pods []*corev1.Pod, nodes []*corev1.Node) {
+func podsAndNodes(objects []obj.Object) (pods []*corev1.Pod, nodes []*corev1.Node) {
 	for _, object := range objects {
 		switch o := object.(type) {
 		case *corev1.Node:
@@ -141,8 +142,8 @@ func (s *scheduler) place(ctx context.Context, pod *corev1.Pod, node string) err
 }
 
 // left are the pods it has placed that nobody has deleted.
-func (s *scheduler) left(objects []binding.Object) []placedPod {
-	there := map[binding.Key]bool{}
+func (s *scheduler) left(objects []obj.Object) []placedPod {
+	there := map[obj.Key]bool{}
 	for _, object := range objects {
 		if pod, ok := object.(*corev1.Pod); ok {
 			there[podKey(pod)] = true
@@ -151,4 +152,4 @@ func (s *scheduler) left(objects []binding.Object) []placedPod {
 	return slices.DeleteFunc(slices.Clone(s.placed), func(p placedPod) bool { return !there[p.pod] })
 }
 
-func podKey(pod *corev1.Pod) binding.Key { return bindingtest.PodKey(pod.Namespace, pod.Name) }
+func podKey(pod *corev1.Pod) obj.Key { return bindingtest.PodKey(pod.Namespace, pod.Name) }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pvbind/pvbind/accessmode"
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/examples/internal/dump"
 )
 
@@ -74,7 +75,7 @@ func eventTable(events []binding.Event) string {
 	return table(rows)
 }
 
-func status(object binding.Object, phase string) string {
+func status(object obj.Object, phase string) string {
 	if object.GetDeletionTimestamp() != nil {
 		return "Terminating"
 	}

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/examples/internal/dump"
 )
 
@@ -58,12 +58,12 @@ func shortKind(name string) string {
 	return ""
 }
 
-func (t target) key() binding.Key {
+func (t target) key() obj.Key {
 	switch t.kind {
 	case "pv":
-		return binding.VolumeKey(t.name)
+		return obj.VolumeKey(t.name)
 	case "pvc":
-		return binding.ClaimKey(t.namespace, t.name)
+		return obj.ClaimKey(t.namespace, t.name)
 	}
 	return bindingtest.PodKey(t.namespace, t.name)
 }

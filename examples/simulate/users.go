@@ -7,13 +7,14 @@ import (
 
 	"github.com/pvbind/pvbind/accessmode"
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
 // users are the names of the pods that use a claim on a node, by the claim.
-type users map[binding.Key][]string
+type users map[obj.Key][]string
 
-func usersOf(objects []binding.Object) users {
+func usersOf(objects []obj.Object) users {
 	u := users{}
 	for _, object := range objects {
 		if pod, ok := object.(*corev1.Pod); ok && pod.Spec.NodeName != "" && !ended(pod) {
@@ -30,7 +31,7 @@ func ended(pod *corev1.Pod) bool {
 
 func (u users) add(pod *corev1.Pod) {
 	for _, name := range reclaim.ClaimNames(pod) {
-		key := binding.ClaimKey(pod.Namespace, name)
+		key := obj.ClaimKey(pod.Namespace, name)
 		u[key] = append(u[key], pod.Name)
 	}
 }
@@ -38,7 +39,7 @@ func (u users) add(pod *corev1.Pod) {
 // refuse is why the pod has to wait for others that use its claims; "" if it need not.
 func (u users) refuse(pod *corev1.Pod, view binding.PairView) string {
 	for _, name := range reclaim.ClaimNames(pod) {
-		key := binding.ClaimKey(pod.Namespace, name)
+		key := obj.ClaimKey(pod.Namespace, name)
 		claim, _ := view.Claim(pod.Namespace, name)
 		if claim == nil {
 			continue

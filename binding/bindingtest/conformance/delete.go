@@ -9,14 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
-var keyA = binding.VolumeKey("a")
+var keyA = obj.VolumeKey("a")
 
-func absent(t *testing.T, server API, key binding.Key) {
+func absent(t *testing.T, server API, key obj.Key) {
 	t.Helper()
 	_, err := server.Get(t.Context(), key)
 	assert.True(t, apierrors.IsNotFound(err), "%s is still there: %v", key, err)

@@ -9,17 +9,17 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // API is what is tested of an API server. Objects are volumes, claims, classes, pods, nodes and attachments. Once a class is
 // created, admission knows of it.
 type API interface {
-	Create(context.Context, binding.Object) (binding.Object, error)
-	Update(context.Context, binding.Object) (binding.Object, error)
-	UpdateStatus(context.Context, binding.Object) (binding.Object, error)
-	Delete(context.Context, binding.Key, metav1.DeleteOptions) error
-	Get(context.Context, binding.Key) (binding.Object, error)
+	Create(context.Context, obj.Object) (obj.Object, error)
+	Update(context.Context, obj.Object) (obj.Object, error)
+	UpdateStatus(context.Context, obj.Object) (obj.Object, error)
+	Delete(context.Context, obj.Key, metav1.DeleteOptions) error
+	Get(context.Context, obj.Key) (obj.Object, error)
 }
 
 // NewAPI returns an API server that holds no object of these kinds. One test is done with its server before the

@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // assertFault creates the object and asserts that it is invalid because of the field alone; no field: that it is valid.
-func assertFault(t *testing.T, server API, field string, object binding.Object) {
+func assertFault(t *testing.T, server API, field string, object obj.Object) {
 	t.Helper()
 	_, err := server.Create(t.Context(), object)
 	if field == "" {
@@ -136,7 +136,7 @@ func testValidateTheRest(t *testing.T, newAPI NewAPI) {
 	nameless := bindingtest.Pod("default", "web", "n1", "data")
 	nameless.Spec.Volumes[0].PersistentVolumeClaim.ClaimName = ""
 	tests := map[string]struct {
-		object binding.Object
+		object obj.Object
 		field  string
 	}{
 		"class":             {bindingtest.Class("fast"), ""},

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // serveObject answers what is about one object, through the client.
@@ -27,7 +27,7 @@ func (s *Server) serveObject(w http.ResponseWriter, r *http.Request, request Req
 	}
 }
 
-func (s *Server) serve(r *http.Request, request Request) (binding.Object, error) {
+func (s *Server) serve(r *http.Request, request Request) (obj.Object, error) {
 	switch request.Verb {
 	case "get":
 		return s.Client.Get(r.Context(), request.key())
@@ -60,7 +60,7 @@ func success() *metav1.Status {
 }
 
 // typed fills in kind and apiVersion.
-func typed(object binding.Object) binding.Object {
+func typed(object obj.Object) obj.Object {
 	if known, _, err := scheme.Scheme.ObjectKinds(object); err == nil {
 		object.GetObjectKind().SetGroupVersionKind(known[0])
 	}

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Published are the events that were created, as they came.
@@ -30,7 +31,7 @@ func (s *Server) takeEvent(w http.ResponseWriter, r *http.Request, request Reque
 	s.mu.Unlock()
 	on := event.InvolvedObject
 	s.Client.Record(binding.Event{
-		On:      binding.Key{Kind: binding.Kind(on.Kind), Namespace: on.Namespace, Name: on.Name},
+		On:      obj.Key{Kind: obj.Kind(on.Kind), Namespace: on.Namespace, Name: on.Name},
 		UID:     on.UID,
 		Type:    event.Type,
 		Reason:  binding.EventReason(event.Reason),

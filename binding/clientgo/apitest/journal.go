@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // journal is what became of the objects of one kind, and the state that came of it. Objects in it are never modified.
 type journal struct {
 	watch   *bindingtest.Watch
-	state   map[binding.Key]binding.Object
+	state   map[obj.Key]obj.Object
 	changes []change
 	version uint64 // of the newest change
 	floor   uint64 // changes up to this version are forgotten
@@ -25,7 +25,7 @@ type change struct {
 }
 
 func newJournal(watch *bindingtest.Watch) *journal {
-	j := &journal{watch: watch, state: map[binding.Key]binding.Object{}}
+	j := &journal{watch: watch, state: map[obj.Key]obj.Object{}}
 	j.catchUp()
 	j.compact()
 	return j
@@ -53,9 +53,9 @@ func (j *journal) compact() {
 }
 
 // objects are those that there are now, in order.
-func (j *journal) objects(namespace string) []binding.Object {
-	var objects []binding.Object
-	keys := slices.SortedFunc(maps.Keys(j.state), func(a, b binding.Key) int { return cmp.Compare(a.String(), b.String()) })
+func (j *journal) objects(namespace string) []obj.Object {
+	var objects []obj.Object
+	keys := slices.SortedFunc(maps.Keys(j.state), func(a, b obj.Key) int { return cmp.Compare(a.String(), b.String()) })
 	for _, key := range keys {
 		if namespace == "" || key.Namespace == namespace {
 			objects = append(objects, j.state[key])

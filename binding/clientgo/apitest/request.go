@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Request is what a request asks for, in the words of RBAC.
@@ -28,10 +28,10 @@ type Request struct {
 }
 
 // kinds are the resources that a bindingtest.Server stores.
-func kinds() map[string]binding.Kind {
-	return map[string]binding.Kind{
-		"persistentvolumes":      binding.KindVolume,
-		"persistentvolumeclaims": binding.KindClaim,
+func kinds() map[string]obj.Kind {
+	return map[string]obj.Kind{
+		"persistentvolumes":      obj.KindVolume,
+		"persistentvolumeclaims": obj.KindClaim,
 		"storageclasses":         bindingtest.KindClass,
 		"nodes":                  bindingtest.KindNode,
 		"pods":                   bindingtest.KindPod,
@@ -39,8 +39,8 @@ func kinds() map[string]binding.Kind {
 	}
 }
 
-func (r Request) key() binding.Key {
-	return binding.Key{Kind: kinds()[r.Resource], Namespace: r.Namespace, Name: r.Name}
+func (r Request) key() obj.Key {
+	return obj.Key{Kind: kinds()[r.Resource], Namespace: r.Namespace, Name: r.Name}
 }
 
 func (r Request) groupResource() schema.GroupResource {
@@ -119,12 +119,12 @@ func decode(r *http.Request) (runtime.Object, error) {
 }
 
 // decodeObject reads an object that can be stored.
-func decodeObject(r *http.Request) (binding.Object, error) {
+func decodeObject(r *http.Request) (obj.Object, error) {
 	decoded, err := decode(r)
 	if err != nil {
 		return nil, err
 	}
-	object, ok := decoded.(binding.Object)
+	object, ok := decoded.(obj.Object)
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body has no object but %T", decoded))
 	}

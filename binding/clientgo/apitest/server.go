@@ -18,8 +18,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Server is an http.Handler in front of a bindingtest.Server. Both may be used at the same time: what a test does on the
@@ -33,7 +33,7 @@ type Server struct {
 	leases leases
 
 	mu       sync.Mutex
-	journals map[binding.Kind]*journal
+	journals map[obj.Kind]*journal
 	connects chan struct{} // closed when all watches end
 	denied   func(Request) bool
 	events   []corev1.Event
@@ -44,7 +44,7 @@ func New(behind *bindingtest.Server) *Server {
 	s := &Server{
 		Server:   behind,
 		Client:   behind.NewClient("http"),
-		journals: map[binding.Kind]*journal{},
+		journals: map[obj.Kind]*journal{},
 		connects: make(chan struct{}),
 	}
 	for _, kind := range bindingtest.Kinds() {

@@ -11,14 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // pollPeriod is how often a watch looks for changes: the server behind has no way to call.
 const pollPeriod = 2 * time.Millisecond
 
 // read brings the journal of a kind up to date and lets the function look at it.
-func (s *Server) read(kind binding.Kind, look func(*journal)) {
+func (s *Server) read(kind obj.Kind, look func(*journal)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	journal := s.journals[kind]
@@ -35,7 +35,7 @@ func (s *Server) serveList(w http.ResponseWriter, r *http.Request, request Reque
 	s.read(kind, func(j *journal) {
 		items := j.objects(request.Namespace)
 		if items == nil {
-			items = []binding.Object{}
+			items = []obj.Object{}
 		}
 		version := "v1"
 		if request.Group != "" {
@@ -89,7 +89,7 @@ func (s *Server) serveWatch(w http.ResponseWriter, r *http.Request, request Requ
 // stream is one watch.
 type stream struct {
 	server    *Server
-	kind      binding.Kind
+	kind      obj.Kind
 	namespace string
 	version   uint64 // what was sent
 	out       *json.Encoder
@@ -106,7 +106,7 @@ func (s *stream) expired() (yes bool) {
 
 // begin sends all objects and then the bookmark that says so.
 func (s *stream) begin() {
-	var objects []binding.Object
+	var objects []obj.Object
 	s.server.read(s.kind, func(j *journal) { objects, s.version = j.objects(s.namespace), j.version })
 	for _, object := range objects {
 		s.send(watch.Added, object)

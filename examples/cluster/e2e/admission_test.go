@@ -8,8 +8,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 const isDefault = "storageclass.kubernetes.io/is-default-class"
@@ -27,7 +27,7 @@ func (a api) awaitAdmission(ctx context.Context) error {
 	if err := a.awaitDefault(ctx, func(name string) bool { return name == newest }); err != nil {
 		return err
 	}
-	if err := a.Delete(ctx, binding.Key{Kind: bindingtest.KindClass, Name: newest}, metav1.DeleteOptions{}); err != nil {
+	if err := a.Delete(ctx, obj.Key{Kind: bindingtest.KindClass, Name: newest}, metav1.DeleteOptions{}); err != nil {
 		return err
 	}
 	return a.awaitDefault(ctx, func(name string) bool { return name != newest })

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // api is a real API server as bindingtest.Server is one in memory: one set of calls for all kinds.
@@ -25,30 +25,30 @@ type api struct {
 type endpoint struct {
 	client   rest.Interface
 	resource string
-	empty    func() binding.Object
+	empty    func() obj.Object
 }
 
-func (a api) at(kind binding.Kind) endpoint {
+func (a api) at(kind obj.Kind) endpoint {
 	core := a.CoreV1().RESTClient()
 	switch kind {
-	case binding.KindVolume:
-		return endpoint{core, "persistentvolumes", func() binding.Object { return &corev1.PersistentVolume{} }}
-	case binding.KindClaim:
-		return endpoint{core, "persistentvolumeclaims", func() binding.Object { return &corev1.PersistentVolumeClaim{} }}
+	case obj.KindVolume:
+		return endpoint{core, "persistentvolumes", func() obj.Object { return &corev1.PersistentVolume{} }}
+	case obj.KindClaim:
+		return endpoint{core, "persistentvolumeclaims", func() obj.Object { return &corev1.PersistentVolumeClaim{} }}
 	case bindingtest.KindPod:
-		return endpoint{core, "pods", func() binding.Object { return &corev1.Pod{} }}
+		return endpoint{core, "pods", func() obj.Object { return &corev1.Pod{} }}
 	case bindingtest.KindNode:
-		return endpoint{core, "nodes", func() binding.Object { return &corev1.Node{} }}
+		return endpoint{core, "nodes", func() obj.Object { return &corev1.Node{} }}
 	case bindingtest.KindClass:
-		return endpoint{a.StorageV1().RESTClient(), "storageclasses", func() binding.Object { return &storagev1.StorageClass{} }}
+		return endpoint{a.StorageV1().RESTClient(), "storageclasses", func() obj.Object { return &storagev1.StorageClass{} }}
 	case bindingtest.KindAttachment:
-		return endpoint{a.StorageV1().RESTClient(), "volumeattachments", func() binding.Object { return &storagev1.VolumeAttachment{} }}
+		return endpoint{a.StorageV1().RESTClient(), "volumeattachments", func() obj.Object { return &storagev1.VolumeAttachment{} }}
 	}
 	panic(fmt.Sprintf("objects of kind %s are not tested", kind))
 }
 
 // answer is what the server says to a request.
-func (e endpoint) answer(ctx context.Context, request *rest.Request) (binding.Object, error) {
+func (e endpoint) answer(ctx context.Context, request *rest.Request) (obj.Object, error) {
 	object := e.empty()
 	if err := request.Do(ctx).Into(object); err != nil {
 		return nil, err
@@ -57,11 +57,11 @@ func (e endpoint) answer(ctx context.Context, request *rest.Request) (binding.Ob
 	return object, nil
 }
 
-func (a api) Create(ctx context.Context, object binding.Object) (binding.Object, error) {
+func (a api) Create(ctx context.Context, object obj.Object) (obj.Object, error) {
 	return a.CreateWith(ctx, object, metav1.CreateOptions{})
 }
 
-func (a api) CreateWith(ctx context.Context, object binding.Object, options metav1.CreateOptions) (binding.Object, error) {
+func (a api) CreateWith(ctx context.Context, object obj.Object, options metav1.CreateOptions) (obj.Object, error) {
 	key, err := bindingtest.KeyOf(object)
 	if err != nil {
 		return nil, err
@@ -71,15 +71,15 @@ func (a api) CreateWith(ctx context.Context, object binding.Object, options meta
 	return e.answer(ctx, request.VersionedParams(&options, scheme.ParameterCodec).Body(object))
 }
 
-func (a api) Update(ctx context.Context, object binding.Object) (binding.Object, error) {
+func (a api) Update(ctx context.Context, object obj.Object) (obj.Object, error) {
 	return a.put(ctx, object)
 }
 
-func (a api) UpdateStatus(ctx context.Context, object binding.Object) (binding.Object, error) {
+func (a api) UpdateStatus(ctx context.Context, object obj.Object) (obj.Object, error) {
 	return a.put(ctx, object, "status")
 }
 
-func (a api) put(ctx context.Context, object binding.Object, subresource ...string) (binding.Object, error) {
+func (a api) put(ctx context.Context, object obj.Object, subresource ...string) (obj.Object, error) {
 	key, err := bindingtest.KeyOf(object)
 	if err != nil {
 		return nil, err
@@ -89,16 +89,16 @@ func (a api) put(ctx context.Context, object binding.Object, subresource ...stri
 	return e.answer(ctx, request.Body(object))
 }
 
-func (a api) Get(ctx context.Context, key binding.Key) (binding.Object, error) {
+func (a api) Get(ctx context.Context, key obj.Key) (obj.Object, error) {
 	e := a.at(key.Kind)
 	return e.answer(ctx, e.request(e.client.Get(), key))
 }
 
-func (a api) Delete(ctx context.Context, key binding.Key, options metav1.DeleteOptions) error {
+func (a api) Delete(ctx context.Context, key obj.Key, options metav1.DeleteOptions) error {
 	e := a.at(key.Kind)
 	return e.request(e.client.Delete(), key).Body(&options).Do(ctx).Error()
 }
 
-func (e endpoint) request(verb *rest.Request, key binding.Key) *rest.Request {
+func (e endpoint) request(verb *rest.Request, key obj.Key) *rest.Request {
 	return verb.NamespaceIfScoped(key.Namespace, key.Namespace != "").Resource(e.resource).Name(key.Name)
 }

@@ -7,7 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // change is something that a person does to a cluster. Whether there is anything to do depends on what the cluster is
@@ -17,7 +17,7 @@ type change interface {
 }
 
 // creation creates an object, unless there is one of its name.
-type creation struct{ object binding.Object }
+type creation struct{ object obj.Object }
 
 func (c creation) make(ctx context.Context, a api) error {
 	_, err := a.Create(ctx, c.object)
@@ -28,14 +28,14 @@ func (c creation) make(ctx context.Context, a api) error {
 }
 
 // deletion deletes an object, if there is one.
-type deletion struct{ key binding.Key }
+type deletion struct{ key obj.Key }
 
 func (d deletion) make(ctx context.Context, a api) error {
 	return ignoreNotFound(a.Delete(ctx, d.key, metav1.DeleteOptions{}))
 }
 
 // destruction deletes an object whatever holds it.
-type destruction struct{ key binding.Key }
+type destruction struct{ key obj.Key }
 
 func (d destruction) make(ctx context.Context, a api) error { return a.destroy(ctx, d.key) }
 

@@ -6,8 +6,8 @@ import (
 
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest/conformance"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // The server in memory passes the same tests (A1 to A6), in its own package.
@@ -19,7 +19,7 @@ func TestTheRealServerIsAsTheOneInMemory(t *testing.T) {
 // which would take a class for the default that is not.
 type admitted struct{ api }
 
-func (a admitted) Create(ctx context.Context, object binding.Object) (binding.Object, error) {
+func (a admitted) Create(ctx context.Context, object obj.Object) (obj.Object, error) {
 	created, err := a.api.Create(ctx, object)
 	if _, class := object.(*storagev1.StorageClass); class && err == nil {
 		err = a.awaitAdmission(ctx)

@@ -12,6 +12,7 @@ import (
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // disks are storage of a program's own, by the name of the volume.
@@ -64,14 +65,14 @@ func TestStorageOfOnesOwn(t *testing.T) {
 	eventually(t, a.isBound("data"))
 	made := a.claim(t, "data").Spec.VolumeName
 	assert.Equal(t, []string{made}, storage.names(), "P2")
-	deleting(binding.KindClaim, "data")(t, a)
+	deleting(obj.KindClaim, "data")(t, a)
 	a.becomes(t, "")
 	assert.Empty(t, storage.names(), "R3")
 
 	given(volume("a", "5Gi", policy(corev1.PersistentVolumeReclaimDelete)), data)(t, a)
 	a.becomes(t, "pv a Bound data, pvc data Bound a")
 	given(bindingtest.Attachment("a", "n1"))(t, a)
-	deleting(binding.KindClaim, "data")(t, a)
+	deleting(obj.KindClaim, "data")(t, a)
 	a.tells(t, "VolumeDelete", "a")
 	a.becomes(t, "pv a Released data!")
 	deleting(bindingtest.KindAttachment, "a-n1")(t, a)
@@ -79,7 +80,7 @@ func TestStorageOfOnesOwn(t *testing.T) {
 
 	given(volume("a", "5Gi", policy(corev1.PersistentVolumeReclaimRecycle)), data)(t, a)
 	a.becomes(t, "pv a Bound data, pvc data Bound a")
-	deleting(binding.KindClaim, "data")(t, a)
+	deleting(obj.KindClaim, "data")(t, a)
 	a.becomes(t, "pv a Available")
 	a.tells(t, "VolumeRecycled", "a")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/examples/cluster/controlplane"
 )
 
@@ -77,7 +77,7 @@ func (w *witness) await(writes int) {
 func after(d time.Duration) { <-time.After(d) }
 
 // createPatiently creates the objects though the server may be away for a while.
-func createPatiently(ctx context.Context, a api, objects []binding.Object) error {
+func createPatiently(ctx context.Context, a api, objects []obj.Object) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for _, object := range objects {

@@ -14,14 +14,14 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // atOnce is how many requests the tests make at the same time.
 const atOnce = 64
 
 // createAll creates the objects in no particular order.
-func createAll(ctx context.Context, a api, objects []binding.Object) error {
+func createAll(ctx context.Context, a api, objects []obj.Object) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	for _, object := range objects {
@@ -35,17 +35,17 @@ func createAll(ctx context.Context, a api, objects []binding.Object) error {
 
 // pairsOf are n claims and n volumes of the same n sizes: each claim is bound only if none takes a volume larger than it
 // must.
-func pairsOf(n int) []binding.Object {
+func pairsOf(n int) []obj.Object {
 	return pairs(n, func(i int) string { return fmt.Sprintf("%dMi", 1000+i) })
 }
 
 // likePairs are n claims and n volumes that are all alike.
-func likePairs(n int) []binding.Object {
+func likePairs(n int) []obj.Object {
 	return pairs(n, func(int) string { return "1Gi" })
 }
 
-func pairs(n int, size func(int) string) []binding.Object {
-	var objects []binding.Object
+func pairs(n int, size func(int) string) []obj.Object {
+	var objects []obj.Object
 	for i := range n {
 		name := fmt.Sprintf("%04d", i)
 		objects = append(objects, volume("v"+name, size(i)), claim("c"+name, size(i)))

@@ -10,15 +10,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // act does something to the cluster and waits for what must follow.
 type act func(t *testing.T, a api)
 
 // given creates objects.
-func given(objects ...binding.Object) act {
+func given(objects ...obj.Object) act {
 	return func(t *testing.T, a api) {
 		for _, object := range objects {
 			_, err := a.Create(t.Context(), object)
@@ -31,10 +31,10 @@ func becomes(state string) act { return func(t *testing.T, a api) { a.becomes(t,
 
 func tells(reason, name string) act { return func(t *testing.T, a api) { a.tells(t, reason, name) } }
 
-func deleting(kind binding.Kind, name string) act {
+func deleting(kind obj.Kind, name string) act {
 	return func(t *testing.T, a api) {
-		key := binding.Key{Kind: kind, Name: name}
-		if kind == binding.KindClaim || kind == bindingtest.KindPod {
+		key := obj.Key{Kind: kind, Name: name}
+		if kind == obj.KindClaim || kind == bindingtest.KindPod {
 			key.Namespace = ns
 		}
 		require.NoError(t, a.Delete(t.Context(), key, metav1.DeleteOptions{}))
@@ -42,7 +42,7 @@ func deleting(kind binding.Kind, name string) act {
 }
 
 // changing updates an object until nobody else does so at the same time.
-func changing[T binding.Object](object T, change func(T)) act {
+func changing[T obj.Object](object T, change func(T)) act {
 	return func(t *testing.T, a api) {
 		key, err := bindingtest.KeyOf(object)
 		require.NoError(t, err)
@@ -62,7 +62,7 @@ func changing[T binding.Object](object T, change func(T)) act {
 func meanwhile(t *testing.T, a api) {
 	given(class("other"), volume("z", "1Gi", ofClass("other")), claim("z", "1Gi", inClass("other")))(t, a)
 	eventually(t, a.isBound("z"))
-	for _, kind := range []binding.Kind{binding.KindClaim, binding.KindVolume, bindingtest.KindClass} {
+	for _, kind := range []obj.Kind{obj.KindClaim, obj.KindVolume, bindingtest.KindClass} {
 		keys, err := a.keys(t.Context(), kind)
 		require.NoError(t, err)
 		for _, key := range keys {
@@ -131,31 +131,31 @@ var outcomes = map[string][]act{
 	"C10 it names no volume":        {given(claim("data", "5Gi", completed)), tells("ClaimLost", "data"), becomes("pvc data Lost")},
 	"C10 its volume is another's":   {given(volume("a", "5Gi", forClaim("other")), claim("data", "5Gi", naming("a"), completed)), tells("ClaimMisbound", "data"), becomes("pv a Available other?, pvc data Lost a")},
 	"C11 its volume knows nothing":  {given(claim("data", "5Gi", naming("a"), completed), volume("a", "5Gi")), becomes("pv a Bound data, pvc data Bound a")},
-	"C12 it is being deleted":       {given(claim("data", "5Gi", held)), deleting(binding.KindClaim, "data"), given(volume("a", "5Gi")), becomes("pv a Available, †pvc data Pending")},
+	"C12 it is being deleted":       {given(claim("data", "5Gi", held)), deleting(obj.KindClaim, "data"), given(volume("a", "5Gi")), becomes("pv a Available, †pvc data Pending")},
 	"M2 a bound claim's own volume": {given(claim("data", "5Gi", naming("a"), completed), claim("more", "5Gi")), becomes("pvc data Lost a, pvc more Pending"), given(volume("a", "5Gi")), becomes("pv a Bound data, pvc data Bound a, pvc more Pending")},
 	"V1 nobody's":                   {given(volume("a", "5Gi")), becomes("pv a Available")},
 	"V1 set aside":                  {given(volume("a", "5Gi", forClaim("data"))), becomes("pv a Available data?")},
-	"V2 the claim is not yet told":  {given(data), withClaim(func(c pvc) binding.Object { return volume("a", "5Gi", heldBy(c)) }), becomes("pv a Bound data, pvc data Bound a")},
-	"V2 of another volume mode":     {given(data), withClaim(func(c pvc) binding.Object { return volume("a", "5Gi", heldBy(c), block) }), tells("VolumeMismatch", "data"), tells("VolumeMismatch", "a")},
-	"V2 V4 the claim has another":   {given(data, volume("a", "5Gi")), becomes("pv a Bound data, pvc data Bound a"), withClaim(func(c pvc) binding.Object { return volume("b", "5Gi", heldBy(c), noted(byController)) }), becomes("pv a Bound data, pv b Available, pvc data Bound a")},
-	"V2 V4 and a person said so":    {given(data, volume("a", "5Gi")), becomes("pv a Bound data, pvc data Bound a"), withClaim(func(c pvc) binding.Object { return volume("b", "5Gi", heldBy(c)) }), becomes("pv a Bound data, pv b Available data?, pvc data Bound a")},
-	"V2 R3 and it was provisioned": {given(data, volume("a", "5Gi")), becomes("pv a Bound data, pvc data Bound a"), withClaim(func(c pvc) binding.Object {
+	"V2 the claim is not yet told":  {given(data), withClaim(func(c pvc) obj.Object { return volume("a", "5Gi", heldBy(c)) }), becomes("pv a Bound data, pvc data Bound a")},
+	"V2 of another volume mode":     {given(data), withClaim(func(c pvc) obj.Object { return volume("a", "5Gi", heldBy(c), block) }), tells("VolumeMismatch", "data"), tells("VolumeMismatch", "a")},
+	"V2 V4 the claim has another":   {given(data, volume("a", "5Gi")), becomes("pv a Bound data, pvc data Bound a"), withClaim(func(c pvc) obj.Object { return volume("b", "5Gi", heldBy(c), noted(byController)) }), becomes("pv a Bound data, pv b Available, pvc data Bound a")},
+	"V2 V4 and a person said so":    {given(data, volume("a", "5Gi")), becomes("pv a Bound data, pvc data Bound a"), withClaim(func(c pvc) obj.Object { return volume("b", "5Gi", heldBy(c)) }), becomes("pv a Bound data, pv b Available data?, pvc data Bound a")},
+	"V2 R3 and it was provisioned": {given(data, volume("a", "5Gi")), becomes("pv a Bound data, pvc data Bound a"), withClaim(func(c pvc) obj.Object {
 		return volume("b", "5Gi", heldBy(c), noted(provisionedBy), policy("Delete"))
 	}), becomes("pv a Bound data, pv b Released data, pvc data Bound a")},
-	"V3 F2 R2 the claim goes":          {given(data, volume("a", "5Gi")), becomes("pv a Bound data, pvc data Bound a"), deleting(binding.KindClaim, "data"), becomes("pv a Released data!")},
+	"V3 F2 R2 the claim goes":          {given(data, volume("a", "5Gi")), becomes("pv a Bound data, pvc data Bound a"), deleting(obj.KindClaim, "data"), becomes("pv a Released data!")},
 	"V3 the claim was another":         {given(volume("a", "5Gi", heldBy(claimOf("data", "earlier")))), given(data), tells("FailedBinding", "data"), becomes("pv a Released data!, pvc data Pending")},
-	"V5 F3 the volume goes":            {given(data, volume("a", "5Gi")), becomes("pv a Bound data, pvc data Bound a"), deleting(binding.KindVolume, "a"), becomes("†pv a Bound data, pvc data Bound a"), changing(volume("a", "5Gi"), func(v pv) { v.Finalizers = nil }), becomes("pvc data Lost a"), tells("ClaimLost", "data")},
-	"F3 a volume goes that nobody has": {given(volume("a", "5Gi")), deleting(binding.KindVolume, "a"), becomes("")},
+	"V5 F3 the volume goes":            {given(data, volume("a", "5Gi")), becomes("pv a Bound data, pvc data Bound a"), deleting(obj.KindVolume, "a"), becomes("†pv a Bound data, pvc data Bound a"), changing(volume("a", "5Gi"), func(v pv) { v.Finalizers = nil }), becomes("pvc data Lost a"), tells("ClaimLost", "data")},
+	"F3 a volume goes that nobody has": {given(volume("a", "5Gi")), deleting(obj.KindVolume, "a"), becomes("")},
 	"F2 a pod uses the claim": {
 		given(data, volume("a", "5Gi"), web), becomes("pv a Bound data, pvc data Bound a"),
-		deleting(binding.KindClaim, "data"), meanwhile, becomes("pv a Bound data, †pvc data Bound a"),
+		deleting(obj.KindClaim, "data"), meanwhile, becomes("pv a Bound data, †pvc data Bound a"),
 		deleting(bindingtest.KindPod, "web"), becomes("pv a Released data!"),
 	},
-	"R3 nobody deletes":       {given(data, volume("a", "5Gi", policy("Delete"))), becomes("pv a Bound data, pvc data Bound a"), deleting(binding.KindClaim, "data"), becomes("pv a Failed data!"), tells("VolumeFailedDelete", "a")},
-	"R3 another one deletes":  {given(data, volume("a", "5Gi", policy("Delete"), noted(provisionedBy))), becomes("pv a Bound data, pvc data Bound a"), deleting(binding.KindClaim, "data"), becomes("pv a Released data!")},
-	"R4 nobody recycles":      {given(data, volume("a", "5Gi", policy("Recycle"))), becomes("pv a Bound data, pvc data Bound a"), deleting(binding.KindClaim, "data"), becomes("pv a Failed data!"), tells("VolumeFailedRecycle", "a")},
+	"R3 nobody deletes":       {given(data, volume("a", "5Gi", policy("Delete"))), becomes("pv a Bound data, pvc data Bound a"), deleting(obj.KindClaim, "data"), becomes("pv a Failed data!"), tells("VolumeFailedDelete", "a")},
+	"R3 another one deletes":  {given(data, volume("a", "5Gi", policy("Delete"), noted(provisionedBy))), becomes("pv a Bound data, pvc data Bound a"), deleting(obj.KindClaim, "data"), becomes("pv a Released data!")},
+	"R4 nobody recycles":      {given(data, volume("a", "5Gi", policy("Recycle"))), becomes("pv a Bound data, pvc data Bound a"), deleting(obj.KindClaim, "data"), becomes("pv a Failed data!"), tells("VolumeFailedRecycle", "a")},
 	"W1 a volume comes":       {given(data, claim("more", "6Gi")), tells("FailedBinding", "more"), tells("FailedBinding", "data"), given(volume("a", "9Gi")), becomes("pv a Bound more, pvc data Pending, pvc more Bound a")},
-	"M9 a volume is set free": {given(data, volume("a", "5Gi")), becomes("pv a Bound data, pvc data Bound a"), deleting(binding.KindClaim, "data"), becomes("pv a Released data!"), changing(volume("a", "5Gi"), func(v pv) { v.Spec.ClaimRef = nil }), becomes("pv a Available"), given(data), becomes("pv a Bound data, pvc data Bound a")},
+	"M9 a volume is set free": {given(data, volume("a", "5Gi")), becomes("pv a Bound data, pvc data Bound a"), deleting(obj.KindClaim, "data"), becomes("pv a Released data!"), changing(volume("a", "5Gi"), func(v pv) { v.Spec.ClaimRef = nil }), becomes("pv a Available"), given(data), becomes("pv a Bound data, pvc data Bound a")},
 	"M5 M6 M7 M8 everything is asked for": {
 		given(class("fast"), claim("data", "5Gi", inClass("fast"), demanding), volume("a", "5Gi", ofClass("fast"), block), volume("b", "6Gi", ofClass("fast"), block, gold)),
 		becomes("pv a Available, pv b Bound data, pvc data Bound b"),
@@ -182,9 +182,9 @@ func claimOf(name string, uid types.UID) pvc {
 }
 
 // withClaim creates what is made for the claim "data".
-func withClaim(object func(pvc) binding.Object) act {
+func withClaim(object func(pvc) obj.Object) act {
 	return func(t *testing.T, a api) {
-		found, err := a.Get(t.Context(), binding.ClaimKey(ns, "data"))
+		found, err := a.Get(t.Context(), obj.ClaimKey(ns, "data"))
 		require.NoError(t, err)
 		given(object(found.(pvc)))(t, a)
 	}
@@ -216,9 +216,9 @@ func TestAnExternalProvisioner(t *testing.T) {
 	}))(t, a)
 	name := "pvc-" + string(asked.UID)
 	a.becomes(t, "pv "+name+" Bound data, pvc data Bound "+name)
-	deleting(binding.KindClaim, "data")(t, a)
+	deleting(obj.KindClaim, "data")(t, a)
 	a.becomes(t, "pv "+name+" Released data!")
-	deleting(binding.KindVolume, name)(t, a)
+	deleting(obj.KindVolume, name)(t, a)
 	a.becomes(t, "")
 }
 

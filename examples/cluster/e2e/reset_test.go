@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // newAPI returns the API server of the plane, with no object in it and none in its caches.
@@ -48,7 +48,7 @@ func (a api) clear(ctx context.Context) error {
 	return a.CoreV1().Events(metav1.NamespaceDefault).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 }
 
-func (a api) clearKind(ctx context.Context, kind binding.Kind) error {
+func (a api) clearKind(ctx context.Context, kind obj.Kind) error {
 	for {
 		keys, err := a.keys(ctx, kind)
 		if err != nil || len(keys) == 0 {
@@ -65,7 +65,7 @@ func (a api) clearKind(ctx context.Context, kind binding.Kind) error {
 	}
 }
 
-func (a api) keys(ctx context.Context, kind binding.Kind) ([]binding.Key, error) {
+func (a api) keys(ctx context.Context, kind obj.Kind) ([]obj.Key, error) {
 	e := a.at(kind)
 	list, err := e.client.Get().Resource(e.resource).Do(ctx).Get()
 	if err != nil {
@@ -75,9 +75,9 @@ func (a api) keys(ctx context.Context, kind binding.Kind) ([]binding.Key, error)
 	if err != nil {
 		return nil, err
 	}
-	keys := make([]binding.Key, len(items))
+	keys := make([]obj.Key, len(items))
 	for i, item := range items {
-		if keys[i], err = bindingtest.KeyOf(item.(binding.Object)); err != nil {
+		if keys[i], err = bindingtest.KeyOf(item.(obj.Object)); err != nil {
 			return nil, err
 		}
 	}
@@ -85,7 +85,7 @@ func (a api) keys(ctx context.Context, kind binding.Kind) ([]binding.Key, error)
 }
 
 // destroy deletes an object and takes off what holds it.
-func (a api) destroy(ctx context.Context, key binding.Key) error {
+func (a api) destroy(ctx context.Context, key obj.Key) error {
 	if err := a.Delete(ctx, key, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
 		return ignoreNotFound(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/clientgo"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 const (
@@ -78,8 +79,8 @@ func TestEtcdIsRestored(t *testing.T) {
 }
 
 // keptObjects are claims, half of them with static volumes that are set aside for them.
-func keptObjects() []binding.Object {
-	objects := []binding.Object{class("own", provisioner("example.com/disks"))}
+func keptObjects() []obj.Object {
+	objects := []obj.Object{class("own", provisioner("example.com/disks"))}
 	all := names(0, kept)
 	made := madeOf(all)
 	for _, name := range all {
@@ -193,7 +194,7 @@ func (s *archive) since(at time.Time) []types.UID {
 func (a api) versions(t *testing.T) []string {
 	t.Helper()
 	var versions []string
-	for _, kind := range []binding.Kind{binding.KindVolume, binding.KindClaim} {
+	for _, kind := range []obj.Kind{obj.KindVolume, obj.KindClaim} {
 		keys, err := a.keys(t.Context(), kind)
 		require.NoError(t, err)
 		for _, key := range keys {
@@ -224,7 +225,7 @@ func (a api) volumesOf(t *testing.T, claims []string) (volumes []string) {
 func (a api) deleteClaims(t *testing.T, names []string) {
 	t.Helper()
 	for _, name := range names {
-		require.NoError(t, a.Delete(t.Context(), binding.ClaimKey(ns, name), metav1.DeleteOptions{}))
+		require.NoError(t, a.Delete(t.Context(), obj.ClaimKey(ns, name), metav1.DeleteOptions{}))
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 const hostname = "kubernetes.io/hostname"
@@ -41,7 +41,7 @@ func TestWithTheRealScheduler(t *testing.T) {
 
 	given(claim("more", "5Gi", inClass("made")), bindingtest.Pod(ns, "db", "", "more"))(t, a)
 	a.tells(t, "ExternalProvisioning", "more")
-	found, err := a.Get(t.Context(), binding.ClaimKey(ns, "more"))
+	found, err := a.Get(t.Context(), obj.ClaimKey(ns, "more"))
 	require.NoError(t, err)
 	given(volume("made", "5Gi", heldBy(found.(pvc)), ofClass("made"), localTo("here")))(t, a)
 	a.runsOn(t, "db", "here")

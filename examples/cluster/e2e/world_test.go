@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // world is a small cluster and what happens in it, step by step. Several share an API server: their objects have names
@@ -141,23 +141,23 @@ func (w *world) addTrouble() {
 	c, v := w.claims[w.random.IntN(len(w.claims))], w.someVolume()
 	switch w.random.IntN(9) {
 	case 0, 1:
-		w.step("delete "+c.Name, deletion{binding.KeyOf(c)})
+		w.step("delete "+c.Name, deletion{obj.KeyOf(c)})
 	case 2:
-		w.step("delete "+v, deletion{binding.VolumeKey(v)})
+		w.step("delete "+v, deletion{obj.VolumeKey(v)})
 	case 3:
-		w.step("delete "+c.Name, deletion{binding.KeyOf(c)})
+		w.step("delete "+c.Name, deletion{obj.KeyOf(c)})
 		w.step("recreate "+c.Name, creation{c})
 	case 4:
 		w.step("open "+v, opening{v})
 	case 5:
-		w.step("delete "+c.Name, deletion{binding.KeyOf(c)})
+		w.step("delete "+c.Name, deletion{obj.KeyOf(c)})
 		w.step("open "+v, opening{v})
 	case 6:
 		pod := w.of("p" + c.Name)
 		w.step("pod for "+c.Name, creation{bindingtest.Pod(ns, pod, "node", c.Name)})
-		w.step("delete "+c.Name, deletion{binding.KeyOf(c)})
+		w.step("delete "+c.Name, deletion{obj.KeyOf(c)})
 		w.step("delete "+pod, deletion{bindingtest.PodKey(ns, pod)})
 	case 7, 8:
-		w.step("destroy "+v, destruction{binding.VolumeKey(v)})
+		w.step("destroy "+v, destruction{obj.VolumeKey(v)})
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo/apitest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/examples/cluster/program"
 )
 
@@ -92,7 +92,7 @@ func TestProtection(t *testing.T) {
 		server := newServer(t, pair("data", "5Gi")...)
 		p := launch(t, server, flag, "--leader-elect=false")
 		eventually(t, bound(server, "data"), "the claim is bound")
-		require.NoError(t, server.Delete(t.Context(), binding.ClaimKey("default", "data"), metav1.DeleteOptions{}))
+		require.NoError(t, server.Delete(t.Context(), obj.ClaimKey("default", "data"), metav1.DeleteOptions{}))
 		create(t, server, pair("later", "1Gi")...)
 		eventually(t, bound(server, "later"), "by now the deletion has been seen")
 		if gone {

@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo/apitest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/examples/internal/programtest"
 )
 
@@ -119,14 +119,14 @@ func eventually(t *testing.T, so func() bool, what string) {
 	require.Eventually(t, so, patience, 5*time.Millisecond, what)
 }
 
-func newServer(t *testing.T, objects ...binding.Object) *apitest.Server {
+func newServer(t *testing.T, objects ...obj.Object) *apitest.Server {
 	t.Helper()
 	server := apitest.New(bindingtest.NewServer())
 	create(t, server, objects...)
 	return server
 }
 
-func create(t *testing.T, server *apitest.Server, objects ...binding.Object) {
+func create(t *testing.T, server *apitest.Server, objects ...obj.Object) {
 	t.Helper()
 	for _, object := range objects {
 		_, err := server.Create(t.Context(), object)
@@ -135,8 +135,8 @@ func create(t *testing.T, server *apitest.Server, objects ...binding.Object) {
 }
 
 // pair is a volume and a claim of a size that only they have.
-func pair(name, size string) []binding.Object {
-	return []binding.Object{bindingtest.Volume("disk-"+name, size), bindingtest.Claim("default", name, size)}
+func pair(name, size string) []obj.Object {
+	return []obj.Object{bindingtest.Volume("disk-"+name, size), bindingtest.Claim("default", name, size)}
 }
 
 func bound(server *apitest.Server, claim string) func() bool {

@@ -25,6 +25,7 @@ import (
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo/apitest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/examples/cluster/program"
 )
 
@@ -121,14 +122,14 @@ func TestRightsAreEnoughAndAllUsed(t *testing.T) {
 	assert.NotEmpty(t, slices.Collect(maps.Keys(used)))
 }
 
-func conflictOnce(kind binding.Kind) bindingtest.Hook {
+func conflictOnce(kind obj.Kind) bindingtest.Hook {
 	return bindingtest.Conflict(1, func(call *bindingtest.Call) bool {
 		return call.Verb == bindingtest.VerbUpdate && call.Key.Kind == kind
 	})
 }
 
 // town needs everything at least once: see live.
-func town() []binding.Object {
+func town() []obj.Object {
 	mode := storagev1.VolumeBindingWaitForFirstConsumer
 	return append(pair("data", "5Gi"),
 		bindingtest.Class("local", func(class *storagev1.StorageClass) { class.VolumeBindingMode = &mode }),
@@ -152,8 +153,8 @@ func live(t *testing.T, server *apitest.Server) {
 	}
 	eventually(t, bound(server, "data"), "the claim is bound")
 	eventually(t, mismatches(1), "C7 the volume does not fit")
-	require.NoError(t, server.Delete(t.Context(), binding.ClaimKey("default", "data"), metav1.DeleteOptions{}))
-	require.NoError(t, server.Delete(t.Context(), binding.VolumeKey("small"), metav1.DeleteOptions{}))
+	require.NoError(t, server.Delete(t.Context(), obj.ClaimKey("default", "data"), metav1.DeleteOptions{}))
+	require.NoError(t, server.Delete(t.Context(), obj.VolumeKey("small"), metav1.DeleteOptions{}))
 	eventually(t, func() bool { return server.Claim("default", "data") == nil && server.Volume("small") == nil }, "both go")
 	create(t, server, pair("later", "7Gi")...)
 	eventually(t, bound(server, "later"), "by now that has been seen")

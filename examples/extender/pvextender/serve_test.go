@@ -25,8 +25,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/examples/extender/internal/fakeapi"
 	"github.com/pvbind/pvbind/examples/internal/programtest"
 )
@@ -73,7 +73,7 @@ func (r *running) stop() error {
 	}
 }
 
-func (r *running) create(objects ...binding.Object) {
+func (r *running) create(objects ...obj.Object) {
 	r.Helper()
 	for _, object := range objects {
 		_, err := r.Create(r.Context(), object)

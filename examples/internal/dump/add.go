@@ -7,8 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // result is what came of one document.
@@ -86,7 +86,7 @@ func (r *reader) noteOthers(file string, others map[string]int) {
 }
 
 // validate is what the API server would say of the object.
-func validate(object binding.Object) field.ErrorList {
+func validate(object obj.Object) field.ErrorList {
 	errs := bindingtest.Validate(object)
 	if object.GetUID() == "" && object.GetResourceVersion() != "" {
 		path := field.NewPath("metadata", "resourceVersion")

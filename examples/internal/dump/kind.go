@@ -6,31 +6,31 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // kind is one of the kinds of objects that a simulation is made of.
 type kind struct {
 	short      string // as kubectl names it
 	namespaced bool
-	empty      func() binding.Object
+	empty      func() obj.Object
 }
 
 // kindOf looks a kind up; false: simulate knows nothing of it.
 func kindOf(apiVersion, name string) (kind, bool) {
 	switch apiVersion + " " + name {
 	case "storage.k8s.io/v1 StorageClass":
-		return kind{short: "sc", empty: func() binding.Object { return &storagev1.StorageClass{} }}, true
+		return kind{short: "sc", empty: func() obj.Object { return &storagev1.StorageClass{} }}, true
 	case "storage.k8s.io/v1 VolumeAttachment":
-		return kind{short: "volumeattachment", empty: func() binding.Object { return &storagev1.VolumeAttachment{} }}, true
+		return kind{short: "volumeattachment", empty: func() obj.Object { return &storagev1.VolumeAttachment{} }}, true
 	case "v1 Node":
-		return kind{short: "node", empty: func() binding.Object { return &corev1.Node{} }}, true
+		return kind{short: "node", empty: func() obj.Object { return &corev1.Node{} }}, true
 	case "v1 PersistentVolume":
-		return kind{short: "pv", empty: func() binding.Object { return &corev1.PersistentVolume{} }}, true
+		return kind{short: "pv", empty: func() obj.Object { return &corev1.PersistentVolume{} }}, true
 	case "v1 PersistentVolumeClaim":
-		return kind{short: "pvc", namespaced: true, empty: func() binding.Object { return &corev1.PersistentVolumeClaim{} }}, true
+		return kind{short: "pvc", namespaced: true, empty: func() obj.Object { return &corev1.PersistentVolumeClaim{} }}, true
 	case "v1 Pod":
-		return kind{short: "pod", namespaced: true, empty: func() binding.Object { return &corev1.Pod{} }}, true
+		return kind{short: "pod", namespaced: true, empty: func() obj.Object { return &corev1.Pod{} }}, true
 	}
 	return kind{}, false
 }

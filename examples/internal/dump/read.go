@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Input is what was read.
@@ -20,12 +20,12 @@ type Input struct {
 type Entry struct {
 	Place
 	Name   string // as kubectl would name it
-	Object binding.Object
+	Object obj.Object
 }
 
 // Objects are the objects alone.
-func (in Input) Objects() []binding.Object {
-	objects := make([]binding.Object, len(in.Entries))
+func (in Input) Objects() []obj.Object {
+	objects := make([]obj.Object, len(in.Entries))
 	for i, e := range in.Entries {
 		objects[i] = e.Object
 	}

@@ -6,14 +6,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // typed is the document as an object of its kind. Fields that this version of Kubernetes does
 // not know are no error, for a dump may come from a newer one, but they may be a misspelling: a note says so.
-func typed(scheme *runtime.Scheme, d document, known kind) (object binding.Object, notes []string, problem error) {
+func typed(scheme *runtime.Scheme, d document, known kind) (object obj.Object, notes []string, problem error) {
 	codec := newCodec(scheme, schema.FromAPIVersionAndKind(d.apiVersion, d.kind))
-	into := func(content map[string]any) (binding.Object, error) {
+	into := func(content map[string]any) (obj.Object, error) {
 		data, err := json.Marshal(content)
 		if err != nil {
 			return nil, err

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
@@ -22,11 +24,11 @@ type View struct {
 	Nodes   []*corev1.Node
 
 	volumes    map[string]*corev1.PersistentVolume
-	claims     map[binding.Key]*corev1.PersistentVolumeClaim
+	claims     map[obj.Key]*corev1.PersistentVolumeClaim
 	namespaces map[string]bool // that have a claim
 	classes    map[string]*storagev1.StorageClass
 	byDefault  *storagev1.StorageClass
-	pods       map[binding.Key][]*corev1.Pod // by the claims they name
+	pods       map[obj.Key][]*corev1.Pod // by the claims they name
 	podCount   int
 	attached   map[string][]*storagev1.VolumeAttachment // by the volumes they name
 	index      binding.Index
@@ -38,13 +40,13 @@ var (
 )
 
 // NewView makes a View of the objects.
-func NewView(objects []binding.Object) *View {
+func NewView(objects []obj.Object) *View {
 	v := &View{
 		volumes:    map[string]*corev1.PersistentVolume{},
-		claims:     map[binding.Key]*corev1.PersistentVolumeClaim{},
+		claims:     map[obj.Key]*corev1.PersistentVolumeClaim{},
 		namespaces: map[string]bool{},
 		classes:    map[string]*storagev1.StorageClass{},
-		pods:       map[binding.Key][]*corev1.Pod{},
+		pods:       map[obj.Key][]*corev1.Pod{},
 		attached:   map[string][]*storagev1.VolumeAttachment{},
 	}
 	var classes []*storagev1.StorageClass
@@ -53,7 +55,7 @@ func NewView(objects []binding.Object) *View {
 		case *corev1.PersistentVolume:
 			v.Volumes, v.volumes[o.Name] = append(v.Volumes, o), o
 		case *corev1.PersistentVolumeClaim:
-			v.Claims, v.claims[binding.KeyOf(o)] = append(v.Claims, o), o
+			v.Claims, v.claims[obj.KeyOf(o)] = append(v.Claims, o), o
 			v.namespaces[o.Namespace] = true
 		case *storagev1.StorageClass:
 			classes, v.classes[o.Name] = append(classes, o), o
@@ -76,7 +78,7 @@ func NewView(objects []binding.Object) *View {
 func (v *View) addPod(pod *corev1.Pod) {
 	v.podCount++
 	for _, claim := range reclaim.ClaimNames(pod) {
-		key := binding.ClaimKey(pod.Namespace, claim)
+		key := obj.ClaimKey(pod.Namespace, claim)
 		v.pods[key] = append(v.pods[key], pod)
 	}
 }
@@ -112,7 +114,7 @@ func (v *View) Volume(name string) (*corev1.PersistentVolume, binding.Evidence) 
 // Claim looks up a claim. That one is absent is proof, unless there is none in its namespace: then the objects may be
 // those of other namespaces only.
 func (v *View) Claim(namespace, name string) (*corev1.PersistentVolumeClaim, binding.Evidence) {
-	claim, found := v.claims[binding.ClaimKey(namespace, name)]
+	claim, found := v.claims[obj.ClaimKey(namespace, name)]
 	return claim, evidence(found, v.namespaces[namespace])
 }
 
@@ -143,7 +145,7 @@ func (v *View) DefaultClass() *storagev1.StorageClass { return v.byDefault }
 
 // PodsOf are the pods that name the claim.
 func (v *View) PodsOf(namespace, claim string) ([]*corev1.Pod, binding.Evidence) {
-	return v.pods[binding.ClaimKey(namespace, claim)], evidence(v.podCount > 0, false)
+	return v.pods[obj.ClaimKey(namespace, claim)], evidence(v.podCount > 0, false)
 }
 
 // AttachmentsOf are the attachments that name the volume. If there is none, nobody may have asked for them.
@@ -152,22 +154,22 @@ func (v *View) AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, bind
 }
 
 // Find chooses a volume for the claim.
-func (v *View) Find(claim *corev1.PersistentVolumeClaim) (binding.Match, error) {
+func (v *View) Find(claim *corev1.PersistentVolumeClaim) (match.Match, error) {
 	return v.index.Find(claim, v.Terms(claim))
 }
 
 // Summary tells in numbers why no volume fits the claim.
-func (v *View) Summary(claim *corev1.PersistentVolumeClaim) (binding.Summary, error) {
+func (v *View) Summary(claim *corev1.PersistentVolumeClaim) (match.Summary, error) {
 	return v.index.Summary(claim, v.Terms(claim))
 }
 
 // Terms are those that a claim is matched on.
-func (v *View) Terms(claim *corev1.PersistentVolumeClaim) binding.Terms {
-	return binding.Terms{Class: v.Class(storageclass.OfClaim(claim))}
+func (v *View) Terms(claim *corev1.PersistentVolumeClaim) match.Terms {
+	return match.Terms{Class: v.Class(storageclass.OfClaim(claim))}
 }
 
 // Owners are the claims that are Bound to the volume.
-func (v *View) Owners(volume string) []binding.Key { return v.index.Owners(volume) }
+func (v *View) Owners(volume string) []obj.Key { return v.index.Owners(volume) }
 
 // Answered is nothing: no hook was run.
 func (v *View) Answered(binding.ActionKind, types.UID) []binding.Answer { return nil }

@@ -11,10 +11,11 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 func TestViewProvesAbsenceOnlyWhereTheInputIsComplete(t *testing.T) {
-	view := NewView([]binding.Object{bindingtest.Volume("disk", "1Gi"), bindingtest.Claim("shop", "data", "1Gi"), bindingtest.Pod("shop", "web", "", "data")})
+	view := NewView([]obj.Object{bindingtest.Volume("disk", "1Gi"), bindingtest.Claim("shop", "data", "1Gi"), bindingtest.Pod("shop", "web", "", "data")})
 	nothing := NewView(nil)
 	volume := func(v *View, name string) binding.Evidence { _, evidence := v.Volume(name); return evidence }
 	claim := func(v *View, namespace, name string) binding.Evidence {

@@ -7,37 +7,37 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // API is what is called.
 type API interface {
-	Create(context.Context, binding.Object) (binding.Object, error)
-	Update(context.Context, binding.Object) (binding.Object, error)
-	UpdateStatus(context.Context, binding.Object) (binding.Object, error)
-	Get(context.Context, binding.Key) (binding.Object, error)
+	Create(context.Context, obj.Object) (obj.Object, error)
+	Update(context.Context, obj.Object) (obj.Object, error)
+	UpdateStatus(context.Context, obj.Object) (obj.Object, error)
+	Get(context.Context, obj.Key) (obj.Object, error)
 }
 
 // Create creates the object, and returns what is stored.
-func Create[T binding.Object](t *testing.T, server API, object T) T {
+func Create[T obj.Object](t *testing.T, server API, object T) T {
 	t.Helper()
 	return write(t, server.Create, object)
 }
 
 // Update makes the changes to the object, writes it, and returns what is stored.
-func Update[T binding.Object](t *testing.T, server API, object T, changes ...func(T)) T {
+func Update[T obj.Object](t *testing.T, server API, object T, changes ...func(T)) T {
 	t.Helper()
 	return write(t, server.Update, object, changes...)
 }
 
 // UpdateStatus is Update for the status.
-func UpdateStatus[T binding.Object](t *testing.T, server API, object T, changes ...func(T)) T {
+func UpdateStatus[T obj.Object](t *testing.T, server API, object T, changes ...func(T)) T {
 	t.Helper()
 	return write(t, server.UpdateStatus, object, changes...)
 }
 
-func write[T binding.Object](t *testing.T, call func(context.Context, binding.Object) (binding.Object, error), object T, changes ...func(T)) T {
+func write[T obj.Object](t *testing.T, call func(context.Context, obj.Object) (obj.Object, error), object T, changes ...func(T)) T {
 	t.Helper()
 	for _, change := range changes {
 		change(object)
@@ -48,7 +48,7 @@ func write[T binding.Object](t *testing.T, call func(context.Context, binding.Ob
 }
 
 // Get reads the object of that name.
-func Get[T binding.Object](t *testing.T, server API, object T) T {
+func Get[T obj.Object](t *testing.T, server API, object T) T {
 	t.Helper()
 	found, err := server.Get(t.Context(), KeyOf(t, object))
 	require.NoError(t, err)
@@ -56,7 +56,7 @@ func Get[T binding.Object](t *testing.T, server API, object T) T {
 }
 
 // KeyOf names the object.
-func KeyOf(t *testing.T, object binding.Object) binding.Key {
+func KeyOf(t *testing.T, object obj.Object) obj.Key {
 	t.Helper()
 	key, err := bindingtest.KeyOf(object)
 	require.NoError(t, err)

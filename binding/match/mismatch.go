@@ -1,8 +1,10 @@
-package binding
+package match
 
 import (
 	"slices"
 	"strings"
+
+	"github.com/pvbind/pvbind/binding/internal/oneline"
 )
 
 // Reason is why a volume does not fit a claim. The values are in the order of the M rules.
@@ -47,7 +49,7 @@ type Mismatch struct {
 func (m Mismatch) String() string { return m.text(maxValue) }
 
 func (m Mismatch) text(width int) string {
-	return string(m.Reason) + ": asks " + oneLine(m.Asks, width) + ", has " + oneLine(m.Has, width)
+	return string(m.Reason) + ": asks " + oneline.Text(m.Asks, width) + ", has " + oneline.Text(m.Has, width)
 }
 
 // Mismatches are all the reasons why a volume does not fit a claim, in the order of the M rules. None: it fits.
@@ -82,9 +84,9 @@ func (m Mismatches) width() int {
 }
 
 // only reports whether reason is the one and only mismatch.
-func (m Mismatches) only(reason Reason) bool { return len(m) == 1 && m[0].Reason == reason }
+func (m Mismatches) Only(reason Reason) bool { return len(m) == 1 && m[0].Reason == reason }
 
 // has reports whether the reason is among them.
-func (m Mismatches) has(reason Reason) bool {
+func (m Mismatches) Has(reason Reason) bool {
 	return slices.ContainsFunc(m, func(mismatch Mismatch) bool { return mismatch.Reason == reason })
 }

@@ -1,4 +1,4 @@
-package binding
+package match
 
 import (
 	"math/rand/v2"

@@ -1,4 +1,4 @@
-package binding
+package match
 
 import (
 	"strings"
@@ -9,6 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding/internal/oneline"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // plainPair is a claim and a volume that fit, with something for every rule to look at.
@@ -33,8 +36,8 @@ func TestTheVerdictDoesNotAllocate(t *testing.T) {
 	selective := claim.DeepCopy()
 	selective.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
 	elsewhere := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"zone": "b"}}}
-	nobody := func(string) []Key { return nil }
-	others := []Key{VolumeKey("x")}
+	nobody := func(string) []obj.Key { return nil }
+	others := []obj.Key{obj.VolumeKey("x")}
 	for name, c := range map[string]struct {
 		claim *corev1.PersistentVolumeClaim
 		terms Terms
@@ -44,13 +47,13 @@ func TestTheVerdictDoesNotAllocate(t *testing.T) {
 		"selector":          {selective, Terms{}, true},
 		"a node elsewhere":  {claim, Terms{Node: elsewhere}, false},
 		"a bare node":       {claim, Terms{Node: &corev1.Node{}}, false},
-		"somebody's volume": {claim, Terms{Owners: func(string) []Key { return others }}, false},
+		"somebody's volume": {claim, Terms{Owners: func(string) []obj.Key { return others }}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			criteria, err := newCriteria(c.claim, c.terms)
+			criteria, err := NewCriteria(c.claim, c.terms)
 			require.NoError(t, err)
-			require.Equal(t, c.want, criteria.fits(volume))
-			assert.Zero(t, testing.AllocsPerRun(100, func() { criteria.fits(volume) }))
+			require.Equal(t, c.want, criteria.Fits(volume))
+			assert.Zero(t, testing.AllocsPerRun(100, func() { criteria.Fits(volume) }))
 		})
 	}
 }
@@ -92,7 +95,7 @@ func TestOneLine(t *testing.T) {
 		{"éééé", 6, "é…"},
 		{"abc", 0, "…"},
 	} {
-		assert.Equal(t, c.want, oneLine(c.text, c.limit), "%q to %d", c.text, c.limit)
+		assert.Equal(t, c.want, oneline.Text(c.text, c.limit), "%q to %d", c.text, c.limit)
 	}
 }
 
@@ -103,20 +106,20 @@ func TestSummaryInAnyOrder(t *testing.T) {
 		v := volume.DeepCopy()
 		v.Name, v.Spec.StorageClassName = name, class
 		v.Spec.Capacity[corev1.ResourceStorage] = resource.MustParse(capacity)
-		c, err := newCriteria(claim, Terms{})
+		c, err := NewCriteria(claim, Terms{})
 		require.NoError(t, err)
-		return c.verdict(v)
+		return c.Verdict(v)
 	}
 	verdicts := []Verdict{verdict("a", "slow", "9Gi"), verdict("b", "fast", "1Gi"), verdict("c", "fast", "2Gi"), verdict("d", "slow", "9Gi")}
 	want := "0/4 volumes fit: 2 TooSmall (largest 2Gi), 2 StorageClass; a would fit but for its class: \"slow\", the claim asks \"fast\""
 	for range verdicts {
 		verdicts = append(verdicts[1:], verdicts[0])
-		var forwards, backwards tally
+		var forwards, backwards Tally
 		for i := range verdicts {
-			forwards.add(verdicts[i])
-			backwards.add(verdicts[len(verdicts)-1-i])
+			forwards.Add(verdicts[i])
+			backwards.Add(verdicts[len(verdicts)-1-i])
 		}
-		assert.Equal(t, want, forwards.summary().String())
-		assert.Equal(t, want, backwards.summary().String())
+		assert.Equal(t, want, forwards.Summary().String())
+		assert.Equal(t, want, backwards.Summary().String())
 	}
 }

@@ -1,4 +1,4 @@
-package binding
+package quantities
 
 import (
 	"testing"
@@ -22,7 +22,7 @@ func TestCompareQuantities(t *testing.T) {
 		for j, b := range ordered {
 			want := min(1, max(-1, i-j))
 			for _, text := range []string{a[0], a[1]} {
-				assert.Equal(t, want, compareQuantities(resource.MustParse(text), resource.MustParse(b[0])), "%s and %s", text, b[0])
+				assert.Equal(t, want, Compare(resource.MustParse(text), resource.MustParse(b[0])), "%s and %s", text, b[0])
 			}
 		}
 	}
@@ -32,12 +32,12 @@ func TestCompareQuantities(t *testing.T) {
 // What an annotation says may be anything. The last two would take minutes to read.
 func TestParseQuantity(t *testing.T) {
 	for _, text := range []string{"5Gi", "5E", "5Ei", "5e9", "5e-3", "5e+999"} {
-		got, err := parseQuantity(text)
+		got, err := Parse(text)
 		require.NoError(t, err, text)
 		assert.Equal(t, resource.MustParse(text), got)
 	}
 	for _, text := range []string{"", "much", "e", "5e-1000", "5e10000", "1e-1000000000", "1E-1000000000"} {
-		_, err := parseQuantity(text)
+		_, err := Parse(text)
 		assert.Error(t, err, text)
 	}
 }

@@ -1,4 +1,4 @@
-package binding
+package quantities
 
 import (
 	"cmp"
@@ -6,12 +6,14 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/pvbind/pvbind/binding/internal/oneline"
 )
 
 // compareQuantities orders quantities as their Cmp does, which works out both to the same power of ten. Where those are
 // millions apart that takes seconds, and anybody who may create a claim can ask for "1e10000000" (X7). Cmp may also
 // change how its receiver is held, which here is a copy (X6).
-func compareQuantities(a, b resource.Quantity) int {
+func Compare(a, b resource.Quantity) int {
 	_, wholeA := a.AsInt64()
 	_, wholeB := b.AsInt64()
 	if wholeA && wholeB {
@@ -39,9 +41,9 @@ const maxExponent = len("e-999")
 
 // parseQuantity reads a quantity that no API server has read. One with a larger exponent is refused, for it could
 // take minutes to work out.
-func parseQuantity(text string) (resource.Quantity, error) {
+func Parse(text string) (resource.Quantity, error) {
 	if at := strings.LastIndexAny(text, "eE"); at >= 0 && len(text)-at > maxExponent {
-		return resource.Quantity{}, fmt.Errorf("its exponent is too long: %s", oneLine(text, len("1e10000000")*4))
+		return resource.Quantity{}, fmt.Errorf("its exponent is too long: %s", oneline.Text(text, len("1e10000000")*4))
 	}
 	return resource.ParseQuantity(text)
 }

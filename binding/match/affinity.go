@@ -1,4 +1,4 @@
-package binding
+package match
 
 import (
 	"slices"
@@ -11,8 +11,8 @@ import (
 
 // usableOn reports whether the volume's node affinity accepts the node (M10). A malformed term
 // accepts nothing; what the other terms accept still counts.
-func usableOn(node *corev1.Node, volume *corev1.PersistentVolume) bool {
-	required := requiredOf(volume)
+func UsableOn(node *corev1.Node, volume *corev1.PersistentVolume) bool {
+	required := RequiredAffinity(volume)
 	if required == nil {
 		return true
 	}
@@ -23,7 +23,7 @@ func usableOn(node *corev1.Node, volume *corev1.PersistentVolume) bool {
 	return accepts && err == nil
 }
 
-func requiredOf(volume *corev1.PersistentVolume) *corev1.NodeSelector {
+func RequiredAffinity(volume *corev1.PersistentVolume) *corev1.NodeSelector {
 	if volume.Spec.NodeAffinity == nil {
 		return nil
 	}
@@ -62,7 +62,7 @@ func asksOtherLabel(node *corev1.Node, term *corev1.NodeSelectorTerm) bool {
 }
 
 // affinityText is the node affinity of a volume for people: "zone In [a b] or host Exists".
-func affinityText(required *corev1.NodeSelector) string {
+func AffinityText(required *corev1.NodeSelector) string {
 	var terms []string
 	for _, term := range required.NodeSelectorTerms {
 		var parts []string

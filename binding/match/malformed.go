@@ -1,4 +1,4 @@
-package binding
+package match
 
 import (
 	"fmt"
@@ -7,12 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/pvbind/pvbind/accessmode"
+	"github.com/pvbind/pvbind/binding/internal/oneline"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // malformed is the *InvalidError of a volume that no claim can be bound to (X7); nil if it is well-formed.
-func malformed(volume *corev1.PersistentVolume) error {
+func CheckWellFormed(volume *corev1.PersistentVolume) error {
 	if flaw, found := flawOf(volume); found {
-		return &InvalidError{Object: VolumeKey(volume.Name).String(), Field: flaw.field, Problem: flaw.problem}
+		return &obj.InvalidError{Object: obj.VolumeKey(volume.Name).String(), Field: flaw.field, Problem: flaw.problem}
 	}
 	return nil
 }
@@ -25,16 +27,16 @@ type flaw struct {
 
 // flawOf is the one place that recognises malformed volumes.
 func flawOf(volume *corev1.PersistentVolume) (found flaw, malformed bool) {
-	if _, err := modesOf(volume); err != nil {
+	if _, err := ModesOf(volume); err != nil {
 		return flaw{"spec.accessModes", err.Error(), "known access modes", err.Error()}, true
 	}
-	if mode := volumeModeOf(volume.Spec.VolumeMode); !knownMode(mode) {
+	if mode := VolumeModeOf(volume.Spec.VolumeMode); !knownMode(mode) {
 		return flaw{"spec.volumeMode", "unknown: " + string(mode), "a known volume mode", string(mode)}, true
 	}
 	capacity, ok := volume.Spec.Capacity[corev1.ResourceStorage]
 	switch {
 	case !ok:
-		return flaw{"spec.capacity[storage]", "is missing", "a storage capacity", none}, true
+		return flaw{"spec.capacity[storage]", "is missing", "a storage capacity", oneline.None}, true
 	case capacity.Sign() < 0:
 		return flaw{"spec.capacity[storage]", fmt.Sprintf("is negative: %s", capacity.String()), "a storage capacity", capacity.String()}, true
 	}
@@ -42,12 +44,12 @@ func flawOf(volume *corev1.PersistentVolume) (found flaw, malformed bool) {
 }
 
 // capacityOf is the volume's size; false if it has none that could be compared.
-func capacityOf(volume *corev1.PersistentVolume) (resource.Quantity, bool) {
+func CapacityOf(volume *corev1.PersistentVolume) (resource.Quantity, bool) {
 	capacity, ok := volume.Spec.Capacity[corev1.ResourceStorage]
 	return capacity, ok && capacity.Sign() >= 0
 }
 
 // modesOf are the access modes that the volume offers; an error if one of them is unknown.
-func modesOf(volume *corev1.PersistentVolume) (accessmode.Set, error) {
+func ModesOf(volume *corev1.PersistentVolume) (accessmode.Set, error) {
 	return accessmode.Of(volume.Spec.AccessModes...)
 }

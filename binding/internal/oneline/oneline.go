@@ -1,4 +1,4 @@
-package binding
+package oneline
 
 import (
 	"strings"
@@ -10,7 +10,7 @@ const ellipsis = "…"
 
 // oneLine makes text fit for a one-line message of at most limit bytes: it puts spaces in place of
 // control characters and cuts what is too long.
-func oneLine(text string, limit int) string {
+func Text(text string, limit int) string {
 	text = strings.Map(spaceForControl, text)
 	if len(text) <= limit {
 		return text
@@ -29,11 +29,11 @@ func spaceForControl(r rune) rune {
 	return r
 }
 
-const none = "none"
+const None = "none"
 
-func orNone(text string) string {
+func OrNone(text string) string {
 	if text == "" {
-		return none
+		return None
 	}
 	return text
 }

@@ -1,13 +1,12 @@
-package binding
+package obj
 
 import (
 	"cmp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Kind is the kind of an object that decisions are about.
@@ -20,8 +19,8 @@ const (
 	// KindAttachments are all VolumeAttachments of the cluster, read as one list.
 	KindAttachments Kind = "VolumeAttachments"
 
-	kindPod        Kind = "Pod"
-	kindAttachment Kind = "VolumeAttachment"
+	KindPod        Kind = "Pod"
+	KindAttachment Kind = "VolumeAttachment"
 )
 
 // Key names one claim, one volume, the pods of one namespace or all attachments. It is comparable, so that a queue can
@@ -47,7 +46,7 @@ func PodsKey(namespace string) Key { return Key{Kind: KindPods, Namespace: names
 func AttachmentsKey() Key { return Key{Kind: KindAttachments} }
 
 // list reports whether the key names all objects of a kind, which are read together.
-func (k Key) list() bool { return k.Kind == KindPods || k.Kind == KindAttachments }
+func (k Key) IsList() bool { return k.Kind == KindPods || k.Kind == KindAttachments }
 
 // KeyOf names a claim.
 func KeyOf(claim *corev1.PersistentVolumeClaim) Key { return ClaimKey(claim.Namespace, claim.Name) }
@@ -82,7 +81,7 @@ type Object interface {
 }
 
 // referenced names the claim in the volume's claimRef; the zero Key if there is none, or no volume.
-func referenced(volume *corev1.PersistentVolume) Key {
+func ReferencedClaim(volume *corev1.PersistentVolume) Key {
 	if volume == nil || volume.Spec.ClaimRef == nil {
 		return Key{}
 	}
@@ -90,7 +89,7 @@ func referenced(volume *corev1.PersistentVolume) Key {
 }
 
 // named names the volume in the claim's spec.volumeName; the zero Key if there is none, or no claim.
-func named(claim *corev1.PersistentVolumeClaim) Key {
+func NamedVolume(claim *corev1.PersistentVolumeClaim) Key {
 	if claim == nil || claim.Spec.VolumeName == "" {
 		return Key{}
 	}
@@ -98,15 +97,17 @@ func named(claim *corev1.PersistentVolumeClaim) Key {
 }
 
 // podKey names a pod.
-func podKey(pod *corev1.Pod) Key { return Key{Kind: kindPod, Namespace: pod.Namespace, Name: pod.Name} }
+func KeyOfPod(pod *corev1.Pod) Key {
+	return Key{Kind: KindPod, Namespace: pod.Namespace, Name: pod.Name}
+}
 
 // compareKeys orders keys by kind, namespace and name.
-func compareKeys(a, b Key) int {
+func CompareKeys(a, b Key) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
 // joinKeys lists keys in one line.
-func joinKeys(keys []Key) string {
+func JoinKeys(keys []Key) string {
 	names := make([]string, len(keys))
 	for i, key := range keys {
 		names[i] = key.String()
