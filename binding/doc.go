@@ -4,11 +4,8 @@
 //
 // # Matching
 //
-// Check compares a claim with a volume and returns every reason why the volume does not fit. Find
-// chooses among many volumes, and Explain says of each why it was chosen or not. All three make the
-// same checks, so an explanation cannot contradict a decision.
-//
-// An Index gives the same answers for any number of volumes in the time that it takes to look one up. It
+// Which volume fits a claim, and why, is package match's to say. An Index gives the same answers as match.Find for any
+// number of volumes in the time that it takes to look one up. It
 // keeps the volumes that can still be chosen in order of size, by class, modes, labels and node affinity,
 // and gives each away once: see Index.Reserve.
 //
@@ -35,7 +32,7 @@
 // # Why is it Pending
 //
 // ExplainClaim says what a claim waits for, in a typed state and in a sentence, by the decision of NextForClaim itself;
-// where volumes were searched it has their numbers and the near miss. Explain has every volume with every reason.
+// where volumes were searched it has their numbers and the near miss. match.Explain has every volume with every reason.
 // CheckPair looks at a claim and the volume that belongs to it, says what is wrong between them, and whether the
 // Controller mends that, a person can, or nobody safely.
 //

@@ -21,9 +21,9 @@ import (
 // once they are in an Index. A volume is given away once, however many goroutines ask: Reserve, and
 // write only if it returns true.
 //
-//	match, err := index.Find(claim, binding.Terms{Class: class})
+//	found, err := index.Find(claim, match.Terms{Class: class})
 //	…
-//	if match.Volume != nil && index.Reserve(match.Volume.Name, match.Volume.ResourceVersion, binding.KeyOf(claim)) {
+//	if found.Volume != nil && index.Reserve(found.Volume.Name, found.Volume.ResourceVersion, obj.KeyOf(claim)) {
 //		// write the claimRef, pass what the server returns to Set, and call Release
 //	}
 //

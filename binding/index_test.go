@@ -62,9 +62,9 @@ func logsClaim() *corev1.PersistentVolumeClaim {
 
 func foundFor(t *testing.T, index *binding.Index, claim *corev1.PersistentVolumeClaim) string {
 	t.Helper()
-	match, err := index.Find(claim, match.Terms{})
+	found, err := index.Find(claim, match.Terms{})
 	require.NoError(t, err)
-	return nameOf(match.Volume)
+	return nameOf(found.Volume)
 }
 
 func TestIndexReserve(t *testing.T) {

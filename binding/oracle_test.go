@@ -262,7 +262,7 @@ func TestFindAgreesWithUpstream(t *testing.T) {
 
 // agree holds one answer to upstream's, and counts in seen which differences mattered.
 func agree(t *testing.T, request match.Request, seen map[string]int, where string) {
-	match, err := match.Find(request)
+	found, err := match.Find(request)
 	require.NoError(t, err, where)
 	u := upstream{Request: request}
 	answer := u.answer(t)
@@ -275,6 +275,6 @@ func agree(t *testing.T, request match.Request, seen map[string]int, where strin
 		}
 		answer = adjusted
 	}
-	require.Equal(t, nameOf(answer), nameOf(match.Volume), where)
-	seen["chosen: "+strconv.FormatBool(match.Volume != nil)]++
+	require.Equal(t, nameOf(answer), nameOf(found.Volume), where)
+	seen["chosen: "+strconv.FormatBool(found.Volume != nil)]++
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// Kinds that the server stores beside binding.KindVolume and binding.KindClaim.
+// Kinds that the server stores beside those of package obj.
 const (
 	KindClass obj.Kind = "StorageClass"
 	KindNode  obj.Kind = "Node"

@@ -17,7 +17,7 @@ const retries = 5
 // Settle drives the controller until it has nothing left to do: it tells it what changed, syncs what is
 // to be synced, and goes on until no change is left that is not held.
 //
-// It returns what went wrong, joined: each *binding.InvalidError, and each sync that failed once more
+// It returns what went wrong, joined: each *obj.InvalidError, and each sync that failed once more
 // after five retries; neither keeps the others from being done. It returns at once with ErrCrashed when
 // the client has crashed, with the context's error, and with an *UnsettledError when there is no end to
 // it. Delays that the controller asks for do not count as work; see Delayed.

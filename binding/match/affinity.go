@@ -9,7 +9,7 @@ import (
 	schedulingcorev1 "k8s.io/component-helpers/scheduling/corev1"
 )
 
-// usableOn reports whether the volume's node affinity accepts the node (M10). A malformed term
+// UsableOn reports whether the volume's node affinity accepts the node (M10). A malformed term
 // accepts nothing; what the other terms accept still counts.
 func UsableOn(node *corev1.Node, volume *corev1.PersistentVolume) bool {
 	required := RequiredAffinity(volume)
@@ -23,6 +23,7 @@ func UsableOn(node *corev1.Node, volume *corev1.PersistentVolume) bool {
 	return accepts && err == nil
 }
 
+// RequiredAffinity returns what the volume requires of its node; nil if it requires nothing.
 func RequiredAffinity(volume *corev1.PersistentVolume) *corev1.NodeSelector {
 	if volume.Spec.NodeAffinity == nil {
 		return nil
@@ -61,7 +62,7 @@ func asksOtherLabel(node *corev1.Node, term *corev1.NodeSelectorTerm) bool {
 	return false
 }
 
-// affinityText is the node affinity of a volume for people: "zone In [a b] or host Exists".
+// AffinityText is the node affinity of a volume for people: "zone In [a b] or host Exists".
 func AffinityText(required *corev1.NodeSelector) string {
 	var terms []string
 	for _, term := range required.NodeSelectorTerms {

@@ -5,7 +5,7 @@ import corev1 "k8s.io/api/core/v1"
 // Check compares a volume with a claim (M1 to M12) and returns every reason why it does not fit, in
 // the order of the rules; none: it fits.
 //
-// An error is an *InvalidError: the claim has a malformed selector, an unknown access mode or a
+// An error is an *obj.InvalidError: the claim has a malformed selector, an unknown access mode or a
 // negative request, or its class has no valid volumeBindingMode. A malformed volume is not an error
 // but a Mismatch, for it must not keep a claim from the other volumes (X7).
 func Check(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, terms Terms) (Mismatches, error) {
@@ -27,12 +27,12 @@ func CheckNamed(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVo
 	return c.Mismatches(volume), nil
 }
 
-// fits reports whether no rule fails. It does not allocate, unless it has to parse a node affinity.
+// Fits reports whether no rule fails. It does not allocate, unless it has to parse a node affinity.
 func (c *Criteria) Fits(volume *corev1.PersistentVolume) bool {
 	return c.failing(c.candidate(volume), 0) == len(fitRules)
 }
 
-// mismatches collects every rule that fails.
+// Mismatches collects every rule that fails.
 func (c *Criteria) Mismatches(volume *corev1.PersistentVolume) Mismatches {
 	var found Mismatches
 	v := c.candidate(volume)
@@ -43,18 +43,18 @@ func (c *Criteria) Mismatches(volume *corev1.PersistentVolume) Mismatches {
 	return found
 }
 
-// selects reports whether the claim's selector matches the volume (M8).
+// Selects reports whether the claim's selector matches the volume (M8).
 func (c *Criteria) Selects(volume *corev1.PersistentVolume) bool {
 	return !failsSelector(*c, candidate{PersistentVolume: volume})
 }
 
-// usable reports whether the volume is usable on the node, if one is given (M10).
+// Usable reports whether the volume is usable on the node, if one is given (M10).
 func (c *Criteria) Usable(volume *corev1.PersistentVolume) bool {
 	return !failsNodeAffinity(*c, candidate{PersistentVolume: volume})
 }
 
-// unavailable is why no claim at all can choose the volume, whosever it is: Deleting, Malformed or NotAvailable, the first of
-// them; "" if one can.
+// Unavailable returns why no claim at all can choose the volume, whosever it is: Deleting, Malformed or NotAvailable,
+// the first of them; "" if one can.
 func Unavailable(volume *corev1.PersistentVolume) Reason {
 	v := candidate{PersistentVolume: volume}
 	switch {

@@ -14,8 +14,8 @@ import (
 	"github.com/pvbind/pvbind/storageclass"
 )
 
-// criteria is a claim and its terms made ready to be compared with any number of volumes: read once,
-// and found valid.
+// Criteria is a claim and its terms made ready to be compared with any number of volumes: read once, and found valid.
+// NewCriteria makes one; an index goes by the fields to compare with nothing that cannot fit.
 type Criteria struct {
 	Claim           *corev1.PersistentVolumeClaim
 	Request         resource.Quantity
@@ -30,7 +30,7 @@ type Criteria struct {
 	Owners          func(volume string) []obj.Key
 }
 
-// newCriteria reads a claim and its terms. An error is an *InvalidError about the claim or its class.
+// NewCriteria reads a claim and its terms. An error is an *obj.InvalidError about the claim or its class.
 func NewCriteria(claim *corev1.PersistentVolumeClaim, terms Terms) (Criteria, error) {
 	c := Criteria{
 		Claim:           claim,
@@ -64,6 +64,8 @@ func invalidClaim(claim *corev1.PersistentVolumeClaim, field, problem string) er
 	return &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: field, Problem: problem}
 }
 
+// WaitsForConsumer reports whether claims of the class wait for a pod (M11). A nil class does not. An error is an
+// *obj.InvalidError about its volumeBindingMode.
 func WaitsForConsumer(class *storagev1.StorageClass) (bool, error) {
 	delayed, err := storageclass.Delayed(class)
 	if err != nil {
@@ -80,7 +82,7 @@ func knownMode(mode corev1.PersistentVolumeMode) bool {
 	return mode == corev1.PersistentVolumeFilesystem || mode == corev1.PersistentVolumeBlock
 }
 
-// volumeModeOf is the mode that a field of a claim or volume stands for (M5).
+// VolumeModeOf is the mode that a field of a claim or volume stands for (M5).
 func VolumeModeOf(mode *corev1.PersistentVolumeMode) corev1.PersistentVolumeMode {
 	if mode == nil {
 		return corev1.PersistentVolumeFilesystem
@@ -88,7 +90,7 @@ func VolumeModeOf(mode *corev1.PersistentVolumeMode) corev1.PersistentVolumeMode
 	return *mode
 }
 
-// attributesClassOf is the name of the volume's attributes class (M7); "" if it has none.
+// AttributesClassOf is the name of the volume's attributes class (M7); "" if it has none.
 func AttributesClassOf(volume *corev1.PersistentVolume) string {
 	return textOf(volume.Spec.VolumeAttributesClassName)
 }
@@ -101,7 +103,7 @@ func textOf(text *string) string {
 	return *text
 }
 
-// selector says which volumes a claim will have, by their labels (M8).
+// LabelSelector says which volumes a claim will have, by their labels (M8).
 type LabelSelector interface {
 	Matches(labels.Labels) bool
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// malformed is the *InvalidError of a volume that no claim can be bound to (X7); nil if it is well-formed.
+// CheckWellFormed returns an *obj.InvalidError if no claim can be bound to the volume, whatever it asks for (X7).
 func CheckWellFormed(volume *corev1.PersistentVolume) error {
 	if flaw, found := flawOf(volume); found {
 		return &obj.InvalidError{Object: obj.VolumeKey(volume.Name).String(), Field: flaw.field, Problem: flaw.problem}
@@ -43,13 +43,13 @@ func flawOf(volume *corev1.PersistentVolume) (found flaw, malformed bool) {
 	return flaw{}, false
 }
 
-// capacityOf is the volume's size; false if it has none that could be compared.
+// CapacityOf is the volume's size; false if it has none that could be compared.
 func CapacityOf(volume *corev1.PersistentVolume) (resource.Quantity, bool) {
 	capacity, ok := volume.Spec.Capacity[corev1.ResourceStorage]
 	return capacity, ok && capacity.Sign() >= 0
 }
 
-// modesOf are the access modes that the volume offers; an error if one of them is unknown.
+// ModesOf are the access modes that the volume offers; an error if one of them is unknown.
 func ModesOf(volume *corev1.PersistentVolume) (accessmode.Set, error) {
 	return accessmode.Of(volume.Spec.AccessModes...)
 }

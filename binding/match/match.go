@@ -60,6 +60,7 @@ func Find(request Request) (Match, error) {
 	return c.Find(request.Volumes), nil
 }
 
+// Find is the function Find for a claim whose criteria are known.
 func (c *Criteria) Find(volumes []*corev1.PersistentVolume) Match {
 	var best candidate
 	var match Match
@@ -83,7 +84,7 @@ func (c *Criteria) Find(volumes []*corev1.PersistentVolume) Match {
 	return match
 }
 
-// elsewhere reports whether a volume set aside for the claim fits it, but not on this node. Then no
+// Elsewhere reports whether a volume set aside for the claim fits it, but not on this node. Then no
 // free volume will do: the claim has a volume, and the pod must go where that is.
 func (m Match) Elsewhere() bool {
 	return slices.ContainsFunc(m.Refused, func(r Refusal) bool { return r.Mismatches.Only(NodeAffinity) })

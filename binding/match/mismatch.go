@@ -83,10 +83,10 @@ func (m Mismatches) width() int {
 	return max(minValue, min(maxValue, (maxLine/len(m)-aroundValues)/2))
 }
 
-// only reports whether reason is the one and only mismatch.
+// Only reports whether reason is the one and only mismatch.
 func (m Mismatches) Only(reason Reason) bool { return len(m) == 1 && m[0].Reason == reason }
 
-// has reports whether the reason is among them.
+// Has reports whether the reason is among them.
 func (m Mismatches) Has(reason Reason) bool {
 	return slices.ContainsFunc(m, func(mismatch Mismatch) bool { return mismatch.Reason == reason })
 }

@@ -52,6 +52,7 @@ func Explain(request Request) (Report, error) {
 	return c.Report(request.Volumes), nil
 }
 
+// Report is Explain for a claim whose criteria are known.
 func (c *Criteria) Report(volumes []*corev1.PersistentVolume) Report {
 	chosen := c.Find(volumes).Volume
 	report := Report{Claim: obj.KeyOf(c.Claim), Verdicts: make([]Verdict, len(volumes))}
@@ -66,6 +67,7 @@ func (c *Criteria) Report(volumes []*corev1.PersistentVolume) Report {
 	return report
 }
 
+// Verdict says what Find makes of one volume. Chosen is not set, for that takes all of them.
 func (c *Criteria) Verdict(volume *corev1.PersistentVolume) Verdict {
 	return Verdict{Volume: volume, Link: phase.LinkOf(volume, c.Claim), Mismatches: c.Mismatches(volume)}
 }

@@ -85,7 +85,7 @@ func (c *Criteria) ownersOf(volume string) []obj.Key {
 	return c.Owners(volume)
 }
 
-// keptFrom reports whether a volume with these owners fits the claim in no case: it belongs to another one, or to
+// KeptFrom reports whether a volume with these owners fits the claim in no case: it belongs to another one, or to
 // several, of which none can have it.
 func KeptFrom(claim obj.Key, owners []obj.Key) bool {
 	return len(owners) > 1 || len(owners) == 1 && owners[0] != claim
@@ -177,7 +177,7 @@ func claimedValues(c Criteria, v candidate) (asks, has string) {
 	return asks, has
 }
 
-// ownersText is "the owner pvc/shop/data", or "the owners pvc/shop/data, pvc/shop/logs".
+// OwnersText is "the owner pvc/shop/data", or "the owners pvc/shop/data, pvc/shop/logs".
 func OwnersText(owners []obj.Key) string {
 	if len(owners) == 1 {
 		return "the owner " + owners[0].String()

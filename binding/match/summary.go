@@ -81,7 +81,8 @@ func (s Summary) countsText() string {
 	return strings.Join(texts, ", ")
 }
 
-// tally counts verdicts for a Summary. The zero value has counted nothing.
+// Tally counts volumes for a Summary. The zero value has counted nothing. An index that knows without a look why whole
+// shelves of volumes do not fit counts these by Count, AddTooSmall and AddMiss.
 type Tally struct {
 	Total, Fit int
 	Chosen     string
@@ -91,6 +92,7 @@ type Tally struct {
 	Elsewhere  Verdict // set aside for the claim and good but for the node (M13)
 }
 
+// Add counts one volume.
 func (t *Tally) Add(v Verdict) {
 	t.Total++
 	if v.Chosen {
@@ -111,21 +113,24 @@ func (t *Tally) Add(v Verdict) {
 	}
 }
 
+// AddMiss keeps the verdict if it is the nearest miss so far.
 func (t *Tally) AddMiss(v Verdict) {
 	if v.nearby() && (t.nearest.Volume == nil || CompareMisses(missOf(v), missOf(t.nearest)) < 0) {
 		t.nearest = v
 	}
 }
 
+// Count adds volumes that fail for this reason first.
 func (t *Tally) Count(first Reason, volumes int) { t.counts[position(first)] += volumes }
 
-// addTooSmall keeps the largest; of equals the first by name, for they may be written differently.
+// AddTooSmall keeps the largest; of equals the first by name, for they may be written differently.
 func (t *Tally) AddTooSmall(volume *corev1.PersistentVolume) {
 	if t.largest == nil || cmp.Or(-compareCapacities(volume, t.largest), cmp.Compare(volume.Name, t.largest.Name)) < 0 {
 		t.largest = volume
 	}
 }
 
+// Summary is what was counted so far.
 func (t *Tally) Summary() Summary {
 	s := Summary{Volumes: t.Total, Fit: t.Fit, Chosen: t.Chosen, Counts: t.ordered()}
 	switch {
@@ -218,7 +223,7 @@ func quoted(name string) string {
 	return `"` + name + `"`
 }
 
-// miss is what tells how near a volume is to fitting.
+// Miss is what tells how near a volume is to fitting.
 type Miss struct {
 	Volume  *corev1.PersistentVolume
 	beyond  int // how many reasons no field could mend
@@ -239,7 +244,7 @@ func missOf(v Verdict) Miss {
 	return m
 }
 
-// add counts a reason, if it stands against the volume.
+// Add counts a reason, if it stands against the volume.
 func (m *Miss) Add(reason bool, beyond int) {
 	if reason {
 		m.Reasons++
@@ -247,7 +252,7 @@ func (m *Miss) Add(reason bool, beyond int) {
 	}
 }
 
-// compareMisses puts first the volume that is nearest to fitting: the one that the fewest reasons stand
+// CompareMisses puts first the volume that is nearest to fitting: the one that the fewest reasons stand
 // against that no change of a field of claim or volume would mend, then the fewest reasons, then the one
 // whose capacity is nearest to the request, any that is enough before any that is not, then by name.
 func CompareMisses(a, b Miss) int {
@@ -258,7 +263,7 @@ func CompareMisses(a, b Miss) int {
 	return cmp.Or(a.CompareReasons(b), byCapacity, cmp.Compare(a.Volume.Name, b.Volume.Name))
 }
 
-// compareReasons is compareMisses as far as the volumes need not be known.
+// CompareReasons is compareMisses as far as the volumes need not be known.
 func (m Miss) CompareReasons(other Miss) int {
 	return cmp.Or(cmp.Compare(m.beyond, other.beyond), cmp.Compare(m.Reasons, other.Reasons), cmp.Compare(m.Short, other.Short))
 }

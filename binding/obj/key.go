@@ -1,3 +1,7 @@
+// Package obj names the objects that decisions are about, and says which of two versions is the later.
+//
+// A Key names one claim or volume, or a list that is read as one: the pods of a namespace, all attachments. Keys are what a
+// controller queues. An InvalidError is what every package returns for an object that no decision can be made on.
 package obj
 
 import (
@@ -45,7 +49,7 @@ func PodsKey(namespace string) Key { return Key{Kind: KindPods, Namespace: names
 // AttachmentsKey names all VolumeAttachments of the cluster.
 func AttachmentsKey() Key { return Key{Kind: KindAttachments} }
 
-// list reports whether the key names all objects of a kind, which are read together.
+// IsList reports whether the key names all objects of a kind, which are read together.
 func (k Key) IsList() bool { return k.Kind == KindPods || k.Kind == KindAttachments }
 
 // KeyOf names a claim.
@@ -80,7 +84,7 @@ type Object interface {
 	runtime.Object
 }
 
-// referenced names the claim in the volume's claimRef; the zero Key if there is none, or no volume.
+// ReferencedClaim names the claim in the volume's claimRef; the zero Key if there is none, or no volume.
 func ReferencedClaim(volume *corev1.PersistentVolume) Key {
 	if volume == nil || volume.Spec.ClaimRef == nil {
 		return Key{}
@@ -88,7 +92,7 @@ func ReferencedClaim(volume *corev1.PersistentVolume) Key {
 	return ClaimKey(volume.Spec.ClaimRef.Namespace, volume.Spec.ClaimRef.Name)
 }
 
-// named names the volume in the claim's spec.volumeName; the zero Key if there is none, or no claim.
+// NamedVolume names the volume in the claim's spec.volumeName; the zero Key if there is none, or no claim.
 func NamedVolume(claim *corev1.PersistentVolumeClaim) Key {
 	if claim == nil || claim.Spec.VolumeName == "" {
 		return Key{}
@@ -96,17 +100,17 @@ func NamedVolume(claim *corev1.PersistentVolumeClaim) Key {
 	return VolumeKey(claim.Spec.VolumeName)
 }
 
-// podKey names a pod.
+// KeyOfPod names a pod.
 func KeyOfPod(pod *corev1.Pod) Key {
 	return Key{Kind: KindPod, Namespace: pod.Namespace, Name: pod.Name}
 }
 
-// compareKeys orders keys by kind, namespace and name.
+// CompareKeys orders keys by kind, namespace and name.
 func CompareKeys(a, b Key) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// joinKeys lists keys in one line.
+// JoinKeys lists keys in one line.
 func JoinKeys(keys []Key) string {
 	names := make([]string, len(keys))
 	for i, key := range keys {

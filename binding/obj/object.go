@@ -14,13 +14,13 @@ type InvalidError struct {
 
 func (e *InvalidError) Error() string { return e.Object + ": " + e.Field + ": " + e.Problem }
 
-// newer reports whether a is a later version than b. Versions that cannot be compared are taken as they come.
+// Newer reports whether a is a later version than b. Versions that cannot be compared are taken as they come.
 func Newer(a, b Object) bool {
 	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
 	return err != nil || order > 0
 }
 
-// older reports whether a is a version before b. Versions that cannot be compared are not.
+// Older reports whether a is a version before b. Versions that cannot be compared are not.
 func Older(a, b Object) bool {
 	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
 	return err == nil && order < 0

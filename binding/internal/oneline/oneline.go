@@ -1,3 +1,4 @@
+// Package oneline writes what users chose, such as names and labels, into messages of one line.
 package oneline
 
 import (
@@ -8,7 +9,7 @@ import (
 
 const ellipsis = "…"
 
-// oneLine makes text fit for a one-line message of at most limit bytes: it puts spaces in place of
+// Text makes text fit for a one-line message of at most limit bytes: it puts spaces in place of
 // control characters and cuts what is too long.
 func Text(text string, limit int) string {
 	text = strings.Map(spaceForControl, text)
@@ -29,8 +30,10 @@ func spaceForControl(r rune) rune {
 	return r
 }
 
+// None is the word for an empty value.
 const None = "none"
 
+// OrNone returns text, or None if it is empty.
 func OrNone(text string) string {
 	if text == "" {
 		return None

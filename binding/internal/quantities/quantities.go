@@ -1,3 +1,4 @@
+// Package quantities compares and reads quantities that anybody may have written.
 package quantities
 
 import (
@@ -10,7 +11,7 @@ import (
 	"github.com/pvbind/pvbind/binding/internal/oneline"
 )
 
-// compareQuantities orders quantities as their Cmp does, which works out both to the same power of ten. Where those are
+// Compare orders quantities as their Cmp does, which works out both to the same power of ten. Where those are
 // millions apart that takes seconds, and anybody who may create a claim can ask for "1e10000000" (X7). Cmp may also
 // change how its receiver is held, which here is a copy (X6).
 func Compare(a, b resource.Quantity) int {
@@ -39,7 +40,7 @@ func tens(quantity resource.Quantity) int64 {
 // maxExponent is how long an exponent of a quantity may be, with its letter and sign.
 const maxExponent = len("e-999")
 
-// parseQuantity reads a quantity that no API server has read. One with a larger exponent is refused, for it could
+// Parse reads a quantity that no API server has read. One with a larger exponent is refused, for it could
 // take minutes to work out.
 func Parse(text string) (resource.Quantity, error) {
 	if at := strings.LastIndexAny(text, "eE"); at >= 0 && len(text)-at > maxExponent {
