@@ -62,8 +62,10 @@ func ExampleReserve() {
 	kept := reclaim.Retain(volume)
 	change, err := reclaim.Reserve(kept.Volume, bindingtest.Claim("archive", "orders", "5Gi"), said)
 	fmt.Println(change.Volume.Spec.ClaimRef.Namespace, change.Volume.Spec.PersistentVolumeReclaimPolicy, err)
-	// Output: PolicyDestroys: its reclaim policy is Delete, so that what is on it may be on its way out: set the policy
-	// to Retain first (unless DataDestroyed is accepted) Unfit: TooSmall: asks 10Gi, has 5Gi archive Retain <nil>
+	// Output:
+	// PolicyDestroys: its reclaim policy is Delete, so that what is on it may be on its way out: set the policy to Retain first (unless DataDestroyed is accepted)
+	// Unfit: TooSmall: asks 10Gi, has 5Gi
+	// archive Retain <nil>
 }
 
 func ExampleRetain() {
