@@ -16,21 +16,23 @@ var rooms = map[string][]string{
 	"accessmode":                  {},
 	"storageclass":                {},
 	"phase":                       {},
-	"reclaim":                     {"accessmode", "storageclass", "phase"},
 	"binding/internal/oneline":    {},
 	"binding/internal/quantities": {"binding/internal/oneline"},
 	"binding/internal/zeromap":    {},
 	"binding/obj":                 {},
-	"binding/match": {"accessmode", "storageclass", "phase", "binding/obj",
-		"binding/internal/oneline", "binding/internal/quantities"},
-	"binding":             engine,
-	"binding/bindingtest": append([]string{"binding"}, engine...),
-	"binding/preview":     append([]string{"binding", "binding/bindingtest"}, engine...),
+	"binding/match":               belowMatch,
+	"reclaim":                     append([]string{"binding/match"}, belowMatch...),
+	"binding":                     belowController,
+	"binding/bindingtest":         append([]string{"binding"}, belowController...),
+	"binding/preview":             append([]string{"binding", "binding/bindingtest"}, belowController...),
 }
 
-// engine lists the rooms below the Controller.
-var engine = []string{"accessmode", "storageclass", "phase", "reclaim", "binding/obj", "binding/match",
-	"binding/internal/oneline", "binding/internal/quantities", "binding/internal/zeromap"}
+// belowMatch lists the rooms below match, and belowController those below the Controller.
+var (
+	belowMatch = []string{"accessmode", "storageclass", "phase", "binding/obj",
+		"binding/internal/oneline", "binding/internal/quantities"}
+	belowController = append([]string{"binding/internal/zeromap", "binding/match", "reclaim"}, belowMatch...)
+)
 
 // dependencies lists the import closure of a package, without itself.
 func dependencies(t *testing.T, room string) []string {

@@ -20,6 +20,9 @@ func TestReserve(t *testing.T) {
 	larger := func(c *corev1.PersistentVolumeClaim) {
 		c.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("6Gi")
 	}
+	enormous := func(c *corev1.PersistentVolumeClaim) {
+		c.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1e1000000000")}
+	}
 	shared := func(c *corev1.PersistentVolumeClaim) {
 		c.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
 	}
@@ -53,6 +56,7 @@ func TestReserve(t *testing.T) {
 		{"R7 it is set aside for it, which names it", released(setAsideFor("archive", "data")), toCome(), knowing(asking("archive", "data", naming("pv-1"))), nil, "does"},
 
 		{"R7 M12 M3 too small", released(), asking("archive", "data", larger), knowing(), nil, "Unfit"},
+		{"R7 X7 a request that would take minutes to work out", released(), asking("archive", "data", enormous), knowing(), nil, "Unfit"},
 		{"R7 M12 M4", released(), asking("archive", "data", shared), knowing(), nil, "Unfit"},
 		{"R7 M12 M5", released(), asking("archive", "data", block), knowing(), nil, "Unfit"},
 		{"R7 M12 M7", released(), asking("archive", "data", attributes), knowing(), nil, "Unfit"},
