@@ -4,10 +4,8 @@
 //
 // # Matching
 //
-// Which volume fits a claim, and why, is package match's to say. An Index gives the same answers as match.Find for any
-// number of volumes in the time that it takes to look one up. It
-// keeps the volumes that can still be chosen in order of size, by class, modes, labels and node affinity,
-// and gives each away once: see Index.Reserve.
+// Which volume fits a claim, and why, is package match's to say. Package index gives the same answers for any number of
+// volumes in the time that it takes to look one up, and gives each away once.
 //
 // # One write at a time
 //

@@ -32,7 +32,6 @@ func (s Step) Err() error                              { return s.err }
 func Perform(client Client, action Action) any         { return perform(context.Background(), client, action) }
 func (s *State) Holder(object obj.Key) (obj.Key, bool) { by, ok := s.holders[object]; return by, ok }
 func (s *State) Unsettled(object obj.Key) (by obj.Key) { return s.unsettled[object] }
-func (s *State) Reserved() map[string][]obj.Key        { return s.index.reserved }
 func (s *State) Claims() []*corev1.PersistentVolumeClaim {
 	return slices.Collect(maps.Values(s.claims))
 }
@@ -48,3 +47,14 @@ func Failed(got any) error { return got.(reply).err }
 
 // Reply is what comes of an action: an object, or an error.
 func Reply(object obj.Object, err error) any { return reply{object: object, err: err} }
+
+// Reserved is who has a volume by Index.Reserve.
+func (s *State) Reserved() map[string]obj.Key {
+	found := map[string]obj.Key{}
+	for name := range s.volumes {
+		if claim, reserved := s.index.Reservation(name); reserved {
+			found[name] = claim
+		}
+	}
+	return found
+}

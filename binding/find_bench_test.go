@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	volumehelpers "k8s.io/component-helpers/storage/volume"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/match"
 )
 
@@ -158,7 +158,7 @@ func BenchmarkFind(b *testing.B) {
 // benchmark returns the time of one Find in nanoseconds.
 func (v variant) benchmark(b *testing.B, count int) float64 {
 	volumes, asked := v.volumes(count), v.asked(claims)
-	var index binding.Index
+	var index index.Index
 	index.Load(volumes...)
 	runtime.GC()
 	b.ReportAllocs()

@@ -29,8 +29,8 @@ func (s *state) finish(t *task, action Action, err error) call {
 // end ends a sync that had its turn. The volumes that were handed to its claim go next.
 func (s *state) end(t *task) call {
 	t.next = append(t.next, s.offers.answered(t.key)...)
-	if claim := s.called.claims[t.key]; claim != nil {
-		s.called.delete(t.key)
+	if claim := s.called.Get(t.key); claim != nil {
+		s.called.Delete(t.key)
 		s.enlist(claim)
 	}
 	return s.standBack(t)

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/match"
 )
 
@@ -64,7 +64,7 @@ func FuzzFind(f *testing.F) {
 		require.NoError(t, err)
 		agree(t, request, map[string]int{}, "this world")
 
-		var index binding.Index
+		var index index.Index
 		index.Load(request.Volumes...)
 		for _, volume := range request.Volumes {
 			for _, owner := range request.Owners(volume.Name) {

@@ -22,6 +22,7 @@ var rooms = map[string][]string{
 	"binding/obj":                 {},
 	"binding/match":               belowMatch,
 	"reclaim":                     append([]string{"binding/match"}, belowMatch...),
+	"binding/index":               append([]string{"binding/internal/zeromap", "binding/match"}, belowMatch...),
 	"binding":                     belowController,
 	"binding/bindingtest":         append([]string{"binding"}, belowController...),
 	"binding/preview":             append([]string{"binding", "binding/bindingtest"}, belowController...),
@@ -31,7 +32,7 @@ var rooms = map[string][]string{
 var (
 	belowMatch = []string{"accessmode", "storageclass", "phase", "binding/obj",
 		"binding/internal/oneline", "binding/internal/quantities"}
-	belowController = append([]string{"binding/internal/zeromap", "binding/match", "reclaim"}, belowMatch...)
+	belowController = append([]string{"binding/internal/zeromap", "binding/match", "binding/index", "reclaim"}, belowMatch...)
 )
 
 // dependencies lists the import closure of a package, without itself.

@@ -7,7 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/match"
 )
 
@@ -23,7 +23,7 @@ func BenchmarkIndexUpdate(b *testing.B) {
 				bound[i] = free[i].DeepCopy()
 				refersTo("other", "claim-of-"+free[i].Name, "uid")(bound[i])
 			}
-			var index binding.Index
+			var index index.Index
 			index.Load(free...)
 			runtime.GC()
 			b.ReportAllocs()
@@ -50,15 +50,15 @@ func BenchmarkIndexBuild(b *testing.B) {
 				b.Run(v.name, func(b *testing.B) {
 					volumes := v.volumes(count)
 					before := heap()
-					var index *binding.Index
+					var built *index.Index
 					for b.Loop() {
-						index = &binding.Index{}
-						index.Load(volumes...)
+						built = &index.Index{}
+						built.Load(volumes...)
 					}
 					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(count), "ns/volume")
 					b.ReportMetric((heap()-before)/float64(count), "B/volume")
 					runtime.KeepAlive(volumes)
-					runtime.KeepAlive(index)
+					runtime.KeepAlive(built)
 				})
 			}
 		})
@@ -83,7 +83,7 @@ func BenchmarkIndexSummary(b *testing.B) {
 				volume.Spec.StorageClassName = fmt.Sprintf("class-%d", i%10)
 			}
 			claim := fitClaim()
-			var index binding.Index
+			var index index.Index
 			index.Load(volumes...)
 			runtime.GC()
 			b.ResetTimer()

@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 )
@@ -60,7 +60,7 @@ func logsClaim() *corev1.PersistentVolumeClaim {
 	return fitClaim(func(c *corev1.PersistentVolumeClaim) { c.Name, c.UID = "logs", "uid-2" })
 }
 
-func foundFor(t *testing.T, index *binding.Index, claim *corev1.PersistentVolumeClaim) string {
+func foundFor(t *testing.T, index *index.Index, claim *corev1.PersistentVolumeClaim) string {
 	t.Helper()
 	found, err := index.Find(claim, match.Terms{})
 	require.NoError(t, err)
@@ -68,7 +68,7 @@ func foundFor(t *testing.T, index *binding.Index, claim *corev1.PersistentVolume
 }
 
 func TestIndexReserve(t *testing.T) {
-	var index binding.Index
+	var index index.Index
 	index.Set(reservable("a"))
 	assert.False(t, index.Reserve("b", "1", data), "not known")
 	assert.False(t, index.Reserve("a", "0", data), "decided on another version")
@@ -101,22 +101,22 @@ func TestIndexReservationEnds(t *testing.T) {
 	mine := []obj.Key{data}
 	cases := []struct {
 		rule string
-		then func(*binding.Index)
+		then func(*index.Index)
 		want []obj.Key
 	}{
-		{"B6 not with a newer version", func(x *binding.Index) { x.Set(newer()) }, mine},
-		{"not with a change of phase", func(x *binding.Index) { x.Set(newer(inPhase(corev1.VolumeBound))) }, mine},
-		{"L3 with the write itself", func(x *binding.Index) { x.Set(newer(held)) }, nil},
-		{"L5 with somebody else's", func(x *binding.Index) { x.Set(newer(refersTo("default", "logs", "uid-2"))) }, nil},
-		{"with the volume", func(x *binding.Index) { x.Delete("a") }, nil},
-		{"with Release", func(x *binding.Index) { x.Release("a", data) }, nil},
-		{"M2 under an owner's name", func(x *binding.Index) { x.SetClaim(owning(logs, "a")) }, []obj.Key{logs}},
-		{"M2 under the names of several", func(x *binding.Index) { x.SetClaim(owning(logs, "a")); x.SetClaim(owning(data, "a")) }, []obj.Key{data, logs}},
-		{"M2 not with the owner's going", func(x *binding.Index) { x.SetClaim(owning(logs, "a")); x.DeleteClaim(logs) }, mine},
+		{"B6 not with a newer version", func(x *index.Index) { x.Set(newer()) }, mine},
+		{"not with a change of phase", func(x *index.Index) { x.Set(newer(inPhase(corev1.VolumeBound))) }, mine},
+		{"L3 with the write itself", func(x *index.Index) { x.Set(newer(held)) }, nil},
+		{"L5 with somebody else's", func(x *index.Index) { x.Set(newer(refersTo("default", "logs", "uid-2"))) }, nil},
+		{"with the volume", func(x *index.Index) { x.Delete("a") }, nil},
+		{"with Release", func(x *index.Index) { x.Release("a", data) }, nil},
+		{"M2 under an owner's name", func(x *index.Index) { x.SetClaim(owning(logs, "a")) }, []obj.Key{logs}},
+		{"M2 under the names of several", func(x *index.Index) { x.SetClaim(owning(logs, "a")); x.SetClaim(owning(data, "a")) }, []obj.Key{data, logs}},
+		{"M2 not with the owner's going", func(x *index.Index) { x.SetClaim(owning(logs, "a")); x.DeleteClaim(logs) }, mine},
 	}
 	for _, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {
-			var index binding.Index
+			var index index.Index
 			index.Set(reservable("a"))
 			require.True(t, index.Reserve("a", "1", data))
 			c.then(&index)
@@ -137,7 +137,7 @@ func TestIndexReserveWhatIsClaimed(t *testing.T) {
 		"L3 held":     {held, true},
 		"L5 other":    {refersTo("default", "logs", "uid-2"), false},
 	} {
-		var index binding.Index
+		var index index.Index
 		index.Set(reservable("a", c.edit))
 		assert.Equal(t, c.want, index.Reserve("a", "1", data), rule)
 		assert.Empty(t, index.Owners("a"), "%s: the claimRef is enough", rule)
@@ -146,7 +146,7 @@ func TestIndexReserveWhatIsClaimed(t *testing.T) {
 
 // M2: an owner that is known before the volume is, or after it went, counts when it comes.
 func TestIndexOwnerOutlivesTheVolume(t *testing.T) {
-	var index binding.Index
+	var index index.Index
 	index.SetClaim(owning(data, "a"))
 	index.Set(reservable("a"))
 	assert.Empty(t, foundFor(t, &index, logsClaim()))
@@ -161,7 +161,7 @@ func TestIndexOwnerOutlivesTheVolume(t *testing.T) {
 
 // M2: a volume that two claims own is for neither of them, until one of them owns it no more.
 func TestIndexTwoOwners(t *testing.T) {
-	var index binding.Index
+	var index index.Index
 	index.Set(reservable("a"))
 	index.SetClaim(owning(data, "a"))
 	index.SetClaim(owning(logs, "a"))
@@ -189,14 +189,14 @@ func TestIndexOwnersHaveStatus(t *testing.T) {
 		claim *corev1.PersistentVolumeClaim
 		want  []obj.Key
 	}{{forged, nil}, {bare, []obj.Key{logs}}} {
-		var index binding.Index
+		var index index.Index
 		index.SetClaim(c.claim)
 		assert.Equal(t, c.want, index.Owners("a"))
 	}
 }
 
 func TestEmptyIndex(t *testing.T) {
-	var index binding.Index
+	var index index.Index
 	assert.Zero(t, index.Len())
 	assert.Empty(t, foundFor(t, &index, fitClaim()))
 	line, err := index.Summary(fitClaim(), match.Terms{})
@@ -212,7 +212,7 @@ func TestIndexTellsTheLargestAsWritten(t *testing.T) {
 	volumes := []*corev1.PersistentVolume{fitVolume("b", sized("2Gi")), fitVolume("a", sized("2147483648")), fitVolume("c", sized("2Gi"))}
 	report, err := match.Explain(match.Request{Claim: claim, Volumes: volumes})
 	require.NoError(t, err)
-	var index binding.Index
+	var index index.Index
 	index.Load(volumes...)
 	line, err := index.Summary(claim, match.Terms{})
 	require.NoError(t, err)
@@ -222,7 +222,7 @@ func TestIndexTellsTheLargestAsWritten(t *testing.T) {
 
 // X7: what makes Find fail makes the Index fail in the same way.
 func TestIndexErrors(t *testing.T) {
-	var index binding.Index
+	var index index.Index
 	claim := fitClaim(askingModes("ReadNever"))
 	_, want := match.Find(match.Request{Claim: claim})
 	require.Error(t, want)
@@ -236,7 +236,7 @@ func TestIndexErrors(t *testing.T) {
 // Many claims that take volumes at once, while volumes change, never get one twice.
 func TestIndexGivesAVolumeOnce(t *testing.T) {
 	const volumes, workers = 200, 8
-	var index binding.Index
+	var index index.Index
 	for i := range volumes {
 		index.Set(reservable(fmt.Sprintf("pv-%d", i), labelled("disk", fmt.Sprint(i%3)), onlyIn("a")))
 	}
@@ -287,7 +287,7 @@ func TestIndexFindDoesNotAllocate(t *testing.T) {
 			fitVolume(fmt.Sprintf("labelled-%d", i), size, labelled("tier", "gold")),
 			fitVolume(fmt.Sprintf("bound-%d", i), size, refersTo("other", fmt.Sprint(i), "uid")))
 	}
-	var index binding.Index
+	var index index.Index
 	index.Load(volumes...)
 	for name, c := range map[string]struct {
 		claim *corev1.PersistentVolumeClaim

@@ -14,7 +14,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 )
@@ -23,7 +23,7 @@ import (
 type indexed struct {
 	world
 	names    int
-	index    *binding.Index
+	index    *index.Index
 	volumes  map[string]*corev1.PersistentVolume
 	owned    map[obj.Key]string // the volume of a claim
 	reserved map[string]obj.Key
@@ -32,7 +32,7 @@ type indexed struct {
 
 func newIndexed(seed, n uint64, names int) *indexed {
 	return &indexed{
-		world: world{rand.New(rand.NewPCG(seed, n))}, names: names, index: &binding.Index{},
+		world: world{rand.New(rand.NewPCG(seed, n))}, names: names, index: &index.Index{},
 		volumes: map[string]*corev1.PersistentVolume{}, owned: map[obj.Key]string{}, reserved: map[string]obj.Key{},
 	}
 }

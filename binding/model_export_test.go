@@ -73,14 +73,21 @@ func (s *State) describeStore(n Notebook, keys []obj.Key) {
 		}
 		n.Object(object)
 		if key.Kind == obj.KindVolume {
-			n.Number(len(s.index.owners[key.Name]))
-			for _, claim := range slices.Concat(s.index.owners[key.Name], s.index.reserved[key.Name]) {
+			owners := s.index.Owners(key.Name)
+			n.Number(len(owners))
+			for _, claim := range owners {
 				n.Key(claim)
+			}
+			if claim, reserved := s.index.Reservation(key.Name); reserved {
+				n.Number(1)
+				n.Key(claim)
+			} else {
+				n.Number(0)
 			}
 		}
 		if key.Kind == obj.KindClaim {
-			n.Object(orNil(s.waiting.claims[key]))
-			n.Object(orNil(s.called.claims[key]))
+			n.Object(orNil(s.waiting.Get(key)))
+			n.Object(orNil(s.called.Get(key)))
 		}
 	}
 	if found != len(s.volumes)+len(s.claims)+len(s.classes)+len(s.pods)+len(s.attachments) {

@@ -33,7 +33,7 @@ func (s *state) handOver(t *task, to obj.Key) {
 		return
 	}
 	s.offers.takeBack(t.key)
-	if s.called.claims[to] != nil {
+	if s.called.Get(to) != nil {
 		s.offers.await(t.key, s.lastCalled())
 		return
 	}
@@ -55,10 +55,10 @@ func (s *state) hadTurn(volume *corev1.PersistentVolume, claim *corev1.Persisten
 // call takes a claim out of those that wait, until its sync: the next volume goes to another one, or all of a
 // burst would go from claim to claim together.
 func (s *state) call(claim *corev1.PersistentVolumeClaim) {
-	s.waiting.delete(obj.KeyOf(claim))
-	s.called.set(claim, s.classOf(claim))
-	if len(s.offers.calls) > 2*len(s.called.claims) {
-		s.offers.calls = slices.DeleteFunc(s.offers.calls, func(key obj.Key) bool { return s.called.claims[key] == nil })
+	s.waiting.Delete(obj.KeyOf(claim))
+	s.called.Set(claim, s.classOf(claim))
+	if len(s.offers.calls) > 2*s.called.Len() {
+		s.offers.calls = slices.DeleteFunc(s.offers.calls, func(key obj.Key) bool { return s.called.Get(key) == nil })
 	}
 	s.offers.calls = append(s.offers.calls, obj.KeyOf(claim))
 }
@@ -67,7 +67,7 @@ func (s *state) call(claim *corev1.PersistentVolumeClaim) {
 // each may still choose this one, so that it waits until they have chosen, and not from one to the next.
 func (s *state) lastCalled() obj.Key {
 	calls := &s.offers.calls
-	for s.called.claims[(*calls)[len(*calls)-1]] == nil {
+	for s.called.Get((*calls)[len(*calls)-1]) == nil {
 		*calls = (*calls)[:len(*calls)-1]
 	}
 	return (*calls)[len(*calls)-1]
@@ -82,8 +82,8 @@ func (s *state) withdraw(volume, by obj.Key) {
 		return
 	}
 	s.offers.takeBack(volume)
-	if called := s.called.claims[claim]; called != nil && len(s.offers.pending[claim]) == 0 {
-		s.called.delete(claim)
+	if called := s.called.Get(claim); called != nil && len(s.offers.pending[claim]) == 0 {
+		s.called.Delete(claim)
 		s.enlist(called)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/internal/quantities"
 )
 
@@ -20,8 +21,8 @@ import (
 //
 // What it has allocated it keeps for the next node.
 type assigner struct {
-	open    []*wish  // the claims that could have some volume
-	volumes []Choice // what they could have, each once, the best first
+	open    []*wish        // the claims that could have some volume
+	volumes []index.Choice // what they could have, each once, the best first
 	pairing
 }
 
@@ -58,15 +59,15 @@ func (a *assigner) gather(wishes []wish) {
 			a.volumes = append(a.volumes, w.choices...)
 		}
 	}
-	slices.SortFunc(a.volumes, Choice.Compare)
-	a.volumes = slices.CompactFunc(a.volumes, func(a, b Choice) bool { return a.Volume == b.Volume })
+	slices.SortFunc(a.volumes, index.Choice.Compare)
+	a.volumes = slices.CompactFunc(a.volumes, func(a, b index.Choice) bool { return a.Volume == b.Volume })
 }
 
 // eachChoice visits every claim with every volume that it could have, by their places in the lists.
 func (a *assigner) eachChoice(visit func(claim, volume int)) {
 	for claim, w := range a.open {
 		for _, choice := range w.choices {
-			if volume, listed := slices.BinarySearchFunc(a.volumes, choice, Choice.Compare); listed {
+			if volume, listed := slices.BinarySearchFunc(a.volumes, choice, index.Choice.Compare); listed {
 				visit(claim, volume)
 			}
 		}

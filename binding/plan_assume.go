@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/obj"
 )
@@ -43,7 +44,7 @@ type assumedClaim struct {
 // Assumption is what was assumed for one pod.
 type Assumption struct {
 	from  *Assumptions
-	index *Index
+	index *index.Index
 	keys  []obj.Key
 	done  bool
 }
@@ -52,7 +53,7 @@ type Assumption struct {
 // nothing. False means that nothing was assumed: a volume has changed or has gone to another claim since, or a
 // claim was assumed to get another volume or node. Then it is time to plan again. A plan that does not fit is
 // never assumed.
-func (a *Assumptions) Assume(index *Index, plan PodPlan) (*Assumption, bool) {
+func (a *Assumptions) Assume(index *index.Index, plan PodPlan) (*Assumption, bool) {
 	if !plan.Fits() {
 		return nil, false
 	}
@@ -64,7 +65,7 @@ func (a *Assumptions) Assume(index *Index, plan PodPlan) (*Assumption, bool) {
 			return nil, false
 		}
 	}
-	taken, ok := index.reserveAll(plan.Bindings)
+	taken, ok := index.ReserveAll(plan.Bindings)
 	if !ok {
 		return nil, false
 	}

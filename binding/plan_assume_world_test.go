@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/index"
 )
 
 // divided is a random world with two pods, which divide the claims among them.
@@ -44,7 +45,7 @@ func (d *divided) leftBy(plan binding.PodPlan) *planWorld {
 	w := *d.planWorld
 	w.view.Claims = d.second
 	w.view.Volumes = without(w.view.Volumes, func(v *corev1.PersistentVolume) bool {
-		return slices.ContainsFunc(plan.Bindings, func(b binding.PodBinding) bool { return b.Volume == v })
+		return slices.ContainsFunc(plan.Bindings, func(b index.Binding) bool { return b.Volume == v })
 	})
 	return &w
 }

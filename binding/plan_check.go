@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
@@ -55,7 +56,7 @@ func (s *planCheck) claim(planned *corev1.PersistentVolumeClaim) *corev1.Persist
 	return claim
 }
 
-func (s *planCheck) checkBinding(b PodBinding) {
+func (s *planCheck) checkBinding(b index.Binding) {
 	claim := s.claim(b.Claim)
 	if claim == nil {
 		return
@@ -77,7 +78,7 @@ func (s *planCheck) checkBinding(b PodBinding) {
 }
 
 // hold sets the volume aside for the claim, if it is what was planned with.
-func (s *planCheck) hold(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, b PodBinding) {
+func (s *planCheck) hold(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, b index.Binding) {
 	switch {
 	case volume.ResourceVersion != b.Volume.ResourceVersion:
 		s.give(CauseVolumeTaken, claim, volume.Name, "the volume was changed since the plan was made and is not the claim's")

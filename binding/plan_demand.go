@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/internal/oneline"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
@@ -27,7 +28,7 @@ type boundClaim struct {
 
 // openClaim is a claim that a volume is to be found or made for (S4).
 type openClaim struct {
-	*Query
+	*index.Query
 	criteria match.Criteria
 	class    *storagev1.StorageClass
 	// selected is the node that its volume is being provisioned for, if selecting is set.
@@ -36,7 +37,7 @@ type openClaim struct {
 	// promised is the volume that it gets by the plan of another pod.
 	promised string
 	// choices are kept from node to node, to be filled again.
-	choices []Choice
+	choices []index.Choice
 	// pools is where its class provisions from; nil if free storage is not counted.
 	pools *pools
 }

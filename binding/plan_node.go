@@ -3,6 +3,7 @@ package binding
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 )
@@ -14,7 +15,7 @@ type planner struct {
 	assigner assigner
 }
 
-func newPlanner(d *demand, index Reader) *planner {
+func newPlanner(d *demand, index index.Reader) *planner {
 	for _, open := range d.open {
 		open.Query = index.Query(&open.criteria)
 	}

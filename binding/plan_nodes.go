@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -38,7 +39,7 @@ func PlanPodOnNodes(request PodRequest, nodes []*corev1.Node) (PodPlans, error) 
 		return plans, nil
 	}
 	plans.Plans = make([]PodPlan, len(nodes))
-	request.index().Read(func(index Reader) {
+	request.index().Read(func(index index.Reader) {
 		p := newPlanner(d, index)
 		for _, open := range p.open {
 			open.Preselect()

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -14,7 +15,7 @@ type PodRequest struct {
 	Pod  *corev1.Pod
 	View PodView
 	// Index has the volumes to choose from; nil: there are none.
-	Index *Index
+	Index *index.Index
 	// Assumed is what was decided for other pods and may not show in the objects yet; nil: nothing.
 	Assumed *Assumptions
 }
@@ -28,18 +29,12 @@ type PodPlan struct {
 	Node *corev1.Node
 	// Bindings are the claims that get a volume that exists, and Provisions those for which one is to be made
 	// for this node, both in the order of the claims' names. Claims that are bound are in neither.
-	Bindings   []PodBinding
+	Bindings   []index.Binding
 	Provisions []PodProvision
 	// Refused is why the pod must wait whatever the node (S1, S2); then there is no plan for any node.
 	Refused []PodReason
 	// Reasons are why the pod cannot have its volumes on this node (S9).
 	Reasons []PodReason
-}
-
-// PodBinding is a claim and the volume that it is to be bound to.
-type PodBinding struct {
-	Claim  *corev1.PersistentVolumeClaim
-	Volume *corev1.PersistentVolume
 }
 
 // PodProvision is a claim that a volume is to be made for.
@@ -82,7 +77,7 @@ func PlanPod(request PodRequest, node *corev1.Node) (PodPlan, error) {
 		return PodPlan{}, err
 	}
 	var plan PodPlan
-	request.index().Read(func(index Reader) {
+	request.index().Read(func(index index.Reader) {
 		p := newPlanner(d, index)
 		plan = p.on(node)
 		for i := range plan.Reasons {
@@ -92,9 +87,9 @@ func PlanPod(request PodRequest, node *corev1.Node) (PodPlan, error) {
 	return plan, nil
 }
 
-func (r PodRequest) index() *Index {
+func (r PodRequest) index() *index.Index {
 	if r.Index == nil {
-		return &Index{}
+		return &index.Index{}
 	}
 	return r.Index
 }

@@ -8,12 +8,13 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/index"
 )
 
 func TestScore(t *testing.T) {
 	claim := claimNamed("data") // asks for 10Gi
-	gets := func(capacity string) binding.PodBinding {
-		return binding.PodBinding{Claim: claim, Volume: storedVolume("pv-a", sized(capacity))}
+	gets := func(capacity string) index.Binding {
+		return index.Binding{Claim: claim, Volume: storedVolume("pv-a", sized(capacity))}
 	}
 	from := func(c *storagev1.CSIStorageCapacity) binding.PodProvision {
 		return binding.PodProvision{Claim: claim, Capacity: c}
@@ -22,26 +23,26 @@ func TestScore(t *testing.T) {
 	onlyLimit := &storagev1.CSIStorageCapacity{MaximumVolumeSize: quantity("20Gi")}
 	zero := claimNamed("zero", asking("0"))
 	for name, c := range map[string]struct {
-		bindings   []binding.PodBinding
+		bindings   []index.Binding
 		provisions []binding.PodProvision
 		want       int
 	}{
 		"nothing to do":              {nil, nil, 0},
-		"no waste":                   {[]binding.PodBinding{gets("10Gi")}, nil, 100},
-		"a quarter used":             {[]binding.PodBinding{gets("40Gi")}, nil, 25},
-		"a third, rounded":           {[]binding.PodBinding{gets("30Gi")}, nil, 33},
-		"two volumes":                {[]binding.PodBinding{gets("10Gi"), gets("40Gi")}, nil, 63},
-		"an empty volume":            {[]binding.PodBinding{{Claim: zero, Volume: storedVolume("pv-a", sized("0"))}}, nil, 100},
-		"nothing asked":              {[]binding.PodBinding{{Claim: zero, Volume: storedVolume("pv-a")}}, nil, 0},
+		"no waste":                   {[]index.Binding{gets("10Gi")}, nil, 100},
+		"a quarter used":             {[]index.Binding{gets("40Gi")}, nil, 25},
+		"a third, rounded":           {[]index.Binding{gets("30Gi")}, nil, 33},
+		"two volumes":                {[]index.Binding{gets("10Gi"), gets("40Gi")}, nil, 63},
+		"an empty volume":            {[]index.Binding{{Claim: zero, Volume: storedVolume("pv-a", sized("0"))}}, nil, 100},
+		"nothing asked":              {[]index.Binding{{Claim: zero, Volume: storedVolume("pv-a")}}, nil, 0},
 		"three quarters left":        {nil, []binding.PodProvision{from(pool)}, 75},
 		"two from one pool":          {nil, []binding.PodProvision{from(pool), from(pool)}, 50},
 		"more than there is":         {nil, []binding.PodProvision{from(pool), from(pool), from(pool), from(pool), from(pool)}, 0},
 		"from two pools":             {nil, []binding.PodProvision{from(pool), from(onlyLimit)}, 63},
 		"nobody knows what is left":  {nil, []binding.PodProvision{from(nil)}, 0},
 		"nothing is said of it":      {nil, []binding.PodProvision{from(&storagev1.CSIStorageCapacity{})}, 0},
-		"a volume and a pool":        {[]binding.PodBinding{gets("10Gi")}, []binding.PodProvision{from(onlyLimit)}, 75},
-		"a volume and who knows":     {[]binding.PodBinding{gets("10Gi")}, []binding.PodProvision{from(nil)}, 50},
-		"beyond what 64 bits can do": {[]binding.PodBinding{gets("10Ei"), gets("20Gi")}, nil, 25},
+		"a volume and a pool":        {[]index.Binding{gets("10Gi")}, []binding.PodProvision{from(onlyLimit)}, 75},
+		"a volume and who knows":     {[]index.Binding{gets("10Gi")}, []binding.PodProvision{from(nil)}, 50},
+		"beyond what 64 bits can do": {[]index.Binding{gets("10Ei"), gets("20Gi")}, nil, 25},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan := binding.PodPlan{Node: &corev1.Node{}, Bindings: c.bindings, Provisions: c.provisions}

@@ -3,6 +3,8 @@ package binding
 import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/pvbind/pvbind/binding/index"
 )
 
 // PairView looks up claims and their volumes. Every View is one, and so is a Snapshot.
@@ -57,8 +59,8 @@ func (s PodSnapshot) CSIStorageCapacities(class string) []*storagev1.CSIStorageC
 }
 
 // Index is a new Index of the snapshot's volumes and claims.
-func (s PodSnapshot) Index() *Index {
-	index := &Index{}
+func (s PodSnapshot) Index() *index.Index {
+	index := &index.Index{}
 	index.Load(s.Volumes...)
 	for _, claim := range s.Claims {
 		index.SetClaim(claim)

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/storageclass"
 )
@@ -12,7 +13,7 @@ import (
 type wish struct {
 	*openClaim
 	setAside *corev1.PersistentVolume // the one volume that may serve
-	choices  []Choice                 // or any of these, the best first
+	choices  []index.Choice           // or any of these, the best first
 	must     Cause                    // why no volume can be made for it; "": one can
 	pool     *storagev1.CSIStorageCapacity
 	reserved string // the volume that is set aside for the claim and cannot be used on the node
@@ -69,7 +70,7 @@ func (o *openClaim) provisionOn(node *corev1.Node) (*storagev1.CSIStorageCapacit
 func (w *wish) settle(plan *PodPlan) {
 	switch {
 	case w.given != nil:
-		plan.Bindings = append(plan.Bindings, PodBinding{w.Claim, w.given})
+		plan.Bindings = append(plan.Bindings, index.Binding{Claim: w.Claim, Volume: w.given})
 	case w.must == "":
 		plan.Provisions = append(plan.Provisions, PodProvision{w.Claim, w.pool})
 	default:

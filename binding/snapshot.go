@@ -7,6 +7,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
@@ -143,8 +144,8 @@ func (s Snapshot) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVol
 	terms := s.termsWith(s.owners())
 	var best *corev1.PersistentVolumeClaim
 	for _, claim := range s.Claims {
-		if waitsFor(claim, volume, terms) {
-			best = needier(best, claim, volume)
+		if index.WaitsFor(claim, volume, terms) {
+			best = index.Needier(best, claim, volume)
 		}
 	}
 	return best

@@ -3,6 +3,7 @@ package binding
 import (
 	"maps"
 
+	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/obj"
 )
@@ -45,7 +46,7 @@ type refusal struct {
 
 // newState knows nothing yet.
 func newState(rules Rules) state {
-	return state{store: store{index: &Index{}}, rules: rules.filled()}
+	return state{store: store{index: &index.Index{}}, rules: rules.filled()}
 }
 
 // call is what a step asks for: an action whose outcome goes to proceed, or the end of the sync.

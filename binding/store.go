@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/obj"
 )
@@ -27,9 +28,9 @@ type store struct {
 
 	attached links // volume: the attachments that name it
 
-	index   *Index   // the volumes once more, to choose from
-	waiting waitlist // the claims that any volume may serve
-	called  waitlist // those of them that a volume was offered to and that have not had their sync yet
+	index   *index.Index  // the volumes once more, to choose from
+	waiting index.Waiting // the claims that any volume may serve
+	called  index.Waiting // those of them that a volume was offered to and that have not had their sync yet
 	gone    tombstones
 	// gonePods are apart, or the pods and attachments, which come and go by the thousand, would push out the rest.
 	gonePods tombstones
@@ -85,8 +86,8 @@ func (s *store) dropClaim(claim *corev1.PersistentVolumeClaim) *corev1.Persisten
 	s.naming.move(obj.NamedVolume(old), obj.Key{}, key)
 	delete(s.claims, key)
 	s.index.DeleteClaim(key)
-	s.waiting.delete(key)
-	s.called.delete(key)
+	s.waiting.Delete(key)
+	s.called.Delete(key)
 	return old
 }
 
@@ -99,9 +100,9 @@ func (s *store) clone() store {
 		naming:  s.naming.clone(),
 		holding: s.holding.clone(),
 		using:   s.using.clone(),
-		index:   &Index{},
-		waiting: s.waiting.clone(),
-		called:  s.called.clone(),
+		index:   &index.Index{},
+		waiting: s.waiting.Clone(),
+		called:  s.called.Clone(),
 		gone:    s.gone.clone(),
 
 		attachments: maps.Clone(s.attachments),
@@ -110,8 +111,10 @@ func (s *store) clone() store {
 		gonePods: s.gonePods.clone(),
 	}
 	copied.index.Load(slices.Collect(maps.Values(s.volumes))...)
-	for volume, claims := range s.index.reserved {
-		copied.index.Reserve(volume, s.volumes[volume].ResourceVersion, claims[0])
+	for name, volume := range s.volumes {
+		if claim, reserved := s.index.Reservation(name); reserved {
+			copied.index.Reserve(name, volume.ResourceVersion, claim)
+		}
 	}
 	for _, claim := range s.claims {
 		copied.index.SetClaim(claim)
@@ -122,8 +125,8 @@ func (s *store) clone() store {
 // enlist puts a claim where it waits, if it does. One that was called stays so until its sync ends.
 func (s *store) enlist(claim *corev1.PersistentVolumeClaim) {
 	list := &s.waiting
-	if s.called.claims[obj.KeyOf(claim)] != nil {
+	if s.called.Get(obj.KeyOf(claim)) != nil {
 		list = &s.called
 	}
-	list.set(claim, s.classOf(claim))
+	list.Set(claim, s.classOf(claim))
 }

@@ -8,6 +8,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
@@ -108,28 +109,28 @@ func (v *taskView) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVo
 		}
 		return nil
 	}
-	if called := v.called.claims[v.offers.awaited[obj.VolumeKey(volume.Name)]]; called != nil && !v.busy(obj.KeyOf(called)) {
+	if called := v.called.Get(v.offers.awaited[obj.VolumeKey(volume.Name)]); called != nil && !v.busy(obj.KeyOf(called)) {
 		return called // its turn comes before the next
 	}
 	var best *corev1.PersistentVolumeClaim
 	for key := range v.naming[obj.VolumeKey(volume.Name)] {
 		if claim := v.claims[key]; takes(claim) {
-			best = needier(best, claim, volume)
+			best = index.Needier(best, claim, volume)
 		}
 	}
 	if best != nil {
 		return best
 	}
-	if claim := v.waiting.first(volume, takes); claim != nil {
+	if claim := v.waiting.First(volume, takes); claim != nil {
 		return claim
 	}
 	// Whoever was called will look at all volumes, this one too; it waits for that before it is Available.
-	return v.called.first(volume, takes)
+	return v.called.First(volume, takes)
 }
 
 // takes reports whether to offer the volume to the claim: it waits, and has not had its turn.
 func (v *taskView) takes(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
-	return !v.busy(obj.KeyOf(claim)) && !v.offers.tried(volume, claim) && !v.refusedBefore(claim, volume) && waitsFor(claim, volume, v.terms)
+	return !v.busy(obj.KeyOf(claim)) && !v.offers.tried(volume, claim) && !v.refusedBefore(claim, volume) && index.WaitsFor(claim, volume, v.terms)
 }
 
 func (v *taskView) terms(claim *corev1.PersistentVolumeClaim) match.Terms {

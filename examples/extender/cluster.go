@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -16,7 +17,7 @@ type Cluster struct {
 	lookups
 	stop func()
 
-	index   binding.Index
+	index   index.Index
 	assumed binding.Assumptions
 
 	mutex   sync.RWMutex

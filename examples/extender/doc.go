@@ -12,7 +12,7 @@
 //
 // # Its parts
 //
-// Cluster is what informers know, kept as a binding.Index and a binding.PodView; a write's reply counts at once. All
+// Cluster is what informers know, kept as an index.Index and a binding.PodView; a write's reply counts at once. All
 // deciding is package binding's: PlanPodOnNodes filters, Score compares, PlanPod and Assumptions.Assume promise the
 // volumes to the pod, and NextForPlan says what to write.
 package extender

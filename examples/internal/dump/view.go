@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
@@ -31,7 +32,7 @@ type View struct {
 	pods       map[obj.Key][]*corev1.Pod // by the claims they name
 	podCount   int
 	attached   map[string][]*storagev1.VolumeAttachment // by the volumes they name
-	index      binding.Index
+	index      index.Index
 }
 
 var (
@@ -138,7 +139,7 @@ func (v *View) CSIDriver(string) *storagev1.CSIDriver { return nil }
 func (v *View) CSIStorageCapacities(string) []*storagev1.CSIStorageCapacity { return nil }
 
 // Index has the volumes.
-func (v *View) Index() *binding.Index { return &v.index }
+func (v *View) Index() *index.Index { return &v.index }
 
 // DefaultClass is the default among the classes (C2).
 func (v *View) DefaultClass() *storagev1.StorageClass { return v.byDefault }

@@ -1,4 +1,4 @@
-package binding
+package index
 
 import (
 	"cmp"
@@ -12,8 +12,8 @@ import (
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// Index is a set of volumes that are chosen from in O(log n). It gives the same answers as Find and
-// Explain on a list of the same volumes, but keeps those that a claim can still choose in order of size,
+// Index is a set of volumes that are chosen from in O(log n). It gives the same answers as match.Find and
+// match.Explain on a list of the same volumes, but keeps those that a claim can still choose in order of size,
 // by class, modes, labels and node affinity, so that the others cost it nothing.
 //
 // Who fills it tells it of every volume with Set and Delete, or with Load at first, and sees to it that
@@ -21,9 +21,9 @@ import (
 // once they are in an Index. A volume is given away once, however many goroutines ask: Reserve, and
 // write only if it returns true.
 //
-//	found, err := index.Find(claim, match.Terms{Class: class})
+//	found, err := volumes.Find(claim, match.Terms{Class: class})
 //	…
-//	if found.Volume != nil && index.Reserve(found.Volume.Name, found.Volume.ResourceVersion, obj.KeyOf(claim)) {
+//	if found.Volume != nil && volumes.Reserve(found.Volume.Name, found.Volume.ResourceVersion, obj.KeyOf(claim)) {
 //		// write the claimRef, pass what the server returns to Set, and call Release
 //	}
 //
@@ -123,4 +123,91 @@ func sortedBySize(volumes []*corev1.PersistentVolume) []*corev1.PersistentVolume
 		sorted[i] = order[i].volume
 	}
 	return sorted
+}
+
+// standing is what has to be known of a volume before anything is compared with a claim.
+type standing uint8
+
+const (
+	standsFree standing = iota
+	standsIdle
+	standsMalformed
+	standsClaimed
+	standsDeleting
+)
+
+func (x *Index) standingOf(volume *corev1.PersistentVolume) standing {
+	switch reason := match.Unavailable(volume); {
+	case reason == match.Deleting:
+		return standsDeleting
+	case volume.Spec.ClaimRef != nil || len(x.ownersOf(volume.Name)) > 0:
+		return standsClaimed
+	case reason == match.Malformed:
+		return standsMalformed
+	case reason == match.NotAvailable:
+		return standsIdle
+	}
+	return standsFree
+}
+
+// put puts a volume where its version and its owner say.
+func (x *Index) put(volume *corev1.PersistentVolume) {
+	if name := x.relativeOf(volume); name != (claimName{}) {
+		zeromap.Put(&x.related, name, append(x.related[name], volume))
+	}
+	switch x.standingOf(volume) {
+	case standsDeleting:
+		x.deleting++
+	case standsClaimed:
+		x.claimed++
+	case standsMalformed:
+		zeromap.Put(&x.malformed, volume.Name, volume)
+	case standsIdle:
+		x.idle.put(volume)
+	case standsFree:
+		x.free.put(volume)
+	}
+}
+
+// take takes a volume from where put has put it. Nothing that put looks at may have changed since.
+func (x *Index) take(volume *corev1.PersistentVolume) {
+	if name := x.relativeOf(volume); name != (claimName{}) {
+		x.takeRelated(name, volume)
+	}
+	switch x.standingOf(volume) {
+	case standsDeleting:
+		x.deleting--
+	case standsClaimed:
+		x.claimed--
+	case standsMalformed:
+		delete(x.malformed, volume.Name)
+	case standsIdle:
+		x.idle.take(volume)
+	case standsFree:
+		x.free.take(volume)
+	}
+}
+
+func (x *Index) takeRelated(name claimName, volume *corev1.PersistentVolume) {
+	related := x.related[name]
+	if at := slices.Index(related, volume); at >= 0 {
+		related = slices.Delete(related, at, at+1)
+	}
+	if len(related) == 0 {
+		delete(x.related, name)
+		return
+	}
+	x.related[name] = related
+}
+
+// relativeOf is the name of the claims that a volume has to do with; zero if there is none, or if several own it, for
+// then it fits none of them.
+func (x *Index) relativeOf(volume *corev1.PersistentVolume) claimName {
+	if volume.Spec.ClaimRef != nil {
+		return sharedName(obj.ReferencedClaim(volume))
+	}
+	if owners := x.ownersOf(volume.Name); len(owners) == 1 {
+		return sharedName(owners[0])
+	}
+	return claimName{}
 }

@@ -1,4 +1,4 @@
-package binding
+package index
 
 import (
 	"slices"
@@ -36,6 +36,49 @@ func (x *Index) Reserve(volume, version string, claim obj.Key) bool {
 	return !match.KeptFrom(claim, owners)
 }
 
+// Binding is a claim and the volume that it is to have, in the version that was decided on.
+type Binding struct {
+	Claim  *corev1.PersistentVolumeClaim
+	Volume *corev1.PersistentVolume
+}
+
+// ReserveAll takes the volumes of all bindings, each in exactly its version, or none; ok reports which. It returns the
+// names of those that it took: the others have belonged to their claims before, and are not to be released with them.
+func (x *Index) ReserveAll(bindings []Binding) (taken map[string]bool, ok bool) {
+	x.mutex.Lock()
+	defer x.mutex.Unlock()
+	taken = map[string]bool{}
+	for _, b := range bindings {
+		free, available := x.available(b)
+		if !available {
+			return nil, false
+		}
+		if free {
+			taken[b.Volume.Name] = true
+		}
+	}
+	for _, b := range bindings {
+		if taken[b.Volume.Name] {
+			x.refile(b.Volume.Name, func() { zeromap.Put(&x.reserved, b.Volume.Name, []obj.Key{obj.KeyOf(b.Claim)}) })
+		}
+	}
+	return taken, true
+}
+
+// available reports whether the claim can have the volume, and whether the volume is free, not the claim's.
+func (x *Index) available(b Binding) (free, available bool) {
+	known := x.volumes[b.Volume.Name]
+	if known == nil || known.UID != b.Volume.UID || known.ResourceVersion != b.Volume.ResourceVersion {
+		return false, false
+	}
+	if known.Spec.ClaimRef != nil {
+		link := phase.LinkOf(known, b.Claim)
+		return false, link == phase.Reserved || link == phase.Held
+	}
+	owners := x.ownersOf(known.Name)
+	return len(owners) == 0, !match.KeptFrom(obj.KeyOf(b.Claim), owners)
+}
+
 // Release gives back what Reserve took: for a write that certainly failed, or whose outcome is known. If
 // the claim has no reservation, nothing changes.
 func (x *Index) Release(volume string, claim obj.Key) {
@@ -44,6 +87,16 @@ func (x *Index) Release(volume string, claim obj.Key) {
 	if slices.Contains(x.reserved[volume], claim) {
 		x.refile(volume, func() { delete(x.reserved, volume) })
 	}
+}
+
+// Reservation returns the claim that has the volume by Reserve, if there is one.
+func (x *Index) Reservation(volume string) (claim obj.Key, reserved bool) {
+	x.mutex.RLock()
+	defer x.mutex.RUnlock()
+	if claims := x.reserved[volume]; len(claims) > 0 {
+		return claims[0], true
+	}
+	return obj.Key{}, false
 }
 
 // SetClaim tells the Index of a claim, or of a newer version of it. If its status is Bound, the volume that it names is

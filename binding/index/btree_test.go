@@ -1,4 +1,4 @@
-package binding
+package index
 
 import (
 	"cmp"

@@ -1,34 +1,32 @@
-package binding_test
+package index_test
 
 import (
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Two claims that see the same volume: one gets it, and the other is told so and asks again.
 func ExampleIndex() {
-	var index binding.Index
-	index.Load(exampleVolume("pv-5Gi", "5Gi"), exampleVolume("pv-20Gi", "20Gi"), exampleVolume("pv-100Gi", "100Gi"))
+	var volumes index.Index
+	volumes.Load(bindingtest.Volume("pv-5Gi", "5Gi"), bindingtest.Volume("pv-20Gi", "20Gi"), bindingtest.Volume("pv-100Gi", "100Gi"))
 
 	take := func(name, size string) {
-		claim := exampleClaim(size)
-		claim.Name, claim.UID = name, types.UID(name)
-		found, err := index.Find(claim, match.Terms{})
+		claim := bindingtest.Claim("default", name, size)
+		found, err := volumes.Find(claim, match.Terms{})
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
 		if found.Volume == nil {
-			line, _ := index.Summary(claim, match.Terms{})
+			line, _ := volumes.Summary(claim, match.Terms{})
 			fmt.Println(name, "gets nothing:", line)
 			return
 		}
-		if index.Reserve(found.Volume.Name, found.Volume.ResourceVersion, obj.KeyOf(claim)) {
+		if volumes.Reserve(found.Volume.Name, found.Volume.ResourceVersion, obj.KeyOf(claim)) {
 			fmt.Println(name, "gets", found.Volume.Name)
 			// Write the claimRef now, and tell the index what the server returned.
 		}
@@ -38,7 +36,7 @@ func ExampleIndex() {
 	take("media", "10Gi")
 
 	// The write for orders failed.
-	index.Release("pv-20Gi", obj.ClaimKey("default", "orders"))
+	volumes.Release("pv-20Gi", obj.ClaimKey("default", "orders"))
 	take("media", "10Gi")
 	// Output:
 	// orders gets pv-20Gi

@@ -11,16 +11,16 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// crowd is a waitlist, and beside it the claims that were put in.
+// crowd is the claims that wait, and beside it the claims that were put in.
 type crowd struct {
 	indexed
 	class  *storagev1.StorageClass // of all that name one
-	list   binding.Waitlist
+	list   index.Waiting
 	claims map[obj.Key]*corev1.PersistentVolumeClaim
 }
 
@@ -67,7 +67,7 @@ func (c *crowd) newClaim() *corev1.PersistentVolumeClaim {
 }
 
 // W1: the list finds the claim that a look at every claim finds, whoever has had its turn or is taken.
-func TestWaitlistAgreesWithAScan(t *testing.T) {
+func TestWaitingAgreesWithAScan(t *testing.T) {
 	t.Parallel()
 	seed := seedOf(t)
 	found := 0
@@ -81,17 +81,17 @@ func TestWaitlistAgreesWithAScan(t *testing.T) {
 		volume.Spec.Capacity = pick(c.world, storage("0"), storage("700m"), storage("1Gi"), storage("2G"), storage("3Gi"), storage("10E"), storage("-1"), nil)
 		tried := obj.ClaimKey("a", fmt.Sprintf("data-%d", c.IntN(12)))
 		takes := func(claim *corev1.PersistentVolumeClaim) bool {
-			return obj.KeyOf(claim) != tried && binding.WaitsFor(claim, volume, match.Terms{Class: c.classOf(claim)})
+			return obj.KeyOf(claim) != tried && index.WaitsFor(claim, volume, func(*corev1.PersistentVolumeClaim) match.Terms { return match.Terms{Class: c.classOf(claim)} })
 		}
 		var want *corev1.PersistentVolumeClaim
 		for _, claim := range c.claims {
 			if claim.Spec.VolumeName == "" && takes(claim) {
-				want = binding.Needier(want, claim, volume)
+				want = index.Needier(want, claim, volume)
 			}
 		}
-		list := c.list
+		list := &c.list
 		if c.rarely(10) {
-			list = c.list.Clone()
+			list = new(c.list.Clone())
 		}
 		require.Same(t, want, list.First(volume, takes), "world %d", n)
 		if want != nil {
@@ -103,8 +103,8 @@ func TestWaitlistAgreesWithAScan(t *testing.T) {
 }
 
 // Claims that the volume cannot serve by class, modes, size or label are not even asked about.
-func TestWaitlistAsksFew(t *testing.T) {
-	var list binding.Waitlist
+func TestWaitingAsksFew(t *testing.T) {
+	var list index.Waiting
 	for i := range 100 {
 		name := func(c *corev1.PersistentVolumeClaim) { c.Name = fmt.Sprintf("data-%d", i) }
 		list.Set(fitClaim(name, asking(fmt.Sprintf("%dGi", i+1))), nil)
@@ -118,61 +118,9 @@ func TestWaitlistAsksFew(t *testing.T) {
 	assert.Equal(t, []string{"pvc/default/data-2", "pvc/default/data-1", "pvc/default/data-0", "pvc/labelled/data-7"}, asked)
 }
 
-// A volume is compared with few selectors: with one that many claims have once, and of those that ask for a label which
-// all volumes have only with the ones that ask for the rest too.
-func TestWaitlistComparesFewSelectors(t *testing.T) {
-	var list binding.Waitlist
-	claims := map[string]func(int) func(*corev1.PersistentVolumeClaim){
-		"exists": func(int) func(*corev1.PersistentVolumeClaim) { return selecting("ssd", metav1.LabelSelectorOpExists) },
-		"not": func(int) func(*corev1.PersistentVolumeClaim) {
-			return selecting("disk", metav1.LabelSelectorOpNotIn, "9", "8", "7")
-		},
-		"gold": func(int) func(*corev1.PersistentVolumeClaim) {
-			return func(c *corev1.PersistentVolumeClaim) {
-				askingLabel("app", "db")(c)
-				c.Spec.Selector.MatchLabels["tier"] = "gold"
-			}
-		},
-		"shard": func(i int) func(*corev1.PersistentVolumeClaim) {
-			return func(c *corev1.PersistentVolumeClaim) {
-				askingLabel("app", "db")(c)
-				c.Spec.Selector.MatchLabels["shard"] = fmt.Sprint(i)
-			}
-		},
-	}
-	each := func(do func(*corev1.PersistentVolumeClaim)) {
-		for namespace, change := range claims {
-			for i := range 100 {
-				do(fitClaim(change(i), func(c *corev1.PersistentVolumeClaim) { c.Namespace, c.Name = namespace, fmt.Sprint("data-", i) }))
-			}
-		}
-	}
-	each(func(claim *corev1.PersistentVolumeClaim) { list.Set(claim, nil) })
-	labels := map[string]string{"app": "db", "shard": "7", "disk": "7"}
-	var asked []string
-	list.First(fitVolume("pv", func(v *corev1.PersistentVolume) { v.Labels = labels }), func(claim *corev1.PersistentVolumeClaim) bool {
-		asked = append(asked, obj.KeyOf(claim).String())
-		return false
-	})
-	assert.Equal(t, []string{"pvc/shard/data-7"}, asked)
-	assert.LessOrEqual(t, list.Compared(labels), 6)
-
-	other := fitClaim(askingLabel("other", "label"))
-	list.Set(other, nil)
-	each(func(claim *corev1.PersistentVolumeClaim) { list.Delete(obj.KeyOf(claim)) })
-	assert.Zero(t, list.Compared(labels), "nothing is left of them")
-	assert.Equal(t, 1, list.Queues())
-}
-
-func selecting(key string, operator metav1.LabelSelectorOperator, values ...string) func(*corev1.PersistentVolumeClaim) {
-	return func(c *corev1.PersistentVolumeClaim) {
-		c.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: operator, Values: values}}}
-	}
-}
-
 // A volume that no claim can have, for what it is itself, is shown to none.
-func TestWaitlistShowsNobodyWhatNobodyCanHave(t *testing.T) {
-	var list binding.Waitlist
+func TestWaitingShowsNobodyWhatNobodyCanHave(t *testing.T) {
+	var list index.Waiting
 	list.Set(fitClaim(), nil)
 	for name, edit := range map[string]func(*corev1.PersistentVolume){
 		"M9 Released":  func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeReleased },
@@ -185,26 +133,4 @@ func TestWaitlistShowsNobodyWhatNobodyCanHave(t *testing.T) {
 			return false
 		})
 	}
-}
-
-func TestWaitlistForgets(t *testing.T) {
-	anyone := func(*corev1.PersistentVolumeClaim) bool { return true }
-	var list binding.Waitlist
-	assert.Nil(t, list.First(fitVolume("pv"), anyone), "nobody waits")
-	claim := fitClaim(askingLabel("disk", "ssd"))
-	list.Set(claim, nil)
-	assert.Same(t, claim, list.First(fitVolume("pv", labelled("disk", "ssd")), anyone))
-
-	bound := claim.DeepCopy()
-	bound.Spec.VolumeName = "pv"
-	list.Set(bound, nil)
-	assert.Zero(t, list.Len(), "it does not wait any more")
-	assert.Zero(t, list.Queues(), "nothing is left of it")
-	list.Delete(obj.KeyOf(claim))
-
-	list.Set(claim, waiting().Class)
-	assert.Zero(t, list.Len(), "M11: delayed")
-	list.Set(claim, nil)
-	list.Delete(obj.KeyOf(claim))
-	assert.Zero(t, list.Queues())
 }
