@@ -28,10 +28,10 @@ type ranked interface {
 	amount() resource.Quantity
 }
 
-// ordered is a set of items in the order of their ranks, a B+ tree: sizes lie side by side, so that a
+// btree is a set of items in the order of their ranks, a B+ tree: sizes lie side by side, so that a
 // search looks at few cache lines and at no object before it has found its place. The zero value is
 // empty. It does not guard itself against concurrent use.
-type ordered[T ranked] struct{ root *node[T] }
+type btree[T ranked] struct{ root *node[T] }
 
 // maxNode is how many entries a node holds. It is a compromise between few levels and short moves.
 const maxNode = 128
@@ -74,7 +74,7 @@ func (n *node[T]) before(r *rank, limit int) int {
 // child is the position of the child that has the rank's place.
 func (n *node[T]) child(r *rank) int { return max(0, n.before(r, 1)-1) }
 
-func (o *ordered[T]) len() int {
+func (o *btree[T]) len() int {
 	if o == nil || o.root == nil {
 		return 0
 	}
@@ -82,7 +82,7 @@ func (o *ordered[T]) len() int {
 }
 
 // below is the number of items that come before the rank.
-func (o *ordered[T]) below(r *rank) int {
+func (o *btree[T]) below(r *rank) int {
 	if o.len() == 0 {
 		return 0
 	}
@@ -104,7 +104,7 @@ type cursor[T ranked] struct {
 }
 
 // seek is at the first item that does not come before the rank.
-func (o *ordered[T]) seek(r *rank) cursor[T] {
+func (o *btree[T]) seek(r *rank) cursor[T] {
 	if o.len() == 0 {
 		return cursor[T]{}
 	}
@@ -116,12 +116,12 @@ func (o *ordered[T]) seek(r *rank) cursor[T] {
 }
 
 // start is at the first item of the quantity of the one that the cursor is at.
-func (o *ordered[T]) start(c cursor[T]) cursor[T] {
+func (o *btree[T]) start(c cursor[T]) cursor[T] {
 	return o.seek(&rank{size: c.size(), quantity: c.item().amount()})
 }
 
 // last is at the last item that comes before the rank.
-func (o *ordered[T]) last(r *rank) cursor[T] {
+func (o *btree[T]) last(r *rank) cursor[T] {
 	if o.len() == 0 {
 		return cursor[T]{}
 	}
@@ -159,7 +159,7 @@ func (c cursor[T]) back() cursor[T] {
 }
 
 // insert adds an item. None of that rank may be there already.
-func (o *ordered[T]) insert(r rank, item T) {
+func (o *btree[T]) insert(r rank, item T) {
 	if o.root == nil {
 		o.root = &node[T]{}
 	}
@@ -174,7 +174,7 @@ func (o *ordered[T]) insert(r rank, item T) {
 }
 
 // remove takes the item of that rank out, and reports whether there was one.
-func (o *ordered[T]) remove(r rank) bool {
+func (o *btree[T]) remove(r rank) bool {
 	if o.root == nil || !o.root.remove(&r) {
 		return false
 	}

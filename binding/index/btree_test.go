@@ -34,7 +34,7 @@ func compareStock(a, b stock) int {
 
 // requireOrder compares an order with the sorted list of its items: forwards, backwards, and by what
 // every node says of itself.
-func requireOrder(t *testing.T, want []stock, order *ordered[stock]) {
+func requireOrder(t *testing.T, want []stock, order *btree[stock]) {
 	t.Helper()
 	require.Equal(t, len(want), order.len())
 	start := rank{size: negative}
@@ -92,7 +92,7 @@ func TestOrderIsSorted(t *testing.T) {
 				t.Skip("takes seconds")
 			}
 			r := rand.New(rand.NewPCG(1, uint64(c.items)))
-			var order ordered[stock]
+			var order btree[stock]
 			in := map[string]stock{}
 			change := func(share int) {
 				item := stockOf(fmt.Sprint(r.IntN(c.items)), capacities[r.IntN(len(capacities))])
@@ -134,7 +134,7 @@ func TestOrderIsSorted(t *testing.T) {
 }
 
 // requirePlaces compares random searches with the sorted list.
-func requirePlaces(t *testing.T, r *rand.Rand, sorted []stock, order *ordered[stock]) {
+func requirePlaces(t *testing.T, r *rand.Rand, sorted []stock, order *btree[stock]) {
 	t.Helper()
 	for range min(200, len(sorted)) {
 		probe := rankOf(sorted[r.IntN(len(sorted))])
@@ -168,7 +168,7 @@ func sizeCompare(item stock, r rank) int {
 
 // What is taken out leaves no row of nearly empty nodes.
 func TestOrderShrinks(t *testing.T) {
-	var order ordered[stock]
+	var order btree[stock]
 	var items []stock
 	for i := range 20 * maxNode {
 		items = append(items, stockOf(fmt.Sprintf("%05d", i), "1Gi"))
@@ -184,7 +184,7 @@ func TestOrderShrinks(t *testing.T) {
 
 // What comes in order leaves full nodes behind.
 func TestOrderIsCompact(t *testing.T) {
-	var order ordered[stock]
+	var order btree[stock]
 	for i := range 10 * maxNode {
 		item := stockOf(fmt.Sprintf("%05d", i), "1Gi")
 		order.insert(rankOf(item), item)
@@ -193,14 +193,14 @@ func TestOrderIsCompact(t *testing.T) {
 }
 
 func TestEmptyOrder(t *testing.T) {
-	var order ordered[stock]
+	var order btree[stock]
 	probe := rankOf(stockOf("a", "1"))
 	assert.Zero(t, order.len())
 	assert.Zero(t, order.below(&probe))
 	assert.False(t, order.seek(&probe).ok())
 	assert.False(t, order.last(&probe).ok())
 	assert.False(t, order.remove(probe))
-	var none *ordered[stock]
+	var none *btree[stock]
 	assert.Zero(t, none.len())
 }
 
@@ -245,9 +245,9 @@ func TestSlots(t *testing.T) {
 	assert.Panics(t, func() { slotOf(16) })
 }
 
-// A rack has an order for each set of modes in it, and none for others.
+// There is a tree for each set of modes in it, and none for others.
 func TestRack(t *testing.T) {
-	var r rack[stock]
+	var r modeTrees[stock]
 	volume := stockOf("a", "1Gi")
 	for _, modes := range []accessmode.Set{15, 0, 3, 8} {
 		r.insert(modes, rankOf(volume), volume)
@@ -263,7 +263,7 @@ func TestRack(t *testing.T) {
 		assert.Equal(t, want, r.in(slotOf(modes)).len(), "modes %s", modes)
 	}
 	assert.Equal(t, 3, r.len())
-	var none *rack[stock]
+	var none *modeTrees[stock]
 	assert.Zero(t, none.len())
 	assert.Nil(t, none.in(0))
 }

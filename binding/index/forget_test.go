@@ -51,8 +51,8 @@ func TestIndexForgets(t *testing.T) {
 	assert.Zero(t, index.claimed)
 }
 
-func TestShelfForgets(t *testing.T) {
-	var s shelf
+func TestBucketForgets(t *testing.T) {
+	var s bucket
 	for _, more := range [][]corev1.NodeSelectorRequirement{nil, {{}}, nil, {{}}} {
 		volume := zonalVolume()
 		volume.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchFields = more

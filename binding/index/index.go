@@ -34,7 +34,7 @@ type Index struct {
 
 	volumes map[string]*corev1.PersistentVolume
 	// free are the volumes to choose from. idle are like them but for their phase (M9).
-	free, idle catalog
+	free, idle buckets
 	// related are the volumes that have to do with the claims of one name: by their claimRef, or because
 	// they belong to it. A claim looks at its own one by one.
 	related map[claimName][]*corev1.PersistentVolume

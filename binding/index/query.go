@@ -55,7 +55,7 @@ type Query struct {
 	// related are the volumes that have to do with claims of its name.
 	related []*corev1.PersistentVolume
 	// free are the volumes to choose from; nil if there are none.
-	free *shelf
+	free *bucket
 	// selected says that free has only volumes that the selector matches.
 	selected bool
 }
@@ -108,9 +108,9 @@ func (q *Query) Preselect() {
 	if q.Selector == nil || q.free == nil || q.selected {
 		return
 	}
-	found := &shelf{}
+	found := &bucket{}
 	s := survey{c: &q.Criteria, ask: askOf(&q.Criteria), serving: serving(q.Modes)}
-	s.selectable(q.free, func(k *rack[stock]) {
+	s.selectable(q.free, func(k *modeTrees[stock]) {
 		s.each(k, func(volume *corev1.PersistentVolume) {
 			if q.Selects(volume) {
 				found.place(fileOf(volume))
@@ -178,7 +178,7 @@ type search struct {
 	Query   // not a pointer, which would move it to the heap; nor is there a slice for the only one
 	k       int
 	ask     rank
-	serving slots
+	serving modeMask
 	recheck bool // what is found must be compared with the claim once more
 
 	count int      // of the volumes found so far, at most k
@@ -192,11 +192,11 @@ func (q *Query) search(k int) search {
 
 func (s *search) run() {
 	if s.free != nil {
-		s.onShelf(s.free)
+		s.inBucket(s.free)
 	}
 }
 
-func (s *search) in(k *rack[stock]) {
+func (s *search) in(k *modeTrees[stock]) {
 	if k == nil {
 		return
 	}
@@ -206,7 +206,7 @@ func (s *search) in(k *rack[stock]) {
 }
 
 // inOrder takes the first volumes that will do, of one set of modes: no other of these is better.
-func (s *search) inOrder(order *ordered[stock], modes accessmode.Set) {
+func (s *search) inOrder(order *btree[stock], modes accessmode.Set) {
 	if s.Node == nil && s.count == s.k && accessmode.Compare(modes, s.last.modes) > 0 {
 		return
 	}

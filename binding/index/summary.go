@@ -37,8 +37,8 @@ func (x *Index) tally(c *match.Criteria) match.Tally {
 		s.Chosen = chosen.Name
 	}
 	x.addOneByOne(&s.Tally, c)
-	s.countShelves(x.free, false)
-	s.countShelves(x.idle, true)
+	s.countBuckets(x.free, false)
+	s.countBuckets(x.idle, true)
 	if s.Fit == 0 && s.Elsewhere.Volume == nil {
 		s.seekMisses(x.free, false)
 		s.seekMisses(x.idle, true)
@@ -50,7 +50,7 @@ func (x *Index) tally(c *match.Criteria) match.Tally {
 	return s.Tally
 }
 
-// addOneByOne adds the volumes that are on no shelf.
+// addOneByOne adds the volumes that are in no bucket.
 func (x *Index) addOneByOne(t *match.Tally, c *match.Criteria) {
 	deleting, claimed := x.deleting, x.claimed
 	withOwners := *c
@@ -75,7 +75,7 @@ type survey struct {
 	match.Tally
 	c       *match.Criteria
 	ask     rank
-	serving slots
+	serving modeMask
 	best    match.Miss
 }
 
@@ -94,23 +94,23 @@ func against(c *match.Criteria, g group) []match.Reason {
 	return reasons
 }
 
-func (s *survey) countShelves(shelves catalog, idle bool) {
-	for group, shelf := range shelves {
+func (s *survey) countBuckets(all buckets, idle bool) {
+	for group, bucket := range all {
 		against := against(s.c, group)
 		left := 0
-		for _, rack := range []*rack[stock]{&shelf.anywhere, &shelf.placed} {
-			left += s.countRack(rack)
+		for _, trees := range []*modeTrees[stock]{&bucket.anywhere, &bucket.placed} {
+			left += s.countTrees(trees)
 		}
 		if len(against) > 0 {
 			s.Count(against[0], left)
 			continue
 		}
-		s.countLeft(shelf, left, idle)
+		s.countLeft(bucket, left, idle)
 	}
 }
 
-// countRack counts what fails for its size or modes, and returns how many are left.
-func (s *survey) countRack(k *rack[stock]) (left int) {
+// countTrees counts what fails for its size or modes, and returns how many are left.
+func (s *survey) countTrees(k *modeTrees[stock]) (left int) {
 	for slot, rest := k.used.next(); slot < len(narrowest); slot, rest = rest.next() {
 		order := k.in(slot)
 		below := order.below(&s.ask)
@@ -128,7 +128,7 @@ func (s *survey) countRack(k *rack[stock]) (left int) {
 }
 
 // countLeft counts what the rules after the group's tell apart.
-func (s *survey) countLeft(f *shelf, left int, idle bool) {
+func (s *survey) countLeft(f *bucket, left int, idle bool) {
 	selected, usable := left, left
 	if s.c.Selector != nil || s.c.Node != nil {
 		selected, usable = s.passing(f, left)
@@ -147,11 +147,11 @@ func (s *survey) countLeft(f *shelf, left int, idle bool) {
 
 // passing counts, of the volumes that are left, those that the selector matches, and of these the ones
 // that are usable on the node.
-func (s *survey) passing(f *shelf, left int) (selected, usable int) {
+func (s *survey) passing(f *bucket, left int) (selected, usable int) {
 	if s.c.Selector == nil {
 		usable = s.enough(&f.anywhere)
-		f.surelyOn(s.c.Node, func(k *rack[stock]) { usable += s.enough(k) })
-		f.perhapsOn(s.c.Node, func(k *rack[stock]) {
+		f.surelyOn(s.c.Node, func(k *modeTrees[stock]) { usable += s.enough(k) })
+		f.perhapsOn(s.c.Node, func(k *modeTrees[stock]) {
 			s.each(k, func(volume *corev1.PersistentVolume) {
 				if s.c.Usable(volume) {
 					usable++
@@ -160,7 +160,7 @@ func (s *survey) passing(f *shelf, left int) (selected, usable int) {
 		})
 		return left, usable
 	}
-	s.selectable(f, func(k *rack[stock]) {
+	s.selectable(f, func(k *modeTrees[stock]) {
 		s.each(k, func(volume *corev1.PersistentVolume) {
 			if !s.c.Selects(volume) {
 				return
@@ -174,8 +174,8 @@ func (s *survey) passing(f *shelf, left int) (selected, usable int) {
 	return selected, usable
 }
 
-// selectable visits the racks that have every volume that the selector matches.
-func (s *survey) selectable(f *shelf, visit func(*rack[stock])) {
+// selectable visits the trees that have every volume that the selector matches.
+func (s *survey) selectable(f *bucket, visit func(*modeTrees[stock])) {
 	if sought, _ := f.narrowest(s.c.Claim.Spec.Selector); sought.key != "" {
 		f.having(sought, visit)
 		return
@@ -184,8 +184,8 @@ func (s *survey) selectable(f *shelf, visit func(*rack[stock])) {
 	visit(&f.placed)
 }
 
-// enough counts the volumes of a rack that are large enough and have the modes.
-func (s *survey) enough(k *rack[stock]) (count int) {
+// enough counts the volumes of the trees that are large enough and have the modes.
+func (s *survey) enough(k *modeTrees[stock]) (count int) {
 	if k == nil {
 		return 0
 	}
@@ -196,7 +196,7 @@ func (s *survey) enough(k *rack[stock]) (count int) {
 }
 
 // each visits the same volumes.
-func (s *survey) each(k *rack[stock], visit func(*corev1.PersistentVolume)) {
+func (s *survey) each(k *modeTrees[stock], visit func(*corev1.PersistentVolume)) {
 	if k == nil {
 		return
 	}
@@ -207,13 +207,13 @@ func (s *survey) each(k *rack[stock], visit func(*corev1.PersistentVolume)) {
 	}
 }
 
-// part is the volumes of a shelf against which the same of three reasons stand.
+// part is the volumes of a bucket against which the same of three reasons stand.
 type part struct{ short, unselected, unusable bool }
 
 // seekMisses looks for the volume that is nearest to fitting. What is alike but for its size is
 // represented by the one that is nearest in size.
-func (s *survey) seekMisses(shelves catalog, idle bool) {
-	for group, shelf := range shelves {
+func (s *survey) seekMisses(all buckets, idle bool) {
+	for group, bucket := range all {
 		base := match.Miss{Reasons: len(against(s.c, group))}
 		base.Add(idle, 1)
 		base.Add(s.c.Delayed && s.c.Node == nil, 1)
@@ -229,13 +229,13 @@ func (s *survey) seekMisses(shelves catalog, idle bool) {
 				m.Add(true, 0)
 				m.Short = 1
 			}
-			s.having(shelf, part, func(k *rack[stock]) { s.seekMiss(k, part, m) })
+			s.having(bucket, part, func(k *modeTrees[stock]) { s.seekMiss(k, part, m) })
 		}
 	}
 }
 
-// having visits racks that have all volumes of a part.
-func (s *survey) having(f *shelf, p part, visit func(*rack[stock])) {
+// having visits trees that have all volumes of a part.
+func (s *survey) having(f *bucket, p part, visit func(*modeTrees[stock])) {
 	switch {
 	case s.c.Selector != nil && !p.unselected:
 		s.selectable(f, visit)
@@ -252,9 +252,9 @@ func (s *survey) having(f *shelf, p part, visit func(*rack[stock])) {
 	visit(&f.placed)
 }
 
-// seekMiss looks in a rack for a volume of a part, against which the reasons of m stand, and perhaps its
+// seekMiss looks in the trees for a volume of a part, against which the reasons of m stand, and perhaps its
 // modes.
-func (s *survey) seekMiss(k *rack[stock], p part, m match.Miss) {
+func (s *survey) seekMiss(k *modeTrees[stock], p part, m match.Miss) {
 	if k == nil {
 		return
 	}
@@ -272,7 +272,7 @@ func (s *survey) seekMiss(k *rack[stock], p part, m match.Miss) {
 }
 
 // nearest is the volume of a part whose size is nearest to the request.
-func (s *survey) nearest(order *ordered[stock], p part) *corev1.PersistentVolume {
+func (s *survey) nearest(order *btree[stock], p part) *corev1.PersistentVolume {
 	if !p.short {
 		for at := order.seek(&s.ask); at.ok(); at = at.forward() {
 			if s.isIn(p, at) {

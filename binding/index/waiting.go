@@ -143,7 +143,7 @@ func (w *Waiting) Clone() Waiting {
 
 // line are the waiting claims of one selector.
 type line struct {
-	rack[want]
+	modeTrees[want]
 	selector match.LabelSelector
 	asked    []label // it is found by each of these
 }
@@ -228,7 +228,7 @@ func waitRank(c *match.Criteria) rank {
 // queue keeps the waiting claims of one group by the modes that they ask for. Those of one selector are a line, so
 // that a volume is compared with a selector once, however many claims have it.
 type queue struct {
-	any   rack[want] // without a selector
+	any   modeTrees[want] // without a selector
 	lines map[string]*line
 	// asking are the lines by a label that a volume must have, or one of several; odd are those that ask for none.
 	asking map[label]lines
@@ -268,7 +268,7 @@ func (q *queue) remove(c *match.Criteria) {
 // offering is the search for the neediest claim that takes a volume.
 type offering struct {
 	ask    rank // before the first claim that does not ask for too much
-	served slots
+	served modeMask
 	takes  func(*corev1.PersistentVolumeClaim) bool
 
 	best want
@@ -279,12 +279,12 @@ type offering struct {
 func (o *offering) among(found lines, has labels.Set) {
 	for l := range found {
 		if l.selector.Matches(has) {
-			o.in(&l.rack)
+			o.in(&l.modeTrees)
 		}
 	}
 }
 
-func (o *offering) in(k *rack[want]) {
+func (o *offering) in(k *modeTrees[want]) {
 	for slot, rest := (k.used & o.served).next(); slot < len(narrowest); slot, rest = rest.next() {
 		for at := k.in(slot).seek(&o.ask); at.ok() && o.needier(at); at = at.forward() {
 			if o.takes(at.item().PersistentVolumeClaim) {

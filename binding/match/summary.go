@@ -82,7 +82,7 @@ func (s Summary) countsText() string {
 }
 
 // Tally counts volumes for a Summary. The zero value has counted nothing. An index that knows without a look why whole
-// shelves of volumes do not fit counts these by Count, AddTooSmall and AddMiss.
+// buckets of volumes do not fit counts these by Count, AddTooSmall and AddMiss.
 type Tally struct {
 	Total, Fit int
 	Chosen     string

@@ -18,40 +18,40 @@ import (
 	"github.com/pvbind/pvbind/storageclass"
 )
 
-// catalog keeps volumes on shelves, one for each group.
-type catalog map[group]*shelf
+// buckets are the volumes by their group.
+type buckets map[group]*bucket
 
-func (c *catalog) put(volume *corev1.PersistentVolume) {
+func (c *buckets) put(volume *corev1.PersistentVolume) {
 	group := groupOf(volume)
 	if (*c)[group] == nil {
-		zeromap.Put(c, group, &shelf{})
+		zeromap.Put(c, group, &bucket{})
 	}
 	(*c)[group].put(fileOf(volume))
 }
 
-func (c catalog) take(volume *corev1.PersistentVolume) {
+func (c buckets) take(volume *corev1.PersistentVolume) {
 	group := groupOf(volume)
 	if c[group].take(fileOf(volume)); c[group].len() == 0 {
 		delete(c, group)
 	}
 }
 
-// shelf keeps the volumes of a group. Each is either usable anywhere or placed; beside that, it can be
+// bucket keeps the volumes of a group. Each is either usable anywhere or placed; beside that, it can be
 // found by its labels, and by its places or among the odd ones that have none.
-type shelf struct {
-	anywhere rack[stock]
-	placed   rack[stock]
-	odd      rack[stock]
+type bucket struct {
+	anywhere modeTrees[stock]
+	placed   modeTrees[stock]
+	odd      modeTrees[stock]
 	// sure are the placed volumes whose places suffice, perhaps the others that have places.
-	sure, perhaps racks[stock]
-	labelled      racks[stock]
+	sure, perhaps labelTrees[stock]
+	labelled      labelTrees[stock]
 	// placeKeys counts the placed volumes by the key of their places.
 	placeKeys map[string]int
 }
 
-func (s *shelf) len() int { return s.anywhere.len() + s.placed.len() }
+func (s *bucket) len() int { return s.anywhere.len() + s.placed.len() }
 
-func (s *shelf) put(f filing) {
+func (s *bucket) put(f filing) {
 	for key, value := range f.Labels {
 		s.labelled.insert(label{key, value}, f.modes, f.rank, f.stock)
 	}
@@ -59,7 +59,7 @@ func (s *shelf) put(f filing) {
 }
 
 // place is put, but the volume cannot be found by its labels.
-func (s *shelf) place(f filing) {
+func (s *bucket) place(f filing) {
 	if match.RequiredAffinity(f.PersistentVolume) == nil {
 		s.anywhere.insert(f.modes, f.rank, f.stock)
 		return
@@ -76,7 +76,7 @@ func (s *shelf) place(f filing) {
 	}
 }
 
-func (s *shelf) take(f filing) {
+func (s *bucket) take(f filing) {
 	for key, value := range f.Labels {
 		s.labelled.remove(label{key, value}, f.modes, f.rank)
 	}
@@ -98,16 +98,16 @@ func (s *shelf) take(f filing) {
 	}
 }
 
-// by are the racks for volumes of such places.
-func (s *shelf) by(p places) *racks[stock] {
+// by are the trees for volumes of such places.
+func (s *bucket) by(p places) *labelTrees[stock] {
 	if p.suffice {
 		return &s.sure
 	}
 	return &s.perhaps
 }
 
-// onShelf looks in as few of the shelf's racks as have every volume that could do.
-func (s *search) onShelf(f *shelf) {
+// inBucket looks in as few of the bucket's trees as have every volume that could do.
+func (s *search) inBucket(f *bucket) {
 	if s.Selector == nil || s.selected {
 		s.onNode(f)
 		return
@@ -122,8 +122,8 @@ func (s *search) onShelf(f *shelf) {
 	f.having(sought, s.in)
 }
 
-// onNode looks in the racks that have what is usable on the node; without a node, in all.
-func (s *search) onNode(f *shelf) {
+// onNode looks in the trees that have what is usable on the node; without a node, in all.
+func (s *search) onNode(f *bucket) {
 	s.in(&f.anywhere)
 	if s.Node == nil {
 		s.in(&f.placed)
@@ -134,14 +134,14 @@ func (s *search) onNode(f *shelf) {
 	f.perhapsOn(s.Node, s.in)
 }
 
-// surelyOn visits the racks of the placed volumes that are usable on the node by one of its labels alone; nil where
+// surelyOn visits the trees of the placed volumes that are usable on the node by one of its labels alone; nil where
 // there are none.
-func (s *shelf) surelyOn(node *corev1.Node, visit func(*rack[stock])) {
+func (s *bucket) surelyOn(node *corev1.Node, visit func(*modeTrees[stock])) {
 	s.eachPlace(node, func(place label) { visit(s.sure[place]) })
 }
 
-// perhapsOn visits the racks of the other placed volumes that may be usable on the node.
-func (s *shelf) perhapsOn(node *corev1.Node, visit func(*rack[stock])) {
+// perhapsOn visits the trees of the other placed volumes that may be usable on the node.
+func (s *bucket) perhapsOn(node *corev1.Node, visit func(*modeTrees[stock])) {
 	if len(s.perhaps) > 0 {
 		s.eachPlace(node, func(place label) { visit(s.perhaps[place]) })
 	}
@@ -149,7 +149,7 @@ func (s *shelf) perhapsOn(node *corev1.Node, visit func(*rack[stock])) {
 }
 
 // eachPlace visits the node's labels of which there may be volumes.
-func (s *shelf) eachPlace(node *corev1.Node, visit func(label)) {
+func (s *bucket) eachPlace(node *corev1.Node, visit func(label)) {
 	if len(s.placeKeys) > len(node.Labels) {
 		for key, value := range node.Labels {
 			visit(label{key, value})
@@ -164,9 +164,9 @@ func (s *shelf) eachPlace(node *corev1.Node, visit func(label)) {
 }
 
 // countOn is how many volumes there are to look at for a node.
-func (s *shelf) countOn(node *corev1.Node) int {
+func (s *bucket) countOn(node *corev1.Node) int {
 	count := s.anywhere.len()
-	add := func(k *rack[stock]) { count += k.len() }
+	add := func(k *modeTrees[stock]) { count += k.len() }
 	s.surelyOn(node, add)
 	s.perhapsOn(node, add)
 	return count
@@ -182,11 +182,11 @@ type sought struct {
 }
 
 // narrowest is the part of the selector that the fewest volumes have, and how many those are.
-func (s *shelf) narrowest(selector *metav1.LabelSelector) (best sought, fewest int) {
+func (s *bucket) narrowest(selector *metav1.LabelSelector) (best sought, fewest int) {
 	fewest = math.MaxInt
 	consider := func(part sought) {
 		count := 0
-		s.having(part, func(k *rack[stock]) { count += k.len() })
+		s.having(part, func(k *modeTrees[stock]) { count += k.len() })
 		if count < fewest {
 			best, fewest = part, count
 		}
@@ -203,9 +203,9 @@ func (s *shelf) narrowest(selector *metav1.LabelSelector) (best sought, fewest i
 	return best, fewest
 }
 
-// having visits the racks of volumes that have what is sought, each once; nil for a label that no volume
+// having visits the trees of volumes that have what is sought, each once; nil for a label that no volume
 // has.
-func (s *shelf) having(sought sought, visit func(*rack[stock])) {
+func (s *bucket) having(sought sought, visit func(*modeTrees[stock])) {
 	if sought.values == nil {
 		visit(s.labelled[label{sought.key, sought.value}])
 		return
@@ -253,7 +253,7 @@ func groupOf(volume *corev1.PersistentVolume) group {
 	}
 }
 
-// filing is where on a shelf a volume is kept. It is worked out from the volume whenever that is put in
+// filing is where in a bucket a volume is kept. It is worked out from the volume whenever that is put in
 // or taken out.
 type filing struct {
 	stock
