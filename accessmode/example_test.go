@@ -10,17 +10,17 @@ import (
 
 func Example() {
 	offered, _ := accessmode.Of(corev1.ReadOnlyMany, corev1.ReadWriteOnce)
-	asked, _ := accessmode.Of(corev1.ReadWriteMany, corev1.ReadWriteOnce)
+	requested, _ := accessmode.Of(corev1.ReadWriteMany, corev1.ReadWriteOnce)
 
-	fmt.Println("asked:  ", asked)
-	fmt.Println("offered:", offered)
-	fmt.Println("serves: ", offered.Contains(asked))
-	fmt.Println("missing:", asked.Minus(offered))
+	fmt.Println("requested:", requested)
+	fmt.Println("offered:  ", offered)
+	fmt.Println("serves:   ", offered.Contains(requested))
+	fmt.Println("missing:  ", requested.Minus(offered))
 	// Output:
-	// asked:   RWO,RWX
-	// offered: RWO,ROX
-	// serves:  false
-	// missing: RWX
+	// requested: RWO,RWX
+	// offered:   RWO,ROX
+	// serves:    false
+	// missing:   RWX
 }
 
 func ExampleOf() {

@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Set is a set of access modes. The zero value is the empty set.
+// A Set is a set of access modes. The zero value is the empty set.
 type Set uint8
 
 // The four modes of the Kubernetes API, each as a set of one.
@@ -20,8 +21,9 @@ const (
 	ReadWriteOncePod
 )
 
-// Of returns the set of the given modes. A mode the Kubernetes API does not
-// define is an error that names it; the caller adds the object and the field.
+// Of returns the set of the given modes. It fails if the Kubernetes API does not
+// define one of them, and the error names it; the caller adds the object and the
+// field.
 func Of(modes ...corev1.PersistentVolumeAccessMode) (Set, error) {
 	var set Set
 	for _, mode := range modes {
@@ -48,10 +50,10 @@ func of(mode corev1.PersistentVolumeAccessMode) Set {
 	return 0
 }
 
-// Contains reports whether every asked mode is in s: whether a volume that offers
-// s serves a claim that asks for asked (rule M4). Modes are not ordered by power:
-// ReadWriteMany alone does not serve a claim for ReadWriteOnce.
-func (s Set) Contains(asked Set) bool { return asked&^s == 0 }
+// Contains reports whether every requested mode is in s: whether a volume that
+// offers s serves a claim that requests these modes. Modes are not ordered by power:
+// ReadWriteMany alone does not serve a claim for ReadWriteOnce (M4).
+func (s Set) Contains(requested Set) bool { return requested&^s == 0 }
 
 // Minus returns the modes of s that are not in other.
 func (s Set) Minus(other Set) Set { return s &^ other }
@@ -59,9 +61,9 @@ func (s Set) Minus(other Set) Set { return s &^ other }
 // Len returns the number of modes in s.
 func (s Set) Len() int { return bits.OnesCount8(uint8(s)) }
 
-// Compare orders sets by how many modes they have, fewest first, as rule M13
-// prefers volumes. It is negative if a is narrower than b, positive if it is
-// wider, and 0 if they are of one size, whichever modes those are.
+// Compare orders sets by how many modes they have, fewest first. It is negative if
+// a has fewer modes than b, positive if it has more, and 0 if they have as many,
+// whichever modes those are. Volumes are preferred in this order (M13).
 func Compare(a, b Set) int { return cmp.Compare(a.Len(), b.Len()) }
 
 // Modes returns the modes of s as the Kubernetes API spells them, in the order
@@ -76,7 +78,7 @@ func (s Set) Modes() []corev1.PersistentVolumeAccessMode {
 	return modes
 }
 
-// String returns the modes of s in the short form and the order of kubectl:
+// String returns the modes of s in the short form and the order of kubectl, as in
 // "RWO,ROX,RWX,RWOP". The empty set is the empty string.
 func (s Set) String() string {
 	var short []string
@@ -88,7 +90,30 @@ func (s Set) String() string {
 	return strings.Join(short, ",")
 }
 
-// names is in kubectl's order, which is the order of the constants.
+// AllowsNode reports whether a volume with these access modes may be attached to
+// the node, given the nodes that it is attached to. ReadOnlyMany and
+// ReadWriteMany allow any number of nodes; without either, one. An empty set allows
+// every node and leaves it to the driver, as Kubernetes' attach-detach controller
+// does.
+//
+// Several modes in a set are what the volume can do, not how it is used. With
+// ReadWriteOnce and ReadOnlyMany a second node is allowed, though the driver may
+// reject it.
+func (s Set) AllowsNode(node string, attached ...string) bool {
+	many := s == 0 || s&(ReadOnlyMany|ReadWriteMany) != 0
+	return many || !slices.ContainsFunc(attached, func(other string) bool { return other != node })
+}
+
+// AllowsPod reports whether a claim with these access modes may be used by the
+// pod, given the pods of its namespace that use it already, without the finished
+// ones. ReadWriteOncePod allows one pod in the whole cluster, even beside other
+// modes, as in Kubernetes' scheduler. Every other set allows any number of pods:
+// ReadWriteOnce is about nodes.
+func (s Set) AllowsPod(pod string, users ...string) bool {
+	return !s.Contains(ReadWriteOncePod) || !slices.ContainsFunc(users, func(other string) bool { return other != pod })
+}
+
+// names has the modes in kubectl's order, which is the order of the constants.
 var names = [...]struct {
 	set   Set
 	mode  corev1.PersistentVolumeAccessMode

@@ -91,26 +91,26 @@ func TestOfNamesTheUnknownMode(t *testing.T) {
 }
 
 func TestOperationsOnAllPairs(t *testing.T) {
-	t.Run("M4 a volume serves a claim if it lists every mode asked for", func(t *testing.T) {
-		forAllPairs(func(offered, asked Set) {
+	t.Run("M4 a volume serves a claim if it lists every requested mode", func(t *testing.T) {
+		forAllPairs(func(offered, requested Set) {
 			serves := true
-			for _, mode := range asked.Modes() {
+			for _, mode := range requested.Modes() {
 				serves = serves && has(offered, mode)
 			}
-			assert.Equal(t, serves, offered.Contains(asked), "%v contains %v", offered, asked)
+			assert.Equal(t, serves, offered.Contains(requested), "%v contains %v", offered, requested)
 		})
 	})
-	t.Run("M4 what is missing is what was asked and is not offered", func(t *testing.T) {
-		forAllPairs(func(asked, offered Set) {
-			missing := asked.Minus(offered)
+	t.Run("M4 what is missing is what was requested and is not offered", func(t *testing.T) {
+		forAllPairs(func(requested, offered Set) {
+			missing := requested.Minus(offered)
 			for _, mode := range singles {
-				assert.Equal(t, has(asked, mode) && !has(offered, mode), has(missing, mode),
-					"%s in %v minus %v", mode, asked, offered)
+				assert.Equal(t, has(requested, mode) && !has(offered, mode), has(missing, mode),
+					"%s in %v minus %v", mode, requested, offered)
 			}
-			assert.Equal(t, offered.Contains(asked), missing == 0, "%v, %v", offered, asked)
+			assert.Equal(t, offered.Contains(requested), missing == 0, "%v, %v", offered, requested)
 		})
 	})
-	t.Run("M13 the set with fewer modes is the narrower, whichever they are", func(t *testing.T) {
+	t.Run("M13 the set with fewer modes is the smaller, whichever they are", func(t *testing.T) {
 		forAllPairs(func(a, b Set) {
 			fewer := len(a.Modes()) - len(b.Modes())
 			assert.Equal(t, fewer < 0, Compare(a, b) < 0, "%v, %v", a, b)

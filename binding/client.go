@@ -6,12 +6,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding/decision"
 )
 
-// Client is what a Controller needs of an API server. Errors are those of the API
-// (k8s.io/apimachinery/pkg/api/errors); any other error of a write means that its outcome is unknown.
+// Client is the API server to a Controller. Errors are those of the API (k8s.io/apimachinery/pkg/api/errors); any other
+// error of a write means that its outcome is unknown.
 //
-// Every method is called from many goroutines at once and must not keep or modify what it is given.
+// Every method is called from many goroutines at once, and must not keep or modify its arguments.
 type Client interface {
 	// GetVolume and GetClaim read from the server itself, never from a cache.
 	GetVolume(ctx context.Context, name string) (*corev1.PersistentVolume, error)
@@ -32,10 +34,11 @@ type Client interface {
 	DeleteVolume(ctx context.Context, name string, preconditions metav1.Preconditions) error
 }
 
-// AttachmentLister is what a Controller with deleters or recyclers needs of its Client besides: storage is not reclaimed
-// while its volume is attached to a node (R3, R4). A Client without it is taken for one of a cluster where no volume is
-// ever attached. The rights are to list volumeattachments in storage.k8s.io, and to watch them for whoever tells the
-// Controller of them; a Controller that is not told asks again after a growing delay.
+// AttachmentLister is what a Client has besides, if there are deleters or recyclers: storage is not reclaimed while its
+// volume is attached to a node. A Client without it is taken for one of a cluster where no volume is ever attached.
+//
+// The rights are to list volumeattachments in storage.k8s.io, and to watch them for the driver that calls Observe with them.
+// Where they are not observed, the list is read again after a growing delay (R3, R4).
 type AttachmentLister interface {
 	// ListAttachments lists the attachments of all volumes from the server itself, never from a cache.
 	ListAttachments(ctx context.Context) ([]*storagev1.VolumeAttachment, error)
@@ -43,5 +46,5 @@ type AttachmentLister interface {
 
 // Recorder publishes events. It must not block for long and cannot fail: an event is advice.
 type Recorder interface {
-	Record(event Event)
+	Record(event decision.Event)
 }

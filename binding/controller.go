@@ -1,93 +1,98 @@
 package binding
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
+	"time"
 
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
+	"github.com/pvbind/pvbind/binding/internal/engine"
+	"github.com/pvbind/pvbind/binding/internal/hookrun"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// Controller runs the decisions against an API server: it keeps what it was told of the cluster, and
-// makes one write after another. It has no queue, no clock and no goroutine but for a hook that runs. Whoever drives it (an
-// adapter, a reconciler, a test) tells it what changed with Observe and ObserveDeleted and calls Sync
-// with the keys that these and Sync itself return.
+// Controller performs the decisions on an API server: it remembers the objects of the cluster, and makes one write after
+// another. It has no queue, no clock and no goroutine but for a hook that runs. Its driver (an adapter, a reconciler, a
+// test) calls Observe and ObserveDeleted with what changed, and Sync with the keys that these and Sync itself return.
 //
 // Set Client and use it; the other fields have useful zero values. None may be changed once it is in
 // use. All methods may be called from any number of goroutines.
 type Controller struct {
 	// Client is the API server.
 	Client Client
-	// Recorder publishes events; nil: they are dropped.
+	// Recorder publishes events; nil drops them.
 	Recorder Recorder
-	// Rules are what an administrator has decided.
-	Rules Rules
-	// Hooks make, delete and scrub storage; without any, that is left to others.
-	Hooks Hooks
+	// Options are what an administrator has decided on.
+	Options decision.Options
+	// Hooks provision, delete and scrub storage; without any, that is left to others.
+	Hooks hooks.Set
 
 	mu     sync.Mutex
-	state  state
-	runner hookRunner
+	state  *engine.State
+	runner hookrun.Runner
 	lists  listReads
 }
 
-// Observe tells of an object as it was created or changed, and returns the keys to sync for it, none
-// twice. What is older than what is known already is ignored, and so are kinds that decisions do not
-// depend on. The object is kept and must not be modified any more.
+// Observe stores an object that was created or changed, and returns the keys to sync for it, none twice. It ignores a
+// version that is older than what is stored already, and kinds that decisions do not depend on. The object must not be
+// modified any more.
 func (c *Controller) Observe(object obj.Object) []obj.Key {
 	defer c.lock().Unlock()
-	return c.state.observe(object)
+	return c.state.Observe(object)
 }
 
-// ObserveDeleted tells that an object is gone, with its last known state, and returns the keys to sync.
+// ObserveDeleted forgets an object that is gone, and returns the keys to sync for that. Of the object only key and UID
+// matter.
 func (c *Controller) ObserveDeleted(object obj.Object) []obj.Key {
 	defer c.lock().Unlock()
-	return c.state.observeDeleted(object)
+	return c.state.ObserveDeleted(object)
 }
 
-// Recheck tells what a cache has of an object long after it told of it, as at a resync, and returns the keys to sync: that
-// of a claim or volume among them, though nothing is new. If a later version is known of it, or it is taken for gone, then
+// Recheck compares an object in a cache with what is known of it, as at a resync, and returns the keys to sync: that of a
+// claim or volume among them, though nothing is new. If a later version is known, or the object is taken for gone, then
 // cache or Controller is wrong, as after a restore of etcd from a backup: the next Sync reads the object from the server
-// before it decides anything. Classes, pods and attachments are known from caches alone; what the cache has of one
-// replaces what is known. The object is kept and must not be modified any more.
+// before it decides anything. Classes, pods and attachments are known from caches alone; the cache's version replaces what
+// is known. The object must not be modified any more.
 func (c *Controller) Recheck(object obj.Object) []obj.Key {
 	defer c.lock().Unlock()
-	return c.state.recheck(object)
+	return c.state.Recheck(object)
 }
 
-// Sync takes one claim or volume as far as it goes: it decides, writes, and decides again on the
-// server's reply, until there is nothing to do but wait. Where another Sync is at work on the same
-// claim, volume or pair, it leaves a note and returns at once; that Sync then goes round again or
-// returns the key.
+// Sync takes one claim or volume as far as it goes: it decides, writes, and decides again on the server's reply, until there
+// is nothing to do but wait. Where another Sync works on the same claim, volume or pair, it returns at once; that Sync then
+// returns the key as one to sync next.
 //
-// The result says what to sync next, and after which delay to come back to this key; both hold beside an
-// error too. An error names what failed; the delay beside it grows with each failure in a row, and is zero
-// where only a change of the object can help (*InvalidError).
+// The result is what to sync next, and after which delay to sync this key again; both hold beside an error too. The error
+// names what failed. The delay grows with each failure in a row, and is zero where only a change of the object can help
+// (*InvalidError).
 func (c *Controller) Sync(ctx context.Context, key obj.Key) (Result, error) {
-	call := c.start(key)
+	step := c.start(key)
 	for {
-		c.publish(key, call)
-		if call.done {
-			return call.result, call.err
+		c.publish(key, step)
+		if step.Done {
+			return Result{Next: step.Next, After: step.After}, step.Err
 		}
-		call = c.perform(ctx, key, call.action)
+		step = c.perform(ctx, key, step.Action)
 	}
 }
 
-// perform does what a step asks for, and takes the next. If the client panics, what the sync has in its
-// hands is let go first, as after a write of unknown outcome.
-func (c *Controller) perform(ctx context.Context, key obj.Key, action Action) call {
-	got := reply{err: errPanicked}
+// perform performs an action, and returns the next step. If the client panics, the sync unlocks its objects first, as after a
+// write of unknown outcome.
+func (c *Controller) perform(ctx context.Context, key obj.Key, action decision.Action) engine.Step {
+	got := engine.Reply{Err: errPanicked}
 	defer func() {
-		if got.err == errPanicked {
+		if got.Err == errPanicked {
 			c.proceed(key, got)
 		}
 	}()
 	switch {
 	case action.RunsHook():
-		got = c.runner.run(ctx, c.Hooks, action)
-	case action.Kind == Read && action.Key.IsList():
-		got = c.lists.read(ctx, action.Key, func() reply { return perform(ctx, c.Client, action) })
+		got = c.runner.Run(ctx, c.Hooks, action)
+	case action.Kind == decision.Read && action.Key.IsList():
+		got = c.lists.read(ctx, action.Key, func() engine.Reply { return perform(ctx, c.Client, action) })
 	default:
 		got = perform(ctx, c.Client, action)
 	}
@@ -96,41 +101,48 @@ func (c *Controller) perform(ctx context.Context, key obj.Key, action Action) ca
 
 var errPanicked = errors.New("the client or the recorder panicked")
 
-func (c *Controller) start(key obj.Key) call {
+func (c *Controller) start(key obj.Key) engine.Step {
 	defer c.lock().Unlock()
-	return c.state.start(key)
+	return c.state.Start(key)
 }
 
-func (c *Controller) proceed(key obj.Key, got reply) call {
+func (c *Controller) proceed(key obj.Key, got engine.Reply) engine.Step {
 	defer c.lock().Unlock()
-	return c.state.proceed(key, got)
+	return c.state.Proceed(key, got)
 }
 
-// lock locks the state and readies it on first use.
+// lock locks the state, and makes it on first use.
 func (c *Controller) lock() *sync.Mutex {
 	c.mu.Lock()
-	if c.state.index == nil {
-		rules := c.Rules
-		rules.Hooks = c.Hooks.names()
-		c.state = newState(rules)
-		c.state.slots.limit = c.Hooks.AtOnce
+	if c.state == nil {
+		options := c.Options
+		options.Hooks = c.Hooks.Names()
+		c.state = engine.New(options, cmp.Or(max(0, c.Hooks.MaxConcurrent), hooks.DefaultMaxConcurrent))
 	}
 	return &c.mu
 }
 
 // publish publishes the events of a step. If the recorder panics, the sync ends as it does if the client panics.
-func (c *Controller) publish(key obj.Key, step call) {
+func (c *Controller) publish(key obj.Key, step engine.Step) {
 	if c.Recorder == nil {
 		return
 	}
 	published := false
 	defer func() {
-		for !published && !step.done {
-			step = c.proceed(key, reply{err: errPanicked})
+		for !published && !step.Done {
+			step = c.proceed(key, engine.Reply{Err: errPanicked})
 		}
 	}()
-	for _, event := range step.publish {
+	for _, event := range step.Publish {
 		c.Recorder.Record(event)
 	}
 	published = true
+}
+
+// Result is what the driver of a Controller does after a Sync.
+type Result struct {
+	// Next are the keys to sync next, in order; none twice.
+	Next []obj.Key
+	// After, if not zero, is how long to wait before the same key is synced again.
+	After time.Duration
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
 )
 
 // BenchmarkController binds n claims of mixed sizes to n volumes of the same sizes, all there from the
@@ -58,9 +59,9 @@ func BenchmarkController(b *testing.B) {
 
 // coldStartRound binds n claims to n volumes, and is how long that took.
 func coldStartRound(b *testing.B, pairs, workers int, delay time.Duration) time.Duration {
-	crew := newCrew(coldStart(b, pairs))
+	driven := newDriver(coldStart(b, pairs))
 	var writes, reads atomic.Int64
-	crew.client.Use(func(call *bindingtest.Call, do func() error) error {
+	driven.client.Use(func(call *bindingtest.Call, do func() error) error {
 		switch {
 		case call.Writes():
 			writes.Add(1)
@@ -72,9 +73,9 @@ func coldStartRound(b *testing.B, pairs, workers int, delay time.Duration) time.
 	})
 	runtime.GC() // what making the objects left is not ours
 	began := time.Now()
-	require.Empty(b, crew.run(b.Context(), workers))
+	require.Empty(b, driven.run(b.Context(), workers))
 	took := time.Since(began)
-	require.Equal(b, pairs, countBound(b, crew.server, pairs))
+	require.Equal(b, pairs, CountBound(b, driven.server, pairs))
 	require.EqualValues(b, 4*pairs, writes.Load())
 	require.Zero(b, reads.Load())
 	return took

@@ -9,28 +9,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
 )
-
-// controllerCalls are the writes and reads that controllers made, one line each.
-func controllerCalls(server *bindingtest.Server) (writes, reads []string) {
-	for _, call := range server.Calls() {
-		switch {
-		case call.Actor == "" || call.Verb == bindingtest.VerbRecord:
-		case call.Writes():
-			writes = append(writes, call.String())
-		default:
-			reads = append(reads, call.String())
-		}
-	}
-	return writes, reads
-}
 
 func TestB6ABindIsFourWritesAndNoRead(t *testing.T) {
 	cluster := bindingtest.NewCluster(bindingtest.Volume("pv", "1Gi"), bindingtest.Claim("default", "data", "1Gi"))
 
 	require.NoError(t, cluster.Settle(t.Context()))
 
-	writes, reads := controllerCalls(cluster.Server)
+	writes, reads := ControllerCalls(cluster.Server)
 	assert.Len(t, writes, 4, "%s", writes)
 	assert.Empty(t, reads)
 	assert.Equal(t, corev1.ClaimBound, cluster.Claim("default", "data").Status.Phase)
@@ -54,28 +41,13 @@ func TestB6WorkersNeverGetInEachOthersWay(t *testing.T) {
 				require.NoError(t, err)
 			}
 
-			require.Empty(t, newCrew(server).run(t.Context(), test.workers))
+			require.Empty(t, newDriver(server).run(t.Context(), test.workers))
 
 			binds := min(test.volumes, test.claims)
-			writes, reads := controllerCalls(server)
+			writes, reads := ControllerCalls(server)
 			assert.Empty(t, reads)
 			assert.Len(t, writes, 4*binds+max(0, test.volumes-test.claims), "and a volume that nobody wants becomes Available")
-			assert.Equal(t, binds, countBound(t, server, test.claims))
+			assert.Equal(t, binds, CountBound(t, server, test.claims))
 		})
 	}
-}
-
-// countBound counts the claims that are Bound, each to a volume of its own (X1).
-func countBound(t testing.TB, server *bindingtest.Server, claims int) int {
-	owners := map[string]string{}
-	for i := range claims {
-		claim := server.Claim("default", fmt.Sprintf("c-%03d", i))
-		if claim.Status.Phase != corev1.ClaimBound {
-			continue
-		}
-		require.Empty(t, owners[claim.Spec.VolumeName], "X1")
-		owners[claim.Spec.VolumeName] = claim.Name
-		require.Equal(t, claim.UID, server.Volume(claim.Spec.VolumeName).Spec.ClaimRef.UID)
-	}
-	return len(owners)
 }

@@ -1,7 +1,11 @@
 package binding_test
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,29 +15,35 @@ import (
 
 const module = "github.com/pvbind/pvbind/"
 
-// rooms lists the packages of the library, each with those of ours that it may import.
+// rooms lists the packages of the library, each with those of ours that it may import: the house of CONTRIBUTING.md.
 var rooms = map[string][]string{
 	"accessmode":                  {},
 	"storageclass":                {},
 	"phase":                       {},
-	"binding/internal/oneline":    {},
-	"binding/internal/quantities": {"binding/internal/oneline"},
-	"binding/internal/zeromap":    {},
 	"binding/obj":                 {},
+	"binding/internal/oneline":    {},
+	"binding/internal/zeromap":    {},
+	"binding/internal/quantities": {"binding/internal/oneline"},
 	"binding/match":               belowMatch,
-	"reclaim":                     append([]string{"binding/match"}, belowMatch...),
-	"binding/index":               append([]string{"binding/internal/zeromap", "binding/match"}, belowMatch...),
-	"binding":                     belowController,
-	"binding/bindingtest":         append([]string{"binding"}, belowController...),
-	"binding/preview":             append([]string{"binding", "binding/bindingtest"}, belowController...),
+	"binding/index":               join(belowMatch, "binding/internal/zeromap", "binding/match"),
+	"reclaim":                     join(belowMatch, "binding/match"),
+	"binding/hooks":               {},
+	"binding/decision":            belowDecision,
+	"binding/scheduling":          join(belowDecision, "binding/decision"),
+	"binding/internal/engine":     join(belowDecision, "binding/decision"),
+	"binding/internal/hookrun":    belowController,
+	"binding":                     join(belowController, "binding/internal/hookrun"),
+	"binding/bindingtest":         join(belowController, "binding/internal/hookrun", "binding"),
+	"binding/preview":             join(belowController, "binding/internal/hookrun", "binding", "binding/bindingtest"),
 }
 
-// belowMatch lists the rooms below match, and belowController those below the Controller.
 var (
-	belowMatch = []string{"accessmode", "storageclass", "phase", "binding/obj",
-		"binding/internal/oneline", "binding/internal/quantities"}
-	belowController = append([]string{"binding/internal/zeromap", "binding/match", "binding/index", "reclaim"}, belowMatch...)
+	belowMatch      = []string{"accessmode", "storageclass", "phase", "binding/obj", "binding/internal/oneline", "binding/internal/quantities"}
+	belowDecision   = join(belowMatch, "binding/internal/zeromap", "binding/match", "binding/index", "reclaim", "binding/hooks")
+	belowController = join(belowDecision, "binding/decision", "binding/internal/engine")
 )
+
+func join(rooms []string, more ...string) []string { return slices.Concat(rooms, more) }
 
 // dependencies lists the import closure of a package, without itself.
 func dependencies(t *testing.T, room string) []string {
@@ -67,5 +77,43 @@ func TestRoomsImportOnlyRoomsAboveThem(t *testing.T) {
 				assert.Contains(t, allowed, ours, "%s imports %s", room, ours)
 			}
 		}
+	}
+}
+
+// A package that is in no room could import what it likes.
+func TestEveryPackageIsARoom(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command("go", "list", module+"binding/...", module+"reclaim/...", module+"phase/...", module+"accessmode/...", module+"storageclass/...").Output()
+	require.NoError(t, err)
+	for _, path := range strings.Fields(string(out)) {
+		room := strings.TrimPrefix(path, module)
+		if _, listed := rooms[room]; !listed {
+			assert.Contains(t, forTests, room, "list it among the rooms")
+		}
+	}
+}
+
+// forTests lists the packages that only tests import. They may stand on all others.
+var forTests = []string{"binding/internal/testkit", "binding/internal/judge", "binding/internal/history", "binding/internal/scenario",
+	"binding/internal/engine/model", "binding/bindingtest/conformance", "binding/bindingtest/internal/must"}
+
+// Nothing that users build imports them.
+func TestOnlyTestsImportWhatIsForTests(t *testing.T) {
+	t.Parallel()
+	for room := range rooms {
+		for _, dep := range dependencies(t, room) {
+			assert.NotContains(t, forTests, strings.TrimPrefix(dep, module), room)
+		}
+	}
+}
+
+// The map in CONTRIBUTING.md must lead somewhere.
+func TestTheMapNamesFilesThatExist(t *testing.T) {
+	text, err := os.ReadFile("../.github/CONTRIBUTING.md")
+	require.NoError(t, err)
+	links := regexp.MustCompile(`\]\((\.\./[^)#]*)`).FindAllStringSubmatch(string(text), -1)
+	require.Greater(t, len(links), 10)
+	for _, link := range links {
+		assert.FileExists(t, filepath.Join("../.github", link[1]))
 	}
 }

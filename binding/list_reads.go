@@ -4,28 +4,29 @@ import (
 	"context"
 	"sync"
 
+	"github.com/pvbind/pvbind/binding/internal/engine"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// listReads are the lists that are being read, of pods or of attachments, one of a key at a time. Where a thousand claims of
-// a namespace are deleted at once, each has to know of all its pods, and each volume of all attachments; those whose syncs
-// ask while a list is on its way share the next. It begins after they have asked, so that it proves to each of them what a
-// list of its own would.
+// listReads shares the lists of pods or of attachments among syncs. Where a thousand claims of a namespace are deleted at
+// once, each of their syncs reads all its pods, and that of each volume all attachments. One list of a key is read at a time;
+// syncs that come while it is on its way share the next. That begins after they have come, so that it proves to each of them
+// what a list of its own would.
 type listReads struct {
 	mu            sync.Mutex
 	running, next map[obj.Key]*listRead
 }
 
-// listRead is one list. got is good once done is closed.
+// listRead is one list. got is valid once done is closed.
 type listRead struct {
 	done chan struct{}
-	got  reply
+	got  engine.Reply
 }
 
-// read is what list says, or what the next list that another sync asked for said. If that one failed, which may be because
-// its own sync was to end, this one asks for itself.
-func (p *listReads) read(ctx context.Context, key obj.Key, list func() reply) reply {
+// read returns the reply of list, or of the next list that another sync reads. If that one failed, perhaps because its own
+// sync was cancelled, this one reads a list of its own.
+func (p *listReads) read(ctx context.Context, key obj.Key, list func() engine.Reply) engine.Reply {
 	own, other := p.join(key)
 	if own != nil {
 		if other != nil {
@@ -34,21 +35,21 @@ func (p *listReads) read(ctx context.Context, key obj.Key, list func() reply) re
 		p.run(key, own, list)
 		return own.got
 	}
-	if !other.wait(ctx) || other.got.err != nil {
+	if !other.wait(ctx) || other.got.Err != nil {
 		return list()
 	}
 	return other.got
 }
 
-// join returns a read of one's own, to run when the other is done, if there is another; or else only the other, which
-// somebody will run.
+// join returns a list of one's own, to run when the other is done, if there is another; or else only the other, which
+// another sync runs.
 func (p *listReads) join(key obj.Key) (own, other *listRead) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if next := p.next[key]; next != nil {
 		return nil, next
 	}
-	own = &listRead{done: make(chan struct{}), got: reply{err: errPanicked}}
+	own = &listRead{done: make(chan struct{}), got: engine.Reply{Err: errPanicked}}
 	if running := p.running[key]; running != nil {
 		zeromap.Put(&p.next, key, own)
 		return own, running
@@ -57,13 +58,13 @@ func (p *listReads) join(key obj.Key) (own, other *listRead) {
 	return own, nil
 }
 
-func (p *listReads) run(key obj.Key, own *listRead, list func() reply) {
+func (p *listReads) run(key obj.Key, own *listRead, list func() engine.Reply) {
 	p.begin(key, own)
 	defer p.end(key, own)
 	own.got = list()
 }
 
-// begin lets nobody join any more.
+// begin marks a list as running: no other sync can join it any more.
 func (p *listReads) begin(key obj.Key, own *listRead) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

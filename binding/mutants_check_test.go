@@ -29,10 +29,10 @@ func TestMutantsCompile(t *testing.T) {
 			assert.Fail(t, "it does not compile", "%s: %v", m.title, problem)
 		}
 	}
-	original, err := os.ReadFile("bind.go")
+	original, err := os.ReadFile("decision/bind.go")
 	require.NoError(t, err)
-	assert.Empty(t, checker.problems(t, "bind.go", string(original)))
-	assert.NotEmpty(t, checker.problems(t, "bind.go", strings.Replace(string(original), ") (Action, error) {", ") (Action, error, error) {", 1)), "it notices")
+	assert.Empty(t, checker.problems(t, "decision/bind.go", string(original)))
+	assert.NotEmpty(t, checker.problems(t, "decision/bind.go", strings.Replace(string(original), ") (Action, error) {", ") (Action, error, error) {", 1)), "it notices")
 }
 
 // checker finds what the compiler would not take of one file among the others of its package.
@@ -42,7 +42,7 @@ type checker struct {
 }
 
 func newChecker(t *testing.T) checker {
-	list, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", ".").Output()
+	list, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "./...").Output()
 	require.NoError(t, err)
 	compiled := map[string]string{}
 	for line := range strings.Lines(string(list)) {

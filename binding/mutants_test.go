@@ -41,9 +41,13 @@ func TestMutants(t *testing.T) {
 
 // killer is the first test that fails on the mutant; "" if none does.
 func (m mutant) killer(t *testing.T) string {
-	binary := m.build(t)
+	binaries := map[string]string{}
 	for _, killer := range killers {
-		run := exec.Command(binary, append([]string{"-test.failfast", "-test.timeout", "20m"}, killer...)...)
+		if binaries[killer.room] == "" {
+			binaries[killer.room] = m.build(t, killer.room)
+		}
+		run := exec.Command(binaries[killer.room], append([]string{"-test.failfast", "-test.timeout", "20m", "-test.run"}, killer.run...)...)
+		run.Dir = killer.room
 		output, err := run.CombinedOutput()
 		failed := failedTest.FindAllSubmatch(output, -1)
 		switch {
@@ -58,22 +62,25 @@ func (m mutant) killer(t *testing.T) string {
 	return ""
 }
 
-// killers are the tests that may notice, the cheap ones first.
-var killers = [][]string{
-	{"-test.run", "^TestScenario$"},
-	{"-test.run", "^TestR3WhatIsAttachedAsASyncReadsIt$"},
-	{"-test.run", "^TestVerbsTakeNothingFromWhoIsBound$"},
-	{"-test.run", "^TestRecheck"},
-	{"-test.run", "^TestModel$", "-test.short"},
-	{"-test.run", "^TestAdviceIsFollowed$"},
-	{"-test.run", "^TestModel$"},
+// killers are the tests that may notice, the cheap ones first, each with its room.
+var killers = []struct {
+	room string
+	run  []string
+}{
+	{"internal/scenario", []string{"^TestScenario$"}},
+	{"internal/engine", []string{"^TestR3WhatIsAttachedAsASyncReadsIt$"}},
+	{"internal/history", []string{"^TestVerbsTakeNothingFromWhoIsBound$"}},
+	{"internal/engine", []string{"^TestRecheck"}},
+	{"internal/engine/model", []string{"^TestModel$", "-test.short"}},
+	{"internal/history", []string{"^TestAdviceIsFollowed$"}},
+	{"internal/engine/model", []string{"^TestModel$"}},
 }
 
 // failedTest is a story or a world. That the model is a smaller one, which TestModel itself notices, is no fault.
 var failedTest = regexp.MustCompile(`--- FAIL: (\S+/\S+)`)
 
-// build compiles the tests with the mutant in the place of the file.
-func (m mutant) build(t *testing.T) string {
+// build compiles the tests of a room with the mutant in the place of the file.
+func (m mutant) build(t *testing.T, room string) string {
 	original, err := filepath.Abs(m.file)
 	require.NoError(t, err)
 
@@ -83,7 +90,7 @@ func (m mutant) build(t *testing.T) string {
 	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{original: mutated}})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(overlay, replace, 0o600))
-	output, err := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", binary, ".").CombinedOutput()
+	output, err := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", binary, "./"+room).CombinedOutput()
 	require.NoError(t, err, "%s does not compile: %s", m.title, output)
 	return binary
 }

@@ -10,17 +10,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
 )
 
 // provisioning is a cluster with a claim to provision, and its storage.
 func provisioning(timeout time.Duration) (*bindingtest.Cluster, *bindingtest.Storage) {
 	storage := bindingtest.NewStorage()
-	hooks := storage.Hooks(ours)
-	hooks.Timeout = timeout
-	options := bindingtest.Options{Rules: binding.Rules{Protection: binding.ProtectionOn}, Hooks: hooks}
-	return bindingtest.NewClusterWith(options, dirsClass(ours, "Delete"), bindingtest.Claim("default", "data", "1Gi", askingClass(new("dirs")))), storage
+	hookSet := storage.Hooks(Ours)
+	hookSet.Timeout = timeout
+	options := bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: hookSet}
+	return bindingtest.NewClusterWith(options, DirsClass(Ours, "Delete"), bindingtest.Claim("default", "data", "1Gi", RequestingClass(new("dirs")))), storage
 }
 
 // A hook has returned when its answer is there: a sync that follows at once runs it again.
@@ -32,7 +33,7 @@ func TestRhACallThatAnsweredHasReturned(t *testing.T) {
 	syncs := 20_000
 	before := len(storage.Calls())
 	for range syncs {
-		_, err := cluster.Controller.Sync(t.Context(), dataKey)
+		_, err := cluster.Controller.Sync(t.Context(), DataKey)
 		require.NoError(t, err)
 	}
 	assert.Equal(t, before+syncs, len(storage.Calls()))
@@ -49,6 +50,6 @@ func TestRhAHookThatEndsItsGoroutine(t *testing.T) {
 		return do()
 	})
 	require.NoError(t, cluster.Settle(t.Context()))
-	require.NoError(t, cluster.FallDue(t.Context()))
+	require.NoError(t, cluster.AdvanceClock(t.Context()))
 	assert.Equal(t, "pvc-"+string(cluster.Claim("default", "data").UID), cluster.Claim("default", "data").Spec.VolumeName)
 }

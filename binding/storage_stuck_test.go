@@ -12,8 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/hooks"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -25,20 +26,20 @@ func TestRhAStuckHookHoldsUpOnlyItsOwnObject(t *testing.T) { synctest.Test(t, pl
 func playAStuckHook(t *testing.T) {
 	const stuck, slow, static = 6, 12, 12
 	s := newStuckStorage(3)
-	c := storageCrew(t, s.Storage, func(hooks *binding.Hooks) {
-		hooks.AtOnce, hooks.Timeout = s.slots, 100*time.Millisecond
+	c := storageDriver(t, s.Storage, func(hookSet *hooks.Set) {
+		hookSet.MaxConcurrent, hookSet.Timeout = s.slots, 100*time.Millisecond
 	})
 	for i := range stuck {
 		s.stick(t, c, fmt.Sprintf("stuck-%d", i))
 	}
 	s.allStuck = func() { // every slot is taken: now come those that are to be bound nevertheless
 		for i := range slow {
-			s.expect(t, c, bindingtest.Claim("default", fmt.Sprintf("slow-%d", i), "1Gi", askingClass(new("dirs"))))
+			s.expect(t, c, bindingtest.Claim("default", fmt.Sprintf("slow-%d", i), "1Gi", RequestingClass(new("dirs"))))
 		}
 		for i := range static {
 			_, err := c.server.Create(t.Context(), bindingtest.Volume(fmt.Sprintf("v-%d", i), "1Gi"))
 			assert.NoError(t, err)
-			s.expect(t, c, bindingtest.Claim("default", fmt.Sprintf("static-%d", i), "1Gi", askingClass(new(""))))
+			s.expect(t, c, bindingtest.Claim("default", fmt.Sprintf("static-%d", i), "1Gi", RequestingClass(new(""))))
 		}
 	}
 	c.client.Use(s.onServer)
@@ -84,13 +85,13 @@ func newStuckStorage(slots int) *stuckStorage {
 	return s
 }
 
-func (s *stuckStorage) stick(t *testing.T, c *crew, name string) {
-	created, err := c.server.Create(t.Context(), bindingtest.Claim("default", name, "1Gi", askingClass(new("dirs"))))
+func (s *stuckStorage) stick(t *testing.T, c *driver, name string) {
+	created, err := c.server.Create(t.Context(), bindingtest.Claim("default", name, "1Gi", RequestingClass(new("dirs"))))
 	require.NoError(t, err)
 	s.stuck["pvc-"+string(created.GetUID())] = true
 }
 
-func (s *stuckStorage) expect(t *testing.T, c *crew, claim *corev1.PersistentVolumeClaim) {
+func (s *stuckStorage) expect(t *testing.T, c *driver, claim *corev1.PersistentVolumeClaim) {
 	_, err := c.server.Create(t.Context(), claim)
 	assert.NoError(t, err)
 	s.waiting[obj.KeyOf(claim)] = true

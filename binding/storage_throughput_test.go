@@ -11,28 +11,30 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
 const (
-	hookTime = 20 * time.Millisecond * slowedBy
-	atOnce   = 16
-	crewSize = 64
+	hookTime    = 20 * time.Millisecond * slowedBy
+	atOnce      = 16
+	manyWorkers = 64
 )
 
-// storageCrew is a crew whose controller has a storage.
-func storageCrew(t *testing.T, storage *bindingtest.Storage, edit func(*binding.Hooks)) *crew {
+// storageDriver is a driver whose controller has a storage.
+func storageDriver(t *testing.T, storage *bindingtest.Storage, edit func(*hooks.Set)) *driver {
 	t.Helper()
 	server := bindingtest.NewServer()
 	storage.Attach(server)
-	hooks := storage.Hooks(ours, "hostPath")
-	hooks.AtOnce = atOnce
-	edit(&hooks)
-	c := newCrew(server)
-	c.controller.Hooks, c.controller.Rules.Protection = hooks, binding.ProtectionOn
-	_, err := server.Create(t.Context(), dirsClass(ours, corev1.PersistentVolumeReclaimDelete))
+	hookSet := storage.Hooks(Ours, "hostPath")
+	hookSet.MaxConcurrent = atOnce
+	edit(&hookSet)
+	c := newDriver(server)
+	c.controller.Hooks, c.controller.Options.Protection = hookSet, decision.ProtectionOn
+	_, err := server.Create(t.Context(), DirsClass(Ours, corev1.PersistentVolumeReclaimDelete))
 	require.NoError(t, err)
 	return c
 }
@@ -40,7 +42,7 @@ func storageCrew(t *testing.T, storage *bindingtest.Storage, edit func(*binding.
 func createClaims(t *testing.T, server *bindingtest.Server, n int, class string) {
 	t.Helper()
 	for i := range n {
-		_, err := server.Create(t.Context(), bindingtest.Claim("default", fmt.Sprintf("c-%03d", i), "1Gi", askingClass(&class)))
+		_, err := server.Create(t.Context(), bindingtest.Claim("default", fmt.Sprintf("c-%03d", i), "1Gi", RequestingClass(&class)))
 		require.NoError(t, err)
 	}
 }
@@ -73,15 +75,15 @@ func roundOfMany(t *testing.T, n int) (provision, remove float64) {
 		time.Sleep(hookTime)
 		return do()
 	})
-	c := storageCrew(t, storage, func(*binding.Hooks) {})
+	c := storageDriver(t, storage, func(*hooks.Set) {})
 	run := func() float64 {
 		start := time.Now()
-		require.Empty(t, c.run(t.Context(), crewSize))
+		require.Empty(t, c.run(t.Context(), manyWorkers))
 		return float64(time.Since(start)) / float64(idealTime(n))
 	}
 	createClaims(t, c.server, n, "dirs")
 	provision = run()
-	require.Equal(t, n, countBound(t, c.server, n))
+	require.Equal(t, n, CountBound(t, c.server, n))
 	require.Len(t, storage.Kept(), n)
 	for i := range n {
 		require.NoError(t, c.server.Delete(t.Context(), obj.ClaimKey("default", fmt.Sprintf("c-%03d", i)), metav1.DeleteOptions{}))

@@ -9,8 +9,8 @@ import (
 	"github.com/pvbind/pvbind/phase"
 )
 
-// A claim is deleted and made again under its old name: the volume still holds
-// the data of the first one, and is not given to the second.
+// A claim is deleted and made again under its old name. The volume still has the data of the
+// first one, and is not given to the second.
 func Example() {
 	volume := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: "pv-1"},
@@ -31,29 +31,29 @@ func Example() {
 	}
 
 	for _, claim := range []*corev1.PersistentVolumeClaim{first, nil, second} {
-		standing := phase.VolumeStandingOf(volume, claim)
-		fmt.Printf("%s: should be %s\n", standing, phase.OfVolume(volume, standing))
+		state := phase.VolumeBindingStateOf(volume, claim)
+		fmt.Printf("%s: should be %s\n", state, phase.OfVolume(volume, state))
 	}
-	fmt.Println("the second claim:", phase.LinkOf(volume, second), phase.ClaimStandingOf(second, nil))
+	fmt.Println("the second claim:", phase.ClaimRefStateOf(volume, second), phase.ClaimBindingStateOf(second, nil))
 	// Output:
 	// InUse: should be Bound
 	// Orphaned: should be Released
 	// Orphaned: should be Released
-	// the second claim: Gone Unbound
+	// the second claim: Stale Unbound
 }
 
-func ExampleClaimStandingOf() {
+func ExampleClaimBindingStateOf() {
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "data", UID: "first"},
 		Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: "pv-1"},
 	}
-	standing := phase.ClaimStandingOf(claim, nil)
-	fmt.Println(standing, phase.OfClaim(claim, standing))
+	state := phase.ClaimBindingStateOf(claim, nil)
+	fmt.Println(state, phase.OfClaim(claim, state))
 
 	claim.Annotations = map[string]string{phase.BindCompletedAnnotation: "yes"}
-	standing = phase.ClaimStandingOf(claim, nil)
-	fmt.Println(standing, phase.OfClaim(claim, standing))
+	state = phase.ClaimBindingStateOf(claim, nil)
+	fmt.Println(state, phase.OfClaim(claim, state))
 	// Output:
-	// Awaiting Pending
+	// AwaitsVolume Pending
 	// Lost Lost
 }

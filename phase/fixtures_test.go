@@ -15,28 +15,28 @@ const (
 
 // refs is every shape a claimRef can have for the claim shop/data.
 var refs = []struct {
-	name string
-	ref  *corev1.ObjectReference
-	link Link
+	name  string
+	ref   *corev1.ObjectReference
+	state ClaimRefState
 }{
-	{"L1 no claimRef", nil, Unclaimed},
-	{"L2 this claim without UID", ref("shop", "data", ""), Reserved},
-	{"L3 this claim with its UID", ref("shop", "data", claimUID), Held},
-	{"L4 this claim with another UID", ref("shop", "data", "older-uid"), Gone},
-	{"L5 another name without UID", ref("shop", "logs", ""), Other},
-	{"L5 another name with UID", ref("shop", "logs", "logs-uid"), Other},
-	{"L5 another name with this UID", ref("shop", "logs", claimUID), Other},
-	{"L5 another namespace without UID", ref("bank", "data", ""), Other},
-	{"L5 another namespace with UID", ref("bank", "data", "bank-uid"), Other},
-	{"L5 no namespace", ref("", "data", claimUID), Other},
-	{"L5 empty claimRef", ref("", "", ""), Other},
+	{"L1 no claimRef", nil, ClaimRefNone},
+	{"L2 this claim without UID", ref("shop", "data", ""), ClaimRefPreBound},
+	{"L3 this claim with its UID", ref("shop", "data", claimUID), ClaimRefBound},
+	{"L4 this claim with another UID", ref("shop", "data", "older-uid"), ClaimRefStale},
+	{"L5 another name without UID", ref("shop", "logs", ""), ClaimRefOther},
+	{"L5 another name with UID", ref("shop", "logs", "logs-uid"), ClaimRefOther},
+	{"L5 another name with this UID", ref("shop", "logs", claimUID), ClaimRefOther},
+	{"L5 another namespace without UID", ref("bank", "data", ""), ClaimRefOther},
+	{"L5 another namespace with UID", ref("bank", "data", "bank-uid"), ClaimRefOther},
+	{"L5 no namespace", ref("", "data", claimUID), ClaimRefOther},
+	{"L5 empty claimRef", ref("", "", ""), ClaimRefOther},
 }
 
 func ref(namespace, name string, uid types.UID) *corev1.ObjectReference {
 	return &corev1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: namespace, Name: name, UID: uid}
 }
 
-// volumes is every volume that differs in what the standings look at.
+// volumes is every volume that differs in what the states depend on.
 func volumes() []*corev1.PersistentVolume {
 	var all []*corev1.PersistentVolume
 	for _, shape := range refs {
@@ -87,7 +87,7 @@ var volumePhases = []corev1.PersistentVolumePhase{
 	corev1.VolumeFailed,
 }
 
-// claims is every claim shop/data that differs in what the standings look at.
+// claims is every claim shop/data that differs in what the states depend on.
 func claims() []*corev1.PersistentVolumeClaim {
 	var all []*corev1.PersistentVolumeClaim
 	for _, volumeName := range []string{"", thisName, otherName} {

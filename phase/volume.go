@@ -2,77 +2,74 @@ package phase
 
 import corev1 "k8s.io/api/core/v1"
 
-// VolumeStanding is the situation of a volume, given the claim that exists under
-// the name its claimRef has.
-type VolumeStanding string
+// VolumeBindingState is how far a volume is bound, given the claim that exists under
+// the name in its claimRef.
+type VolumeBindingState string
 
-// The standings of a volume, rules V1 to V3.
+// The states of a volume, rules V1 to V3.
 const (
-	// Free: no claimRef, or one without a UID: nobody holds the volume (V1).
-	Free VolumeStanding = "Free"
-	// Binding: its claim exists and names no volume yet: the claim's side is
-	// still to be written (V2).
-	Binding VolumeStanding = "Binding"
-	// InUse: its claim exists and names it (V2).
-	InUse VolumeStanding = "InUse"
-	// Misplaced: its claim exists and names another volume; this one is to be
-	// unbound, if the claim has that other one (V2, V4).
-	Misplaced VolumeStanding = "Misplaced"
-	// Surplus: its claim exists and names another volume, and this one was
-	// provisioned for that claim and is to be deleted when done with: it is
-	// released and reclaimed, if the claim has that other one (V2).
-	Surplus VolumeStanding = "Surplus"
-	// Orphaned: its claim is gone, or another of that name took its place; the
-	// volume is released and reclaimed (V3).
-	Orphaned VolumeStanding = "Orphaned"
+	// VolumeFree means that it has no claimRef, or one without a UID: it is bound to
+	// no claim (V1).
+	VolumeFree VolumeBindingState = "Free"
+	// VolumeBinding means that its claim exists and names no volume yet: the claim's
+	// side is still to be written (V2).
+	VolumeBinding VolumeBindingState = "Binding"
+	// VolumeInUse means that its claim exists and names it (V2).
+	VolumeInUse VolumeBindingState = "InUse"
+	// VolumeMisbound means that its claim exists and names another volume. This one is
+	// to be unbound, if the claim has that other one (V2, V4).
+	VolumeMisbound VolumeBindingState = "Misbound"
+	// VolumeUnneeded means that its claim exists and names another volume, and this one
+	// was provisioned for the claim and has policy Delete. It is to be released and
+	// reclaimed, if the claim has that other one (V2).
+	VolumeUnneeded VolumeBindingState = "Unneeded"
+	// VolumeOrphaned means that its claim is gone, or another of that name took its
+	// place. The volume is to be released and reclaimed (V3).
+	VolumeOrphaned VolumeBindingState = "Orphaned"
 )
 
-// VolumeStandingOf returns the standing of the volume. The claim is the one that
-// exists under the namespace and name of the volume's claimRef, nil if there is
-// none; it does not matter for a volume without a claimRef.
+// VolumeBindingStateOf returns the state of the volume. The claim is the one that
+// exists under the namespace and name in the volume's claimRef, nil if there is
+// none. It does not matter for a volume without a claimRef.
 //
-// Misplaced and Surplus say what the claim names, not that it has it. If the volume
-// that it names does not exist, or LinkOf says that it is not Held by the claim, this
-// one may be all that is left of the claim's data: it is to be left as it is.
+// VolumeMisbound and VolumeUnneeded say what the claim names, not that it has it. If
+// the volume that it names does not exist, or that one's claimRef is not
+// ClaimRefBound for the claim, this one may be all that is left of the claim's data:
+// it is to be left as it is.
 //
 // Nil means that the claim is known not to exist: a volume that is wrongly called
-// Orphaned loses its data. A claim that is merely missing from a cache must be
+// VolumeOrphaned loses its data. A claim that is merely missing from a cache must be
 // read live first.
-func VolumeStandingOf(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) VolumeStanding {
+func VolumeBindingStateOf(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) VolumeBindingState {
+	_, provisioned := volume.Annotations[ProvisionedByAnnotation]
 	ref := volume.Spec.ClaimRef
 	switch {
 	case ref == nil || ref.UID == "":
-		return Free
-	case claim == nil || LinkOf(volume, claim) != Held:
-		return Orphaned
+		return VolumeFree
+	case claim == nil || ClaimRefStateOf(volume, claim) != ClaimRefBound:
+		return VolumeOrphaned
 	case claim.Spec.VolumeName == "":
-		return Binding
+		return VolumeBinding
 	case claim.Spec.VolumeName == volume.Name:
-		return InUse
-	case provisioned(volume) && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete:
-		return Surplus
+		return VolumeInUse
+	case provisioned && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete:
+		return VolumeUnneeded
 	}
-	return Misplaced
+	return VolumeMisbound
 }
 
-// OfVolume returns the phase that the volume should have in the given standing;
-// that may be the one it has. Misplaced has its phase only once it is unbound.
-func OfVolume(volume *corev1.PersistentVolume, standing VolumeStanding) corev1.PersistentVolumePhase {
-	switch standing {
-	case Free, Misplaced:
+// OfVolume returns the phase that the volume should have in the given state, which may
+// be the one it has. Misbound has its phase only once the volume is unbound.
+func OfVolume(volume *corev1.PersistentVolume, state VolumeBindingState) corev1.PersistentVolumePhase {
+	switch state {
+	case VolumeFree, VolumeMisbound:
 		return corev1.VolumeAvailable
-	case InUse:
+	case VolumeInUse:
 		return corev1.VolumeBound
-	case Surplus, Orphaned:
-		return released(volume.Status.Phase)
+	case VolumeUnneeded, VolumeOrphaned:
+		if volume.Status.Phase != corev1.VolumeFailed { // which says that reclaiming was tried
+			return corev1.VolumeReleased
+		}
 	}
 	return volume.Status.Phase
-}
-
-// released keeps Failed, which says that reclaiming was tried.
-func released(current corev1.PersistentVolumePhase) corev1.PersistentVolumePhase {
-	if current == corev1.VolumeFailed {
-		return current
-	}
-	return corev1.VolumeReleased
 }

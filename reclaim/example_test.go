@@ -12,7 +12,7 @@ import (
 )
 
 func Example() {
-	rules := reclaim.Rules{SourceDeleters: sets.New("hostPath")}
+	options := reclaim.Options{SourceDeleters: sets.New("hostPath")}
 	volume := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: "pv-1"},
 		Spec: corev1.PersistentVolumeSpec{
@@ -22,19 +22,19 @@ func Example() {
 			},
 		},
 	}
-	decision := reclaim.Decide(volume, rules)
-	fmt.Println(decision.Verb, decision.Hook+":", decision.Message)
+	decision := reclaim.Decide(volume, options)
+	fmt.Println(decision.Action, decision.Hook+":", decision.Message)
 
 	volume.Annotations = map[string]string{phase.ProvisionedByAnnotation: "ebs.csi.aws.com"}
-	decision = reclaim.Decide(volume, rules)
-	fmt.Println(decision.Verb+":", decision.Message)
+	decision = reclaim.Decide(volume, options)
+	fmt.Println(decision.Action+":", decision.Message)
 
 	volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
-	decision = reclaim.Decide(volume, rules)
-	fmt.Println(decision.Verb+":", decision.Message)
+	decision = reclaim.Decide(volume, options)
+	fmt.Println(decision.Action+":", decision.Message)
 	// Output:
 	// RunDeleter hostPath: the deleter for hostPath volumes deletes it
-	// StandDown: external provisioner "ebs.csi.aws.com", which made it, deletes it
+	// LeaveToProvisioner: external provisioner "ebs.csi.aws.com", which made it, deletes it
 	// Keep: its reclaim policy is Retain
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/storageclass"
 )
@@ -18,59 +19,79 @@ const (
 	ExternalFinalizer = "external-provisioner.volume.kubernetes.io/finalizer"
 )
 
-// Finalizers returns the finalizers that the volume should have (rule R6). Those
-// it keeps stay in their order; other people's are always kept. Nothing is added
-// to a volume that is being deleted, which the API server refuses. Nothing changes
-// for a volume that nobody is said to have made, or whose external provisioner
-// looks after them itself. The slice returned is the caller's.
-func Finalizers(volume *corev1.PersistentVolume, rules Rules) []string {
+// Finalizers that protect objects in use.
+const (
+	// ClaimProtection keeps a claim while a pod uses it.
+	ClaimProtection = "kubernetes.io/pvc-protection"
+	// VolumeProtection keeps a volume while it is bound.
+	VolumeProtection = "kubernetes.io/pv-protection"
+)
+
+// Finalizers returns the finalizers that the volume should have. Those it keeps stay
+// in their order, and those of others always stay. Nothing is added to a volume that
+// is being deleted, for the API server would reject that. Nothing changes for a
+// volume that no provisioner made, or one whose external provisioner looks after
+// them itself. The caller may change the slice that is returned (R6).
+func Finalizers(volume *corev1.PersistentVolume, options Options) []string {
 	finalizers := slices.Clone(volume.Finalizers)
-	name := provisioner(volume)
+	name, policy := provisioner(volume), volume.Spec.PersistentVolumeReclaimPolicy
 	inTree := storageclass.InTree(name)
+	storageStays := policy == corev1.PersistentVolumeReclaimRetain || policy == corev1.PersistentVolumeReclaimRecycle
 	switch {
-	case rules.migrated(name):
+	case options.Migrations.Driver(name) != "":
 		return without(finalizers, InTreeFinalizer)
-	case !inTree && !rules.Deleters.Has(name):
+	case !inTree && !options.Deleters.Has(name):
 		return finalizers
+	case volume.DeletionTimestamp != nil && storageStays:
+		return WithoutStorage(finalizers)
 	case volume.DeletionTimestamp != nil:
-		return ofDeleted(finalizers, volume.Spec.PersistentVolumeReclaimPolicy)
+		return finalizers // whatever keeps it until its storage is deleted
 	case inTree:
 		// A CSI driver had it while the provisioner was migrated, and no longer.
 		finalizers = without(finalizers, ExternalFinalizer)
 	}
-	return byPolicy(finalizers, volume.Spec.PersistentVolumeReclaimPolicy)
-}
-
-// byPolicy leaves the finalizers alone under a policy it does not know.
-func byPolicy(finalizers []string, policy corev1.PersistentVolumeReclaimPolicy) []string {
-	switch policy {
-	case corev1.PersistentVolumeReclaimDelete:
-		if !slices.Contains(finalizers, InTreeFinalizer) {
-			finalizers = append(finalizers, InTreeFinalizer)
-		}
-	case corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimRecycle:
-		finalizers = without(finalizers, InTreeFinalizer)
+	switch {
+	case storageStays:
+		return without(finalizers, InTreeFinalizer)
+	case policy == corev1.PersistentVolumeReclaimDelete && !slices.Contains(finalizers, InTreeFinalizer):
+		return append(finalizers, InTreeFinalizer)
 	}
-	return finalizers
-}
-
-// ofDeleted lets a volume that is being deleted go where its storage stays. One whose
-// storage is still to be deleted keeps whatever keeps it until then.
-func ofDeleted(finalizers []string, policy corev1.PersistentVolumeReclaimPolicy) []string {
-	switch policy {
-	case corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimRecycle:
-		return WithoutStorage(finalizers)
-	}
-	return finalizers
+	return finalizers // an unknown policy changes nothing
 }
 
 // WithoutStorage returns the finalizers that a volume should have once its storage
-// is deleted or is to stay for good: less the two that wait for that (rule R3). It
-// modifies the slice that it is given.
+// is deleted or is to stay for good: without InTreeFinalizer and ExternalFinalizer.
+// It modifies the slice that it is given (R3).
 func WithoutStorage(finalizers []string) []string {
 	return without(without(finalizers, InTreeFinalizer), ExternalFinalizer)
 }
 
 func without(finalizers []string, unwanted string) []string {
 	return slices.DeleteFunc(finalizers, func(finalizer string) bool { return finalizer == unwanted })
+}
+
+// NeedsProtection reports whether the finalizer is to be added to the object: it
+// is missing, and the object is not being deleted (F1).
+func NeedsProtection(object metav1.Object, finalizer string) bool {
+	return object.GetDeletionTimestamp() == nil && !slices.Contains(object.GetFinalizers(), finalizer)
+}
+
+// ClaimReleasable reports whether ClaimProtection may be removed from the claim: it
+// is being deleted, has the finalizer, and none of the pods uses it. The pods must be
+// a live list of those in the claim's namespace: a pod missing from a cache may be
+// about to start. Pods that do not name the claim may be left out (F2).
+func ClaimReleasable(claim *corev1.PersistentVolumeClaim, pods []*corev1.Pod) bool {
+	return heldBy(ClaimProtection, claim) &&
+		!slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return UsesClaim(pod, claim) })
+}
+
+// VolumeReleasable reports whether VolumeProtection may be removed from the volume:
+// it is being deleted, has the finalizer, and is not Bound (F3).
+func VolumeReleasable(volume *corev1.PersistentVolume) bool {
+	return heldBy(VolumeProtection, volume) && volume.Status.Phase != corev1.VolumeBound
+}
+
+// heldBy reports whether the object is being deleted and has the finalizer.
+func heldBy(finalizer string, object metav1.Object) bool {
+	return object.GetDeletionTimestamp() != nil && slices.Contains(object.GetFinalizers(), finalizer)
 }

@@ -98,12 +98,12 @@ func TestFinalizers(t *testing.T) {
 					volume.Finalizers = slices.Clone(list)
 					before := volume.DeepCopy()
 
-					got := Finalizers(volume, rules)
+					got := Finalizers(volume, options)
 					assert.True(t, slices.Equal(cell.apply(list), got), "%v from %v", got, list)
 					assert.Equal(t, before, volume, "X6")
 
 					volume.Finalizers = got
-					assert.Equal(t, got, Finalizers(volume, rules), "X8 a second look changes nothing")
+					assert.Equal(t, got, Finalizers(volume, options), "X8 a second look changes nothing")
 				}
 			})
 		}
@@ -118,7 +118,7 @@ func TestFinalizersOfVolumeBeingDeleted(t *testing.T) {
 				volume.Finalizers = slices.Clone(list)
 				volume.DeletionTimestamp = &metav1.Time{}
 				want := deletedTable[provisioner][policy].apply(list)
-				assert.True(t, slices.Equal(want, Finalizers(volume, rules)), "R6 R3 by %s, policy %s", provisioner, policy)
+				assert.True(t, slices.Equal(want, Finalizers(volume, options)), "R6 R3 by %s, policy %s", provisioner, policy)
 			}
 		}
 	}
@@ -130,7 +130,7 @@ func TestFinalizersAreTheCallers(t *testing.T) {
 		volume.Finalizers = append(make([]string, 0, 8), foreign, inTree, external)
 		before := volume.DeepCopy()
 
-		got := Finalizers(volume, rules)
+		got := Finalizers(volume, options)
 		for i := range got {
 			got[i] = "overwritten"
 		}
@@ -144,12 +144,12 @@ func TestFinalizersAreTheCallers(t *testing.T) {
 func TestExternalFinalizerIsNeverAdded(t *testing.T) {
 	for provisioner, row := range finalizerTable {
 		for policy := range row {
-			assert.NotContains(t, Finalizers(volumeOf(provisioner, "csi", policy), rules), external, "R6")
+			assert.NotContains(t, Finalizers(volumeOf(provisioner, "csi", policy), options), external, "R6")
 		}
 	}
 }
 
-func TestFinalizersUnderZeroRules(t *testing.T) {
+func TestFinalizersUnderZeroOptions(t *testing.T) {
 	for provisioner, want := range map[string][]string{
 		"nobody":            nil,
 		"external":          nil,
@@ -157,6 +157,6 @@ func TestFinalizersUnderZeroRules(t *testing.T) {
 		"in-tree":           {inTree},
 		"in-tree, migrated": {inTree}, // nothing is
 	} {
-		assert.Equal(t, want, Finalizers(volumeOf(provisioner, "csi", "Delete"), Rules{}), "R6 by %s", provisioner)
+		assert.Equal(t, want, Finalizers(volumeOf(provisioner, "csi", "Delete"), Options{}), "R6 by %s", provisioner)
 	}
 }

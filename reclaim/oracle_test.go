@@ -35,25 +35,27 @@ func TestConstantsAreKubernetesOwn(t *testing.T) {
 	}
 }
 
-func TestLinkAgreesWithKubernetes(t *testing.T) {
+func TestClaimRefStateAgreesWithKubernetes(t *testing.T) {
 	texts := []string{"", "a", "b"}
 	for _, claim := range everyClaim(texts) {
 		free := &corev1.PersistentVolume{}
-		assert.Equal(t, upstream.IsVolumeBoundToClaim(free, claim), ours(phase.LinkOf(free, claim)), "L1")
+		assert.Equal(t, upstream.IsVolumeBoundToClaim(free, claim), ours(phase.ClaimRefStateOf(free, claim)), "L1")
 		for _, reference := range everyClaim(texts) {
 			volume := &corev1.PersistentVolume{}
 			volume.Spec.ClaimRef = &corev1.ObjectReference{
 				Namespace: reference.Namespace, Name: reference.Name, UID: reference.UID,
 			}
-			link := phase.LinkOf(volume, claim)
-			assert.Equal(t, upstream.IsVolumeBoundToClaim(volume, claim), ours(link),
-				"L2 L3 L4 L5 %s: %v, %v", link, volume.Spec.ClaimRef, claim.ObjectMeta)
+			state := phase.ClaimRefStateOf(volume, claim)
+			assert.Equal(t, upstream.IsVolumeBoundToClaim(volume, claim), ours(state),
+				"L2 L3 L4 L5 %s: %v, %v", state, volume.Spec.ClaimRef, claim.ObjectMeta)
 		}
 	}
 }
 
 // ours is what Kubernetes means by a volume bound to a claim.
-func ours(link phase.Link) bool { return link == phase.Reserved || link == phase.Held }
+func ours(state phase.ClaimRefState) bool {
+	return state == phase.ClaimRefPreBound || state == phase.ClaimRefBound
+}
 
 func everyClaim(texts []string) []*corev1.PersistentVolumeClaim {
 	var claims []*corev1.PersistentVolumeClaim

@@ -5,11 +5,12 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // References reports whether the pod names the claim in one of its volumes, by
-// name or as a generic ephemeral volume. It does not ask whether the pod runs, nor
-// whether an ephemeral volume's claim is really the pod's own.
+// name or as a generic ephemeral volume. It reports so whether or not the pod runs,
+// and whether or not it owns an ephemeral volume's claim.
 func References(pod *corev1.Pod, namespace, claimName string) bool {
 	return pod.Namespace == namespace && slices.ContainsFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool {
 		name := claimOf(pod, volume)
@@ -18,8 +19,7 @@ func References(pod *corev1.Pod, namespace, claimName string) bool {
 }
 
 // ClaimNames returns the names of the claims that the pod's volumes name, in the
-// order of the volumes, each once. They are all in the pod's namespace. An index
-// from claims to pods is built from it.
+// order of the volumes, each once. They are all in the pod's namespace.
 func ClaimNames(pod *corev1.Pod) []string {
 	var names []string
 	for _, volume := range pod.Spec.Volumes {
@@ -44,7 +44,7 @@ func claimOf(pod *corev1.Pod, volume corev1.Volume) string {
 
 // Finished reports whether the pod is done with its volumes as far as its status
 // tells: it succeeded or failed, or it is being deleted and none of its containers
-// runs. It is what Kubernetes' own volume controller means by a terminated pod.
+// runs. Kubernetes' own volume controller calls such a pod terminated.
 func Finished(pod *corev1.Pod) bool {
 	status := pod.Status
 	if status.Phase == corev1.PodSucceeded || status.Phase == corev1.PodFailed {
@@ -56,15 +56,37 @@ func Finished(pod *corev1.Pod) bool {
 		!slices.ContainsFunc(status.EphemeralContainerStatuses, running)
 }
 
-// running takes a container of which nothing is known to be running.
+// running reports true for a container of which no state is known, too.
 func running(container corev1.ContainerStatus) bool {
 	return container.State.Waiting == nil && container.State.Terminated == nil
 }
 
+// UsesClaim reports whether the pod uses the claim, so that ClaimProtection stays.
+// Only a pod with a node does. One that names the claim uses it for as long as the
+// pod exists, finished or not. One that has it as a generic ephemeral volume uses it
+// only if it owns the claim, and only until the pod is shut down: such a claim is
+// deleted with its pod, and each deletion would otherwise block the other (F2).
+func UsesClaim(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
+	if pod.Spec.NodeName == "" || pod.Namespace != claim.Namespace {
+		return false
+	}
+	return slices.ContainsFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool {
+		return claimOf(pod, volume) == claim.Name &&
+			(volume.Ephemeral == nil || metav1.IsControlledBy(claim, pod) && !shutDown(pod))
+	})
+}
+
+// shutDown reports whether the kubelet has ended the pod, or it was deleted by force:
+// in both cases only its removal is left.
+func shutDown(pod *corev1.Pod) bool {
+	grace := pod.DeletionGracePeriodSeconds
+	return pod.DeletionTimestamp != nil && grace != nil && *grace == 0
+}
+
 // BlockRecycling returns the pods that keep a volume from being recycled, in the
 // order of their names: those not Finished that name its old claim, scheduled or
-// not (rule R4). They count only while no claim of that name exists again, for
-// then they may be using the new one.
+// not. They count only while no claim of that name exists again, for then they may
+// be using the new one (R4).
 func BlockRecycling(pods []*corev1.Pod, namespace, claimName string) []*corev1.Pod {
 	var blocking []*corev1.Pod
 	for _, pod := range pods {

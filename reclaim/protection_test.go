@@ -75,9 +75,9 @@ func owner(uid types.UID, controller bool) metav1.OwnerReference {
 
 // ends are the ways in which a pod is about to end.
 var ends = map[string]func(*corev1.Pod){
-	"alive":            func(*corev1.Pod) {},
-	"finished":         func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded },
-	"grace, not asked": func(pod *corev1.Pod) { pod.DeletionGracePeriodSeconds = new(int64) },
+	"alive":                func(*corev1.Pod) {},
+	"finished":             func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded },
+	"grace, not requested": func(pod *corev1.Pod) { pod.DeletionGracePeriodSeconds = new(int64) },
 	"deleted": func(pod *corev1.Pod) {
 		thirty := int64(30)
 		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &metav1.Time{}, &thirty

@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 func TestReserve(t *testing.T) {
@@ -41,45 +43,45 @@ func TestReserve(t *testing.T) {
 		want      string
 	}{
 		{"R7 for a claim to come, known by name", released(), toCome(), knowing(), nil, "does DataDisclosed"},
-		{"R7 for a claim to come, in full", released(), asking("archive", "data"), knowing(), nil, "does DataDisclosed"},
-		{"R7 for a claim that exists", released(), toCome(), knowing(asking("archive", "data")), nil, "does DataDisclosed"},
-		{"R7 for one that names it", released(), toCome(), knowing(asking("archive", "data", naming("pv-1"))), nil, "does DataDisclosed"},
-		{"R7 X3 for the next claim of the same name", released(), asking("shop", "data"), knowing(asking("shop", "data")), nil, "does DataDisclosed"},
+		{"R7 for a claim to come, in full", released(), fitting("archive", "data"), knowing(), nil, "does DataDisclosed"},
+		{"R7 for a claim that exists", released(), toCome(), knowing(fitting("archive", "data")), nil, "does DataDisclosed"},
+		{"R7 for one that names it", released(), toCome(), knowing(fitting("archive", "data", naming("pv-1"))), nil, "does DataDisclosed"},
+		{"R7 X3 for the next claim of the same name", released(), fitting("shop", "data"), knowing(fitting("shop", "data")), nil, "does DataDisclosed"},
 		{"R7 a free volume", released(unclaimed, at(corev1.VolumeAvailable)), toCome(), listing(), nil, "does"},
 		{"R7 M2 a free volume, and nobody listed the claims", released(unclaimed, at(corev1.VolumeAvailable)), toCome(), knowing(), nil, "Unknown(pvc)"},
-		{"R7 M2 one without claimRef that a claim is Bound to", released(unclaimed), toCome(), listing(holder()), nil, "ClaimLives/ClaimLost"},
-		{"R7 M2 the same, accepted", released(unclaimed), toCome(), listing(holder()), []Risk{ClaimLost}, "does ClaimLost DataDisclosed"},
-		{"R7 M2 the claim that is Bound to it gets it, were it not for its annotation", released(unclaimed), toCome(), listing(asking("archive", "data", bound("pv-1"), bare)), nil, "does"},
-		{"R7 M2 C11 with its annotation it takes no reservation", released(unclaimed), toCome(), listing(asking("archive", "data", bound("pv-1"))), nil, "Taken"},
-		{"R7 M12 the class is the reserver's choice", released(), asking("archive", "data", otherClass), knowing(), nil, "does DataDisclosed"},
-		{"R7 it is set aside for it", released(setAsideFor("archive", "data")), toCome(), knowing(), nil, "does"},
-		{"R7 it is set aside for it, which names it", released(setAsideFor("archive", "data")), toCome(), knowing(asking("archive", "data", naming("pv-1"))), nil, "does"},
+		{"R7 M2 one without claimRef that a claim is Bound to", released(unclaimed), toCome(), listing(boundClaim()), nil, "ClaimLives/ClaimLost"},
+		{"R7 M2 the same, accepted", released(unclaimed), toCome(), listing(boundClaim()), []Risk{ClaimLost}, "does ClaimLost DataDisclosed"},
+		{"R7 M2 the claim that is Bound to it gets it, were it not for its annotation", released(unclaimed), toCome(), listing(fitting("archive", "data", bound("pv-1"), bare)), nil, "does"},
+		{"R7 M2 C11 with its annotation it takes no reservation", released(unclaimed), toCome(), listing(fitting("archive", "data", bound("pv-1"))), nil, "Taken"},
+		{"R7 M12 the class is the reserver's choice", released(), fitting("archive", "data", otherClass), knowing(), nil, "does DataDisclosed"},
+		{"R7 it is pre-bound to it", released(preBoundTo("archive", "data")), toCome(), knowing(), nil, "does"},
+		{"R7 it is pre-bound to it, which names it", released(preBoundTo("archive", "data")), toCome(), knowing(fitting("archive", "data", naming("pv-1"))), nil, "does"},
 
-		{"R7 M12 M3 too small", released(), asking("archive", "data", larger), knowing(), nil, "Unfit"},
-		{"R7 X7 a request that would take minutes to work out", released(), asking("archive", "data", enormous), knowing(), nil, "Unfit"},
-		{"R7 M12 M4", released(), asking("archive", "data", shared), knowing(), nil, "Unfit"},
-		{"R7 M12 M5", released(), asking("archive", "data", block), knowing(), nil, "Unfit"},
-		{"R7 M12 M7", released(), asking("archive", "data", attributes), knowing(), nil, "Unfit"},
-		{"R7 M12 everything", released(), asking("archive", "data", larger, shared, block, attributes), knowing(), nil, "Unfit Unfit Unfit Unfit"},
-		{"R7 M12 what exists counts, not what is said of it", released(), toCome(), knowing(asking("archive", "data", larger)), nil, "Unfit"},
-		{"R7 C12 for a claim that is being deleted", released(), toCome(), knowing(asking("archive", "data", claimGoing)), nil, "Deleting"},
-		{"R7 for a claim that has another volume", released(), toCome(), knowing(asking("archive", "data", bound("pv-9"))), nil, "Taken"},
-		{"R7 C11 for a claim that was bound to it", released(), toCome(), knowing(asking("archive", "data", bound("pv-1"))), nil, "Taken"},
+		{"R7 M12 M3 too small", released(), fitting("archive", "data", larger), knowing(), nil, "Unfit"},
+		{"R7 X7 a request that would take minutes to work out", released(), fitting("archive", "data", enormous), knowing(), nil, "Unfit"},
+		{"R7 M12 M4", released(), fitting("archive", "data", shared), knowing(), nil, "Unfit"},
+		{"R7 M12 M5", released(), fitting("archive", "data", block), knowing(), nil, "Unfit"},
+		{"R7 M12 M7", released(), fitting("archive", "data", attributes), knowing(), nil, "Unfit"},
+		{"R7 M12 everything", released(), fitting("archive", "data", larger, shared, block, attributes), knowing(), nil, "Unfit Unfit Unfit Unfit"},
+		{"R7 M12 what exists counts, not what is said of it", released(), toCome(), knowing(fitting("archive", "data", larger)), nil, "Unfit"},
+		{"R7 C12 for a claim that is being deleted", released(), toCome(), knowing(fitting("archive", "data", claimGoing)), nil, "Deleting"},
+		{"R7 for a claim that has another volume", released(), toCome(), knowing(fitting("archive", "data", bound("pv-9"))), nil, "Taken"},
+		{"R7 C11 for a claim that was bound to it", released(), toCome(), knowing(fitting("archive", "data", bound("pv-1"))), nil, "Taken"},
 
-		{"R7 nobody asked the server", released(), toCome(), Known{}, nil, "Unknown(pvc/archive/data) Unknown(pvc/shop/data) Unknown(pods/shop)"},
-		{"R7 a free volume, and nobody asked whether the claim exists", released(unclaimed, at(corev1.VolumeAvailable)), toCome(), Known{}, nil, "Unknown(pvc/archive/data) Unknown(pvc)"},
-		{"R7 the claim lives", released(), toCome(), knowing(holder()), nil, "ClaimLives/ClaimLost"},
-		{"R7 the claim lives, accepted", released(), toCome(), knowing(holder()), []Risk{ClaimLost}, "does ClaimLost DataDisclosed"},
+		{"R7 nothing was read", released(), toCome(), Known{}, nil, "Unknown(pvc/archive/data) Unknown(pvc/shop/data) Unknown(pods/shop)"},
+		{"R7 a free volume, and nobody read whether the claim exists", released(unclaimed, at(corev1.VolumeAvailable)), toCome(), Known{}, nil, "Unknown(pvc/archive/data) Unknown(pvc)"},
+		{"R7 the claim lives", released(), toCome(), knowing(boundClaim()), nil, "ClaimLives/ClaimLost"},
+		{"R7 the claim lives, accepted", released(), toCome(), knowing(boundClaim()), []Risk{ClaimLost}, "does ClaimLost DataDisclosed"},
 		{"R7 Delete", released(under("Delete")), toCome(), knowing(), nil, "PolicyDestroys/DataDestroyed"},
-		{"R7 it is set aside for another", released(setAsideFor("shop", "data")), toCome(), knowing(), nil, "SetAside/ReservationLost"},
+		{"R7 it is pre-bound to another", released(preBoundTo("shop", "data")), toCome(), knowing(), nil, "PreBound/ReservationLost"},
 		{"R7 it is being deleted", released(unclaimed, volumeGoing), toCome(), listing(), nil, "Deleting"},
-		{"R7 it is being moved", released(setAsideFor("archive", "data"), mayMove), toCome(), knowing(), nil, "Moving"},
+		{"R7 it is being transferred", released(preBoundTo("archive", "data"), transferring), toCome(), knowing(), nil, "Transferring"},
 		{"R7 a claim without a name", released(), &corev1.PersistentVolumeClaim{}, knowing(), nil, "pvc//: metadata: a volume is reserved for a namespace and a name"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			volume, claim := test.volume.DeepCopy(), test.claim.DeepCopy()
 			change, err := Reserve(test.volume, test.claim, test.known, test.accepting...)
-			assert.Equal(t, test.want, verdict(t, change.Hazards, err))
+			assert.Equal(t, test.want, verdict(t, change.Warnings, err))
 			assert.Equal(t, volume, test.volume, "X6")
 			assert.Equal(t, claim, test.claim, "X6")
 			if err != nil {
@@ -96,19 +98,19 @@ func TestReserve(t *testing.T) {
 // What the claim has already is left as it is, a controller's mark on it too.
 func TestReserveWhatTheClaimHas(t *testing.T) {
 	volume := released(at(corev1.VolumeBound))
-	change, err := Reserve(volume, asking("shop", "data"), knowing(holder()))
+	change, err := Reserve(volume, fitting("shop", "data"), knowing(boundClaim()))
 	assert.NoError(t, err)
 	assert.Equal(t, volume, change.Volume)
 	assert.NotSame(t, volume, change.Volume)
-	assert.Empty(t, change.Hazards)
+	assert.Empty(t, change.Warnings)
 }
 
-func TestRefusalSaysAll(t *testing.T) {
-	_, err := Open(released(under("Delete")), knowing(userOf("web"), userOf("job")))
-	assert.EqualError(t, err, "open pv/pv-1 refused: PolicyDestroys: its reclaim policy is Delete, so that what is on it may be on its way out: "+
+func TestErrorHasEveryReason(t *testing.T) {
+	_, err := MakeAvailable(released(under("Delete")), knowing(userOf("web"), userOf("job")))
+	assert.EqualError(t, err, "cannot make available pv/pv-1: PolicyDestroys: its reclaim policy is Delete, so that what is on it may be on its way out: "+
 		"set the policy to Retain first (unless DataDestroyed is accepted); InUse: pods use it: shop/job, shop/web (unless PodsDisturbed is accepted)")
-	assert.Empty(t, err.(*Refusal).Reads())
+	assert.Empty(t, err.(*Error).Reads())
 
-	_, err = Open(released(), Known{})
-	assert.Equal(t, []Read{{ReadClaim, "shop", "data"}, {Kind: ReadPods, Namespace: "shop"}}, err.(*Refusal).Reads())
+	_, err = MakeAvailable(released(), Known{})
+	assert.Equal(t, []obj.Key{obj.ClaimKey("shop", "data"), obj.PodsKey("shop")}, err.(*Error).Reads())
 }

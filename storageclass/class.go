@@ -2,14 +2,13 @@ package storageclass
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 )
-
-// inTreePrefix begins the name of every provisioner that is, or was, compiled
-// into Kubernetes.
-const inTreePrefix = "kubernetes.io/"
 
 // IsDefault reports whether the class is marked as a default class.
 func IsDefault(class *storagev1.StorageClass) bool {
@@ -17,9 +16,9 @@ func IsDefault(class *storagev1.StorageClass) bool {
 		class.Annotations[BetaIsDefaultAnnotation] == "true"
 }
 
-// Default returns the class that claims without a class get (rule C2): of those
-// marked as default the newest, and of several created in the same second the
-// first by name. It is nil if none is marked.
+// Default returns the class that claims without a class get: of those marked as
+// default the newest, and of several created in the same second the first by
+// name. It returns nil if none is marked (C2).
 func Default(classes []*storagev1.StorageClass) *storagev1.StorageClass {
 	var best *storagev1.StorageClass
 	for _, class := range classes {
@@ -38,11 +37,11 @@ func preferred(class, other *storagev1.StorageClass) bool {
 	return created.After(otherCreated)
 }
 
-// Delayed reports whether claims of the class are bound only once a pod that uses
-// them is scheduled (rule M11). A class that does not exist, nil, binds at once.
-// A class without a volumeBindingMode, or with one the Kubernetes API does not
-// define, is an error that names the class and the field.
-func Delayed(class *storagev1.StorageClass) (bool, error) {
+// WaitsForFirstConsumer reports whether claims of the class are bound only once a
+// pod that uses them is scheduled. A class that does not exist, nil, binds
+// immediately. It fails if the class has no volumeBindingMode, or one that the
+// Kubernetes API does not define; the error names the class and the field (M11).
+func WaitsForFirstConsumer(class *storagev1.StorageClass) (bool, error) {
 	if class == nil {
 		return false, nil
 	}
@@ -60,13 +59,38 @@ func Delayed(class *storagev1.StorageClass) (bool, error) {
 }
 
 // Provisions reports whether volumes can be made for claims of the class: it
-// exists and names a provisioner other than [NoProvisioner] (rules P1 and S5).
+// exists and names a provisioner other than [NoProvisioner] (P1, S5).
 func Provisions(class *storagev1.StorageClass) bool {
 	return class != nil && class.Provisioner != "" && class.Provisioner != NoProvisioner
 }
 
-// InTree reports whether the provisioner is, or was, compiled into Kubernetes,
-// which its name tells. [NoProvisioner] counts.
-func InTree(provisioner string) bool {
-	return strings.HasPrefix(provisioner, inTreePrefix)
+// AllowsNode reports whether volumes of the class may be made for a node with
+// these labels: the class has no allowedTopologies, or the labels meet every
+// expression of one of them. As in Kubernetes, a topology that is empty or
+// malformed allows no node (S5).
+func AllowsNode(class *storagev1.StorageClass, nodeLabels map[string]string) bool {
+	return len(class.AllowedTopologies) == 0 ||
+		slices.ContainsFunc(class.AllowedTopologies, func(allowed corev1.TopologySelectorTerm) bool {
+			return allows(allowed, nodeLabels)
+		})
+}
+
+// allows compares the labels first, for validation costs more.
+func allows(allowed corev1.TopologySelectorTerm, nodeLabels map[string]string) bool {
+	for _, expression := range allowed.MatchLabelExpressions {
+		value, ok := nodeLabels[expression.Key]
+		if !ok || !slices.Contains(expression.Values, value) {
+			return false
+		}
+	}
+	return len(allowed.MatchLabelExpressions) > 0 && wellFormed(allowed)
+}
+
+func wellFormed(allowed corev1.TopologySelectorTerm) bool {
+	for _, expression := range allowed.MatchLabelExpressions {
+		if _, err := labels.NewRequirement(expression.Key, selection.In, expression.Values); err != nil {
+			return false
+		}
+	}
+	return true
 }

@@ -95,15 +95,15 @@ func forAllOrders(classes []*storagev1.StorageClass, check func([]*storagev1.Sto
 	permute(0, slices.Clone(classes))
 }
 
-func TestDelayed(t *testing.T) {
+func TestWaitsForFirstConsumer(t *testing.T) {
 	withMode := func(mode storagev1.VolumeBindingMode) *storagev1.StorageClass {
 		return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, VolumeBindingMode: &mode}
 	}
 	for _, test := range []struct {
-		name    string
-		class   *storagev1.StorageClass
-		delayed bool
-		err     string
+		name  string
+		class *storagev1.StorageClass
+		waits bool
+		err   string
 	}{
 		{"M11 a missing class is Immediate", nil, false, ""},
 		{"M11 Immediate", withMode(storagev1.VolumeBindingImmediate), false, ""},
@@ -113,8 +113,8 @@ func TestDelayed(t *testing.T) {
 		{"M11 X7 unknown mode", withMode("Later"), false, `storageclass/gold: volumeBindingMode: unknown: "Later"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			delayed, err := Delayed(test.class)
-			assert.Equal(t, test.delayed, delayed)
+			waits, err := WaitsForFirstConsumer(test.class)
+			assert.Equal(t, test.waits, waits)
 			if test.err == "" {
 				assert.NoError(t, err)
 				return

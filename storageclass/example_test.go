@@ -10,28 +10,28 @@ import (
 	"github.com/pvbind/pvbind/storageclass"
 )
 
-// A claim that says nothing of a class gets the default one.
+// A claim that states no class gets the default one.
 func Example() {
-	delayed := storagev1.VolumeBindingWaitForFirstConsumer
+	mode := storagev1.VolumeBindingWaitForFirstConsumer
 	gold := &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        "gold",
 			Annotations: map[string]string{storageclass.IsDefaultAnnotation: "true"},
 		},
 		Provisioner:       storageclass.NoProvisioner,
-		VolumeBindingMode: &delayed,
+		VolumeBindingMode: &mode,
 	}
 	claim := &corev1.PersistentVolumeClaim{}
 
 	fmt.Printf("claim has class %q, unset: %t\n", storageclass.OfClaim(claim), storageclass.Unset(claim))
 
 	class := storageclass.Default([]*storagev1.StorageClass{gold})
-	wait, err := storageclass.Delayed(class)
-	fmt.Printf("default is %s, delayed: %t %v, provisions: %t\n",
-		class.Name, wait, err, storageclass.Provisions(class))
+	waits, err := storageclass.WaitsForFirstConsumer(class)
+	fmt.Printf("default is %s, waits: %t %v, provisions: %t\n",
+		class.Name, waits, err, storageclass.Provisions(class))
 	// Output:
 	// claim has class "", unset: true
-	// default is gold, delayed: true <nil>, provisions: false
+	// default is gold, waits: true <nil>, provisions: false
 }
 
 func ExampleMigrations_Driver() {

@@ -2,8 +2,8 @@ package storageclass
 
 import corev1 "k8s.io/api/core/v1"
 
-// OfClaim returns the name of the claim's class, "" if it has none (rule M6).
-// The beta annotation wins over the field, even when it is empty.
+// OfClaim returns the name of the claim's class, "" if it has none. The beta
+// annotation wins over the field, even when it is empty (M6).
 func OfClaim(claim *corev1.PersistentVolumeClaim) string {
 	if name, ok := claim.Annotations[corev1.BetaStorageClassAnnotation]; ok {
 		return name
@@ -14,19 +14,44 @@ func OfClaim(claim *corev1.PersistentVolumeClaim) string {
 	return ""
 }
 
-// Unset reports whether the claim says nothing of a class, neither by annotation
-// nor by field, so that the default class may be assigned to it (rule C2). A
-// claim that says "" is not unset: it asks for a volume without a class.
+// Unset reports whether the claim states no class, neither by annotation nor by
+// field, so that the default class may be assigned to it. A claim that states ""
+// is not unset: it requests a volume without a class (C2).
 func Unset(claim *corev1.PersistentVolumeClaim) bool {
 	_, annotated := claim.Annotations[corev1.BetaStorageClassAnnotation]
 	return !annotated && claim.Spec.StorageClassName == nil
 }
 
-// OfVolume returns the name of the volume's class, "" if it has none (rule M6).
-// The beta annotation wins over the field, even when it is empty.
+// OfVolume returns the name of the volume's class, "" if it has none. The beta
+// annotation wins over the field, even when it is empty (M6).
 func OfVolume(volume *corev1.PersistentVolume) string {
 	if name, ok := volume.Annotations[corev1.BetaStorageClassAnnotation]; ok {
 		return name
 	}
 	return volume.Spec.StorageClassName
 }
+
+// Annotations of classes, claims and volumes that say which class and which
+// provisioner serves them.
+const (
+	// IsDefaultAnnotation on a class, with the value "true", makes it the one
+	// that claims without a class get.
+	IsDefaultAnnotation = "storageclass.kubernetes.io/is-default-class"
+	// BetaIsDefaultAnnotation is the older spelling of IsDefaultAnnotation.
+	BetaIsDefaultAnnotation = "storageclass.beta.kubernetes.io/is-default-class"
+
+	// ProvisionerAnnotation on a claim names the provisioner that is to make a
+	// volume for it. An external one acts once its name is here (P3).
+	ProvisionerAnnotation = "volume.kubernetes.io/storage-provisioner"
+	// BetaProvisionerAnnotation is the older spelling of ProvisionerAnnotation.
+	// Both are written, for old provisioners read only this one.
+	BetaProvisionerAnnotation = "volume.beta.kubernetes.io/storage-provisioner"
+
+	// SelectedNodeAnnotation on a claim of a WaitForFirstConsumer class is the
+	// scheduler's request to provision a volume that the named node can use.
+	SelectedNodeAnnotation = "volume.kubernetes.io/selected-node"
+
+	// MigratedToAnnotation on a claim or volume names the CSI driver that serves
+	// it in place of its in-tree provisioner (G2).
+	MigratedToAnnotation = "pv.kubernetes.io/migrated-to"
+)

@@ -25,8 +25,8 @@ func TestClassOfClaim(t *testing.T) {
 		class      string
 		unset      bool
 	}{
-		{"M6 C2 nothing said: no class, a default may be set", nil, nil, "", true},
-		{"M6 C2 empty field: no class, and none wanted", nil, named(""), "", false},
+		{"M6 C2 not stated: no class, a default may be set", nil, nil, "", true},
+		{"M6 C2 empty field: no class, and none requested", nil, named(""), "", false},
 		{"M6 C2 field", nil, named("gold"), "gold", false},
 		{"M6 C2 empty annotation alone", named(""), nil, "", false},
 		{"M6 empty annotation wins over field", named(""), named("gold"), "", false},
@@ -53,7 +53,7 @@ func TestClassOfVolume(t *testing.T) {
 		field      string
 		class      string
 	}{
-		{"M6 nothing said", nil, "", ""},
+		{"M6 not stated", nil, "", ""},
 		{"M6 field", nil, "gold", "gold"},
 		{"M6 empty annotation wins over field", named(""), "gold", ""},
 		{"M6 annotation wins over field", named("silver"), "gold", "silver"},

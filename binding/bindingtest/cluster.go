@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -19,7 +19,7 @@ type Cluster struct {
 // kube-controller-manager does, in-use protection included, without which a deleted claim would never go.
 // See NewClusterWith.
 func NewCluster(objects ...obj.Object) *Cluster {
-	return NewClusterWith(Options{Rules: binding.Rules{Protection: binding.ProtectionOn}}, objects...)
+	return NewClusterWith(Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}}, objects...)
 }
 
 // NewClusterWith starts a cluster with these objects in it. Objects with a uid are loaded as they stand

@@ -79,7 +79,7 @@ func (s *Server) startStatus(object obj.Object) {
 	}
 }
 
-// admit is what the admission plugins StorageObjectInUseProtection and DefaultStorageClass do.
+// admit returns what the admission plugins StorageObjectInUseProtection and DefaultStorageClass do.
 func (s *Server) admit(object obj.Object) {
 	switch o := object.(type) {
 	case *corev1.PersistentVolume:
@@ -99,10 +99,10 @@ func including(finalizers []string, finalizer string) []string {
 	return append(finalizers, finalizer)
 }
 
-// defaultClassName is that of the newest default class, then of the first by name; nil if there is none.
+// defaultClassName returns that of the newest default class, then of the first by name; nil if there is none.
 func (s *Server) defaultClassName() *string {
 	var best *storagev1.StorageClass
-	for _, stored := range s.objects[KindClass] {
+	for _, stored := range s.objects[obj.KindClass] {
 		class := stored.object.(*storagev1.StorageClass)
 		if isDefault(class) && (best == nil || before(class, best)) {
 			best = class
@@ -126,4 +126,40 @@ func before(a, b *storagev1.StorageClass) bool {
 func invalid(kind obj.Kind, name string, errs field.ErrorList) error {
 	info, _ := infoOf(kind)
 	return apierrors.NewInvalid(schema.GroupKind{Group: info.group, Kind: string(kind)}, name, errs)
+}
+
+// SetDefaults fills in what was left out of an object as an API server does, on create, on every update and whenever it
+// reads from its storage (A6). Server.Create and Server.Update do it; Server.Load does not: what a cluster hands out
+// has all this already, what was written by hand need not.
+//
+// It replaces fields of the object, and writes to nothing that they point to.
+func SetDefaults(object obj.Object) {
+	switch o := object.(type) {
+	case *corev1.PersistentVolume:
+		setDefault(&o.Spec.PersistentVolumeReclaimPolicy, corev1.PersistentVolumeReclaimRetain)
+		setDefaultPointer(&o.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
+		setDefault(&o.Status.Phase, corev1.VolumePending)
+	case *corev1.PersistentVolumeClaim:
+		setDefaultPointer(&o.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
+		setDefault(&o.Status.Phase, corev1.ClaimPending)
+	case *storagev1.StorageClass:
+		setDefaultPointer(&o.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
+		setDefaultPointer(&o.VolumeBindingMode, storagev1.VolumeBindingImmediate)
+	case *corev1.Pod:
+		if o.Spec.TerminationGracePeriodSeconds == nil {
+			o.Spec.TerminationGracePeriodSeconds = new(int64(corev1.DefaultTerminationGracePeriodSeconds))
+		}
+	}
+}
+
+func setDefault[T ~string](field *T, value T) {
+	if *field == "" {
+		*field = value
+	}
+}
+
+func setDefaultPointer[T ~string](field **T, value T) {
+	if *field == nil {
+		*field = &value
+	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// Diff is what differs between two states of an object, in one line and in a stable order:
+// Diff returns what differs between two states of an object, in one line and in a stable order:
 //
 //	spec.claimRef={default/data uid-3} +annotation pv.kubernetes.io/bound-by-controller
 //
@@ -59,7 +59,7 @@ func rank(part string) int {
 
 const deletionTimestamp = "deletionTimestamp"
 
-// leaves are the fields of an object by path, and the members of its sets by name.
+// leaves returns the fields of an object by path, and the members of its sets by name.
 func leaves(object obj.Object) map[string]string {
 	found := map[string]string{}
 	if object == nil {

@@ -40,8 +40,8 @@
 //
 // # The driver
 //
-// Settle syncs until nothing is left to do, and fails, showing the last writes, if there is no end to it.
-// Delays that the controller asks for are listed by Delayed and pass when FallDue says so. Several
+// Settle runs until idle: it syncs until nothing is left to do, and fails, showing the last writes, if there is no end to it.
+// The delays after which a controller syncs again are listed by Delayed and pass with AdvanceClock. Several
 // Drivers on one Server are several controllers; the function Settle runs them in turn.
 //
 // # The storage
@@ -49,4 +49,13 @@
 // A controller that makes storage of its own needs hooks. Storage is a fake of what they stand for: it records
 // what exists and every call, fails or lies where a StorageHook says so, and at the end of a test Problems names
 // what was leaked, deleted twice or deleted in use. Options take its Hooks.
+// # The files
+//
+//	cluster.go, objects.go     Cluster, and objects to put into it
+//	server.go, client.go       Server, and the calls that it and a Client answer
+//	create.go, update.go, delete.go, validate.go, load.go, kinds.go   what the server does with a call
+//	calls.go, diff.go          the log of calls; watch.go the changes that a cache hears of
+//	faults.go                  what goes wrong with a call
+//	driver.go, settle.go       Driver, and how it runs until idle
+//	storage.go, storage_calls.go, storage_problems.go   Storage, its log and faults, its verdict
 package bindingtest

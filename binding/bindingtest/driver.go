@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -15,11 +17,11 @@ import (
 type Options struct {
 	// Name is the name of its client in the log; empty: "controller".
 	Name string
-	// Rules are those of the controller. Without protection the finalizers that the server puts on claims
+	// BindingOptions are those of the controller. Without protection the finalizers that the server puts on claims
 	// and volumes stay, as on a cluster where nobody takes them off.
-	Rules binding.Rules
+	BindingOptions decision.Options
 	// Hooks are those of the controller, such as Storage.Hooks.
-	Hooks binding.Hooks
+	Hooks hooks.Set
 	// Held are kinds whose changes the controller is not told of until they are released.
 	Held []obj.Kind
 }
@@ -34,8 +36,8 @@ type Driver struct {
 	Controller *binding.Controller
 
 	server  *Server
-	rules   binding.Rules
-	hooks   binding.Hooks
+	rules   decision.Options
+	hooks   hooks.Set
 	watches []*Watch
 	held    map[obj.Kind]bool
 	cache   map[obj.Key]obj.Object // what the controller was told of last
@@ -48,7 +50,7 @@ func NewDriver(server *Server, options Options) *Driver {
 	d := &Driver{
 		Client: server.NewClient(cmp.Or(options.Name, "controller")),
 		server: server,
-		rules:  options.Rules,
+		rules:  options.BindingOptions,
 		hooks:  options.Hooks,
 		held:   map[obj.Kind]bool{},
 	}
@@ -67,7 +69,7 @@ func (d *Driver) Restart() {
 	for _, storage := range storagesIn(d.hooks) {
 		storage.Restarted()
 	}
-	d.Controller = &binding.Controller{Client: d.Client, Recorder: d.Client, Rules: d.rules, Hooks: d.hooks}
+	d.Controller = &binding.Controller{Client: d.Client, Recorder: d.Client, Options: d.rules, Hooks: d.hooks}
 	d.queue, d.delayed, d.watches = queue{}, map[obj.Key]time.Duration{}, nil
 	d.cache = map[obj.Key]obj.Object{}
 	for _, kind := range Kinds() {
@@ -145,7 +147,7 @@ type Delay struct {
 	After time.Duration
 }
 
-// Delayed lists what the controller wants to come back to, soonest first.
+// Delayed lists the keys that are to be synced again after some time, soonest first.
 func (d *Driver) Delayed() []Delay {
 	delays := make([]Delay, 0, len(d.delayed))
 	for key, after := range d.delayed {
@@ -157,8 +159,8 @@ func (d *Driver) Delayed() []Delay {
 	return delays
 }
 
-// FallDue lets all delays pass, and settles.
-func (d *Driver) FallDue(ctx context.Context) error {
+// AdvanceClock lets all delays pass, and settles.
+func (d *Driver) AdvanceClock(ctx context.Context) error {
 	for _, delay := range d.Delayed() {
 		d.queue.add(delay.Key)
 	}
@@ -173,4 +175,32 @@ func (d *Driver) Resync() {
 			d.queue.add(d.Controller.Recheck(d.cache[key])...)
 		}
 	}
+}
+
+// queue holds keys first in, first out, none twice.
+type queue struct {
+	keys []obj.Key
+	in   map[obj.Key]bool
+}
+
+func (q *queue) add(keys ...obj.Key) {
+	if q.in == nil {
+		q.in = map[obj.Key]bool{}
+	}
+	for _, key := range keys {
+		if !q.in[key] {
+			q.in[key] = true
+			q.keys = append(q.keys, key)
+		}
+	}
+}
+
+func (q *queue) pop() (obj.Key, bool) {
+	if len(q.keys) == 0 {
+		return obj.Key{}, false
+	}
+	key := q.keys[0]
+	q.keys = q.keys[1:]
+	delete(q.in, key)
+	return key, true
 }

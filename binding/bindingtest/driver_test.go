@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -129,13 +129,13 @@ func TestDelaysAreNotWork(t *testing.T) {
 	down = false
 	require.NoError(t, cluster.Settle(t.Context()))
 	assert.Nil(t, cluster.Volume("a").Spec.ClaimRef, "nothing is due")
-	require.NoError(t, cluster.FallDue(t.Context()))
+	require.NoError(t, cluster.AdvanceClock(t.Context()))
 	assertBound(t, cluster)
 	assert.Empty(t, cluster.Delayed())
 }
 
 func TestProtectionIsAnOption(t *testing.T) {
-	options := bindingtest.Options{Rules: binding.Rules{Protection: binding.ProtectionOn}}
+	options := bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}}
 	for name, test := range map[string]struct {
 		options bindingtest.Options
 		goes    bool

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -40,7 +40,7 @@ func Example() {
 // A claim that a pod uses stays until the pod is gone.
 func ExampleOptions() {
 	ctx := context.Background()
-	protected := bindingtest.Options{Rules: binding.Rules{Protection: binding.ProtectionOn}}
+	protected := bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}}
 	cluster := bindingtest.NewClusterWith(protected,
 		bindingtest.Volume("a", "10Gi"),
 		bindingtest.Claim("default", "data", "5Gi"),

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -72,7 +72,7 @@ func TestCrash(t *testing.T) {
 	assert.ErrorIs(t, createVia(client, "c"), bindingtest.ErrCrashed)
 	_, err := client.GetVolume(t.Context(), "a")
 	assert.ErrorIs(t, err, bindingtest.ErrCrashed)
-	client.Record(binding.Event{On: keyA})
+	client.Record(decision.Event{On: keyA})
 	assert.Len(t, server.Calls(), logged, "a crashed client makes no calls")
 
 	client.Restart()

@@ -22,7 +22,7 @@ func ownedBy(owners ...types.UID) func(*corev1.PersistentVolumeClaim) {
 	}
 }
 
-// collect is CollectGarbage, and the keys of what it deleted.
+// collect collects garbage, and returns the keys of what was deleted.
 func collect(t *testing.T, server *bindingtest.Server) (keys []string) {
 	t.Helper()
 	collected, err := server.CollectGarbage(t.Context())

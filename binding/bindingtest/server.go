@@ -1,13 +1,17 @@
 package bindingtest
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/obj"
@@ -51,7 +55,7 @@ func NewServer() *Server {
 	return s
 }
 
-// Clone is a copy of the server that goes its own way from here on. It costs little: the two share what
+// Clone returns a copy of the server that goes its own way from here on. It costs little: the two share what
 // neither will modify.
 func (s *Server) Clone() *Server {
 	s.mu.Lock()
@@ -65,7 +69,7 @@ func (s *Server) Clone() *Server {
 	return c
 }
 
-// Now is the time on the server's clock, that of the last write.
+// Now returns the time on the server's clock, that of the last write.
 func (s *Server) Now() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +100,7 @@ func (s *Server) tick() {
 	s.now = s.now.Add(time.Second)
 }
 
-// next is the time of the write that is being prepared.
+// next returns the time of the write that is being prepared.
 func (s *Server) next() *metav1.Time { return &metav1.Time{Time: s.now.Add(time.Second)} }
 
 // store puts the object in place on the current version and tells the watchers.
@@ -121,4 +125,96 @@ func (s *Server) remove(key obj.Key) {
 func (s *Server) tell(kind obj.Kind, object obj.Object, change ChangeType) {
 	s.serial++
 	s.changes[kind] = append(s.changes[kind], Change{Type: change, Object: object, serial: s.serial})
+}
+
+// stores are the objects of a server by kind, so that what looks for those of one kind does not meet the
+// others. The objects in here are never modified, only replaced, so that copies of the server share them.
+type stores map[obj.Kind]map[obj.Key]stored
+
+type stored struct {
+	object obj.Object
+	serial int // of the change that made it so
+}
+
+// uid returns that of the object; "" if there is none.
+func (s stored) uid() types.UID {
+	if s.object == nil {
+		return ""
+	}
+	return s.object.GetUID()
+}
+
+func (s stores) get(key obj.Key) stored { return s[key.Kind][key] }
+
+func (s stores) put(key obj.Key, object stored) {
+	if s[key.Kind] == nil {
+		s[key.Kind] = map[obj.Key]stored{}
+	}
+	s[key.Kind][key] = object
+}
+
+func (s stores) len() (n int) {
+	for _, ofKind := range s {
+		n += len(ofKind)
+	}
+	return n
+}
+
+func (s stores) clone() stores {
+	c := make(stores, len(s))
+	for kind, ofKind := range s {
+		c[kind] = maps.Clone(ofKind)
+	}
+	return c
+}
+
+func (s *Server) get(call *Call) error {
+	if err := knownKind(call.Key.Kind); err != nil {
+		return err
+	}
+	found, ok := s.objects[call.Key.Kind][call.Key]
+	if !ok {
+		return notFound(call.Key)
+	}
+	call.answer = found.object
+	return nil
+}
+
+func (s *Server) list(call *Call) error {
+	if err := knownKind(call.Key.Kind); err != nil {
+		return err
+	}
+	for key, stored := range s.objects[call.Key.Kind] {
+		if call.Key.Namespace == "" || call.Key.Namespace == key.Namespace {
+			call.list = append(call.list, stored.object)
+		}
+	}
+	slices.SortFunc(call.list, byName)
+	return nil
+}
+
+// byName returns the order of the objects of a kind.
+func byName(a, b obj.Object) int {
+	return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+}
+
+func knownKind(kind obj.Kind) error {
+	if _, ok := infoOf(kind); !ok {
+		return apierrors.NewBadRequest("bindingtest: the server has no kind " + string(kind))
+	}
+	return nil
+}
+
+func notFound(key obj.Key) error {
+	info, _ := infoOf(key.Kind)
+	return apierrors.NewNotFound(info.groupResource(), key.Name)
+}
+
+// compareKeys orders keys as they are printed: volumes before claims.
+func compareKeys(a, b obj.Key) int { return cmp.Compare(a.String(), b.String()) }
+
+func (s *Server) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.objects.len()
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/pvbind/pvbind/binding/obj"
 )
@@ -14,16 +15,16 @@ import (
 // retries is how often a sync that fails is tried again within one Settle.
 const retries = 5
 
-// Settle drives the controller until it has nothing left to do: it tells it what changed, syncs what is
+// Settle runs until idle: it drives the controller until it has nothing left to do. It tells it what changed, syncs what is
 // to be synced, and goes on until no change is left that is not held.
 //
 // It returns what went wrong, joined: each *obj.InvalidError, and each sync that failed once more
 // after five retries; neither keeps the others from being done. It returns at once with ErrCrashed when
 // the client has crashed, with the context's error, and with an *UnsettledError when there is no end to
-// it. Delays that the controller asks for do not count as work; see Delayed.
+// it. The delays after which the controller syncs again do not count as work; see Delayed and AdvanceClock.
 func (d *Driver) Settle(ctx context.Context) error { return Settle(ctx, d) }
 
-// Settle drives several controllers on one server, a sync each in turn, until none has anything left to
+// Settle runs several controllers on one server until all are idle: a sync each in turn, until none has anything left to
 // do. See Driver.Settle.
 func Settle(ctx context.Context, drivers ...*Driver) error {
 	if len(drivers) == 0 {
@@ -78,13 +79,13 @@ func (r *run) step(ctx context.Context, d *Driver) (bool, error) {
 	if result.After > 0 {
 		d.delayed[key] = result.After
 	}
-	r.judge(task{d, key}, err)
+	r.record(task{d, key}, err)
 	d.queue.add(result.Next...)
 	return true, r.watchdog.check(key)
 }
 
-// judge keeps what is wrong with a key, until a later sync of it succeeds.
-func (r *run) judge(task task, err error) {
+// record keeps what is wrong with a key, until a later sync of it succeeds.
+func (r *run) record(task task, err error) {
 	var invalid *obj.InvalidError
 	switch {
 	case err == nil:
@@ -116,4 +117,71 @@ func describe(key obj.Key, err error) error {
 		return err
 	}
 	return fmt.Errorf("%s: %w", key, err)
+}
+
+// UnsettledError says that a controller did not come to an end, and what it kept doing.
+type UnsettledError struct {
+	// Key is the object that was written, or the key that was synced, most often.
+	Key obj.Key
+	// Count is how often.
+	Count int
+	// Last are the last writes of that object, in order, each with its actor; empty if nothing wrote it.
+	Last []string
+}
+
+func (e *UnsettledError) Error() string {
+	if len(e.Last) == 0 {
+		return fmt.Sprintf("does not settle: %s was synced %d times and nothing writes it", display(e.Key), e.Count)
+	}
+	return fmt.Sprintf("does not settle: %s was written %d times, last:\n\t%s", display(e.Key), e.Count, strings.Join(e.Last, "\n\t"))
+}
+
+const (
+	maxWrites = 30 // of one object within one Settle; binding and unbinding it takes four
+	shownLast = 6
+)
+
+// watchdog counts what happens within one Settle.
+type watchdog struct {
+	server *Server
+	seen   int // calls looked at
+	first  int // calls made before
+	writes map[obj.Key]int
+	syncs  map[obj.Key]int
+}
+
+func newWatchdog(server *Server) *watchdog {
+	start := len(server.callsFrom(0))
+	return &watchdog{server: server, seen: start, first: start, writes: map[obj.Key]int{}, syncs: map[obj.Key]int{}}
+}
+
+// check fails once an object was written, or the key was synced, more often than any end can take.
+func (w *watchdog) check(key obj.Key) error {
+	calls := w.server.callsFrom(w.seen)
+	w.seen += len(calls)
+	for _, call := range calls {
+		if !call.Writes() || !call.Changed() {
+			continue
+		}
+		if w.writes[call.Key]++; w.writes[call.Key] > maxWrites {
+			return &UnsettledError{Key: call.Key, Count: w.writes[call.Key], Last: w.last(call.Key)}
+		}
+	}
+	if w.syncs[key]++; w.syncs[key] > w.maxSyncs() {
+		return &UnsettledError{Key: key, Count: w.syncs[key], Last: w.last(key)}
+	}
+	return nil
+}
+
+// maxSyncs allows that a claim is tried again for each volume, and a volume for each claim.
+func (w *watchdog) maxSyncs() int { return 200 + 10*w.server.count() }
+
+func (w *watchdog) last(key obj.Key) []string {
+	var lines []string
+	for _, call := range w.server.CallsSince(w.first) {
+		if call.Key == key && call.Writes() && call.Changed() {
+			lines = append(lines, strings.TrimPrefix(call.Actor+": "+call.String(), ": "))
+		}
+	}
+	return lines[max(0, len(lines)-shownLast):]
 }

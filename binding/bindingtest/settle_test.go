@@ -10,9 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -113,7 +113,7 @@ func TestEventsAreThoseRecorded(t *testing.T) {
 	require.NoError(t, cluster.Settle(t.Context()))
 	events := cluster.Events()
 	require.Len(t, events, 1)
-	assert.Equal(t, binding.EventFailedBinding, events[0].Reason, "C5")
+	assert.Equal(t, decision.EventFailedBinding, events[0].Reason, "C5")
 }
 
 func TestADryRunIsRefused(t *testing.T) {

@@ -2,6 +2,7 @@ package bindingtest
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -10,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/hooks"
 )
 
 var (
-	_ binding.Provisioner = (*Storage)(nil)
-	_ binding.Deleter     = (*Storage)(nil)
-	_ binding.Recycler    = (*Storage)(nil)
+	_ hooks.Provisioner = (*Storage)(nil)
+	_ hooks.Deleter     = (*Storage)(nil)
+	_ hooks.Recycler    = (*Storage)(nil)
 )
 
 // Storage is a fake of whatever keeps the data of volumes: hooks for a controller, and a record of what they
@@ -28,9 +29,9 @@ var (
 type Storage struct {
 	mu       sync.Mutex
 	server   *Server
-	kept     map[string]Kept // by the name of the volume
-	known    map[string]bool // the volumes for which storage was ever there
-	deleted  map[string]mark // the last deletion that was answered with success, by the name of the volume
+	kept     map[string]Kept    // by the name of the volume
+	known    map[string]bool    // the volumes for which storage was ever there
+	deleted  map[string]instant // the last deletion that was answered with success, by the name of the volume
 	calls    []*StorageCall
 	hooks    []StorageHook
 	restarts int
@@ -60,25 +61,25 @@ type Kept struct {
 
 // NewStorage returns a storage with nothing on it.
 func NewStorage() *Storage {
-	return &Storage{kept: map[string]Kept{}, known: map[string]bool{}, deleted: map[string]mark{}}
+	return &Storage{kept: map[string]Kept{}, known: map[string]bool{}, deleted: map[string]instant{}}
 }
 
-// Hooks are those of a controller that makes and deletes all volumes of the provisioner with this storage, and
+// Hooks returns those of a controller that makes and deletes all volumes of the provisioner with this storage, and
 // deletes and recycles those of these sources, such as "hostPath", that a person made.
-func (s *Storage) Hooks(provisioner string, sources ...string) binding.Hooks {
-	hooks := binding.Hooks{
-		Provisioners:   map[string]binding.Provisioner{provisioner: s},
-		Deleters:       map[string]binding.Deleter{provisioner: s},
-		SourceDeleters: map[string]binding.Deleter{},
-		Recyclers:      map[string]binding.Recycler{},
+func (s *Storage) Hooks(provisioner string, sources ...string) hooks.Set {
+	set := hooks.Set{
+		Provisioners:   map[string]hooks.Provisioner{provisioner: s},
+		Deleters:       map[string]hooks.Deleter{provisioner: s},
+		SourceDeleters: map[string]hooks.Deleter{},
+		Recyclers:      map[string]hooks.Recycler{},
 	}
 	for _, source := range sources {
-		hooks.SourceDeleters[source], hooks.Recyclers[source] = s, s
+		set.SourceDeleters[source], set.Recyclers[source] = s, s
 	}
-	return hooks
+	return set
 }
 
-// Attach tells the storage which server has the volumes, so that it knows what is in use. A Driver attaches
+// Attach sets the server that has the volumes, by which Problems sees what is in use. A Driver attaches
 // those among its hooks by itself.
 func (s *Storage) Attach(server *Server) {
 	s.mu.Lock()
@@ -86,15 +87,15 @@ func (s *Storage) Attach(server *Server) {
 	s.server = server
 }
 
-// Restarted tells that a controller has lost its memory and may ask again for what it was answered before. A
-// Driver that restarts tells those among its hooks by itself.
+// Restarted notes that a controller has lost its memory and may repeat calls that were answered before. A
+// Driver that restarts does so by itself for those among its hooks.
 func (s *Storage) Restarted() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.restarts++
 }
 
-// Add puts the storage of a volume there that a person made.
+// Add adds the storage of a volume that a person made.
 func (s *Storage) Add(volume *corev1.PersistentVolume) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,14 +120,14 @@ func (s *Storage) Write(volume string) bool {
 	return ok
 }
 
-// Kept is the storage that exists, sorted by the name of the volume.
+// Kept returns the storage that exists, sorted by the name of the volume.
 func (s *Storage) Kept() []Kept {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.SortedFunc(maps.Values(s.kept), func(a, b Kept) int { return cmp.Compare(a.Volume, b.Volume) })
 }
 
-// Clone is a copy that goes its own way from here on, without hooks and not attached to a server.
+// Clone returns a copy that goes its own way from here on, without hooks and not attached to a server.
 func (s *Storage) Clone() *Storage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,24 +141,92 @@ func (s *Storage) Clone() *Storage {
 	return c
 }
 
-// storagesIn are the fakes among the hooks, each once.
-func storagesIn(hooks binding.Hooks) []*Storage {
+// storagesIn returns the fakes among the hooks, each once.
+func storagesIn(set hooks.Set) []*Storage {
 	var found []*Storage
 	note := func(hook any) {
 		if storage, ok := hook.(*Storage); ok && !slices.Contains(found, storage) {
 			found = append(found, storage)
 		}
 	}
-	for _, hook := range hooks.Provisioners {
+	for _, hook := range set.Provisioners {
 		note(hook)
 	}
-	for _, deleters := range []map[string]binding.Deleter{hooks.Deleters, hooks.SourceDeleters} {
+	for _, deleters := range []map[string]hooks.Deleter{set.Deleters, set.SourceDeleters} {
 		for _, hook := range deleters {
 			note(hook)
 		}
 	}
-	for _, hook := range hooks.Recyclers {
+	for _, hook := range set.Recyclers {
 		note(hook)
 	}
 	return found
+}
+
+// Provision makes the storage for a claim, of the size asked for, on a path of its own. On a request for a node
+// it is on that node alone. Storage that was made for the claim before is returned as it is.
+func (s *Storage) Provision(ctx context.Context, request hooks.ProvisionRequest) (*corev1.PersistentVolume, error) {
+	name := request.Volume.Name
+	call := &StorageCall{Verb: StorageProvision, Volume: name, Claim: request.Claim.UID, Node: request.Node}
+	var made Kept
+	err := s.perform(ctx, call, func() StorageEffect {
+		kept, there := s.kept[name]
+		if !there {
+			kept = Kept{name, request.Claim.UID, request.Node, request.Volume.Spec.Capacity[corev1.ResourceStorage], Blank}
+			s.put(kept)
+		}
+		made = kept
+		if there {
+			return StorageUnchanged
+		}
+		return StorageMade
+	})
+	if err != nil {
+		return nil, err
+	}
+	volume := request.Volume.DeepCopy()
+	volume.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: made.Size}
+	volume.Spec.HostPath = &corev1.HostPathVolumeSource{Path: "/storage/" + name}
+	volume.Spec.NodeAffinity = onNode(made.Node)
+	return volume, nil
+}
+
+func onNode(node string) *corev1.VolumeNodeAffinity {
+	if node == "" {
+		return nil
+	}
+	there := corev1.NodeSelectorRequirement{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}
+	return &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{there}}},
+	}}
+}
+
+// Delete deletes the storage of a volume. That there is none is success.
+func (s *Storage) Delete(ctx context.Context, volume *corev1.PersistentVolume) error {
+	call := &StorageCall{Verb: StorageDelete, Volume: volume.Name, Claim: claimUID(volume)}
+	return s.perform(ctx, call, func() StorageEffect {
+		kept, there := s.kept[volume.Name]
+		if !there {
+			s.reportDoubleDelete(volume)
+			return StorageUnchanged
+		}
+		s.reportLoss("deleted", kept, volume)
+		delete(s.kept, volume.Name)
+		return StorageDeleted
+	})
+}
+
+// Recycle removes the data from the storage of a volume. That there is none is success.
+func (s *Storage) Recycle(ctx context.Context, volume *corev1.PersistentVolume) error {
+	call := &StorageCall{Verb: StorageRecycle, Volume: volume.Name, Claim: claimUID(volume)}
+	return s.perform(ctx, call, func() StorageEffect {
+		kept, there := s.kept[volume.Name]
+		if !there {
+			return StorageUnchanged
+		}
+		s.reportLoss("scrubbed", kept, volume)
+		kept.Content = Scrubbed
+		s.kept[volume.Name] = kept
+		return StorageScrubbed
+	})
 }

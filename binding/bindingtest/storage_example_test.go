@@ -6,8 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -16,7 +16,7 @@ func ExampleStorage() {
 	ctx := context.Background()
 	storage := bindingtest.NewStorage()
 	cluster := bindingtest.NewClusterWith(
-		bindingtest.Options{Rules: binding.Rules{Protection: binding.ProtectionOn}, Hooks: storage.Hooks("example.com/dirs")},
+		bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: storage.Hooks("example.com/dirs")},
 		bindingtest.Class("fast", func(class sc) { class.Provisioner = "example.com/dirs" }),
 		bindingtest.Claim("default", "data", "5Gi", func(claim pvc) { claim.Spec.StorageClassName = new("fast") }),
 	)

@@ -11,8 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -20,13 +21,13 @@ const dirs = "example.com/dirs"
 
 var dataClaim = obj.ClaimKey("default", "data")
 
-// newProvisioned is a cluster with a storage, and a claim that is provisioned in it.
-func newProvisioned(t *testing.T, hooks ...bindingtest.StorageHook) (*bindingtest.Cluster, *bindingtest.Storage) {
+// newProvisioned returns a cluster with a storage, and a claim that is provisioned in it.
+func newProvisioned(t *testing.T, added ...bindingtest.StorageHook) (*bindingtest.Cluster, *bindingtest.Storage) {
 	t.Helper()
 	storage := bindingtest.NewStorage()
-	storage.Use(hooks...)
+	storage.Use(added...)
 	cluster := bindingtest.NewClusterWith(
-		bindingtest.Options{Rules: binding.Rules{Protection: binding.ProtectionOn}, Hooks: storage.Hooks(dirs, "hostPath")},
+		bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: storage.Hooks(dirs, "hostPath")},
 		bindingtest.Class("fast", func(class sc) { class.Provisioner = dirs }),
 		bindingtest.Claim("default", "data", "5Gi", func(claim pvc) { claim.Spec.StorageClassName = new("fast") }),
 	)
@@ -56,7 +57,7 @@ func TestStorageRecordsWhatExists(t *testing.T) {
 func TestStorageIsIdempotent(t *testing.T) {
 	cluster, storage := newProvisioned(t)
 	claim := cluster.Claim("default", "data")
-	request := binding.ProvisionRequest{Claim: claim, Node: "elsewhere", Volume: cluster.Volume(claim.Spec.VolumeName)}
+	request := hooks.ProvisionRequest{Claim: claim, Node: "elsewhere", Volume: cluster.Volume(claim.Spec.VolumeName)}
 	again, err := storage.Provision(t.Context(), request)
 	require.NoError(t, err)
 	assert.Nil(t, again.Spec.NodeAffinity, "it is where it was made")
@@ -66,7 +67,7 @@ func TestStorageIsIdempotent(t *testing.T) {
 func TestStorageOnANode(t *testing.T) {
 	storage := bindingtest.NewStorage()
 	claim := bindingtest.Claim("default", "data", "1Gi", func(claim pvc) { claim.UID = "u" })
-	made, err := storage.Provision(t.Context(), binding.ProvisionRequest{Claim: claim, Node: "n", Volume: bindingtest.Volume("pvc-u", "1Gi")})
+	made, err := storage.Provision(t.Context(), hooks.ProvisionRequest{Claim: claim, Node: "n", Volume: bindingtest.Volume("pvc-u", "1Gi")})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"n"}, made.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values)
 	assert.Equal(t, "n", storage.Kept()[0].Node)
@@ -77,7 +78,7 @@ func TestStorageRecyclesAVolumeOfASource(t *testing.T) {
 	volume := bindingtest.Volume("a", "1Gi", func(v pv) { v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRecycle })
 	storage.Add(volume)
 	cluster := bindingtest.NewClusterWith(
-		bindingtest.Options{Rules: binding.Rules{Protection: binding.ProtectionOn}, Hooks: storage.Hooks(dirs, "hostPath")},
+		bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: storage.Hooks(dirs, "hostPath")},
 		volume, bindingtest.Claim("default", "data", "1Gi"),
 	)
 	require.NoError(t, cluster.Settle(t.Context()))
@@ -105,7 +106,7 @@ func TestStorageFaults(t *testing.T) {
 			assert.Equal(t, test.first, storage.Calls()[0].String())
 			assert.Empty(t, storage.Problems(), "the claim stands for what was made")
 			require.Len(t, cluster.Delayed(), 1, "W6")
-			require.NoError(t, cluster.FallDue(t.Context()))
+			require.NoError(t, cluster.AdvanceClock(t.Context()))
 			assert.Equal(t, corev1.ClaimBound, cluster.Claim("default", "data").Status.Phase)
 			assert.Len(t, storage.Kept(), 1)
 		})
@@ -140,11 +141,11 @@ func TestStorageCloneGoesItsOwnWay(t *testing.T) {
 
 func TestStorageHooksByName(t *testing.T) {
 	storage := bindingtest.NewStorage()
-	hooks := storage.Hooks(dirs, "hostPath", "nfs")
-	assert.Equal(t, map[string]binding.Provisioner{dirs: storage}, hooks.Provisioners)
-	assert.Equal(t, map[string]binding.Deleter{dirs: storage}, hooks.Deleters)
-	assert.Equal(t, map[string]binding.Deleter{"hostPath": storage, "nfs": storage}, hooks.SourceDeleters)
-	assert.Equal(t, map[string]binding.Recycler{"hostPath": storage, "nfs": storage}, hooks.Recyclers)
+	set := storage.Hooks(dirs, "hostPath", "nfs")
+	assert.Equal(t, map[string]hooks.Provisioner{dirs: storage}, set.Provisioners)
+	assert.Equal(t, map[string]hooks.Deleter{dirs: storage}, set.Deleters)
+	assert.Equal(t, map[string]hooks.Deleter{"hostPath": storage, "nfs": storage}, set.SourceDeleters)
+	assert.Equal(t, map[string]hooks.Recycler{"hostPath": storage, "nfs": storage}, set.Recyclers)
 	assert.True(t, errors.Is(storage.Delete(t.Context(), bindingtest.Volume("a", "1Gi")), nil))
 	assert.Equal(t, []string{"the storage is not attached to a server"}, storage.Problems())
 }

@@ -1,10 +1,14 @@
 package bindingtest
 
 import (
+	"path"
+	"reflect"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
@@ -117,4 +121,178 @@ func validatePod(pod *corev1.PodSpec) field.ErrorList {
 		}
 	}
 	return errs
+}
+
+func validateVolume(volume *corev1.PersistentVolumeSpec) field.ErrorList {
+	errs := validateModes(volume.AccessModes)
+	errs = append(errs, validateCapacity(volume.Capacity)...)
+	if volume.PersistentVolumeReclaimPolicy != "" {
+		errs = append(errs, oneOf(spec("persistentVolumeReclaimPolicy"), volume.PersistentVolumeReclaimPolicy,
+			corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRecycle, corev1.PersistentVolumeReclaimRetain)...)
+	}
+	errs = append(errs, validateVolumeMode(volume.VolumeMode)...)
+	errs = append(errs, validateSource(volume)...)
+	errs = append(errs, validateNodeAffinity(volume.NodeAffinity)...)
+	if volume.StorageClassName != "" {
+		errs = append(errs, validateName(spec("storageClassName"), volume.StorageClassName)...)
+	}
+	if name := volume.VolumeAttributesClassName; name != nil {
+		errs = append(errs, validateName(spec("volumeAttributesClassName"), *name)...)
+		if volume.CSI == nil {
+			errs = append(errs, field.Required(spec("csi"), "only a CSI volume has an attributes class"))
+		}
+	}
+	return errs
+}
+
+func validateCapacity(capacity corev1.ResourceList) field.ErrorList {
+	at := spec("capacity")
+	storage, ok := capacity[corev1.ResourceStorage]
+	switch {
+	case len(capacity) == 0:
+		return field.ErrorList{field.Required(at, "")}
+	case !ok || len(capacity) > 1:
+		return field.ErrorList{field.NotSupported(at, capacity, []corev1.ResourceName{corev1.ResourceStorage})}
+	}
+	return validatePositive(at.Key(string(corev1.ResourceStorage)), storage)
+}
+
+// validateSource wants exactly one source. Of more, the API faults all but the one it looks at first.
+func validateSource(volume *corev1.PersistentVolumeSpec) field.ErrorList {
+	var errs field.ErrorList
+	sources := sourcesOf(volume)
+	if len(sources) == 0 {
+		errs = append(errs, field.Required(spec(), "a volume source"))
+	} else {
+		for _, name := range sources[1:] {
+			errs = append(errs, field.Forbidden(spec(name), "more than one volume source"))
+		}
+	}
+	if volume.Local != nil && volume.NodeAffinity == nil {
+		errs = append(errs, field.Required(spec("nodeAffinity"), "a local volume is on some node"))
+	}
+	if volume.HostPath != nil && path.Clean(volume.HostPath.Path) == "/" && volume.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle {
+		errs = append(errs, field.Forbidden(spec("persistentVolumeReclaimPolicy"), "the root of a node is not recycled"))
+	}
+	return errs
+}
+
+// sourcesOf returns the fields of the spec that have a source, in the order in which the API looks at them.
+func sourcesOf(volume *corev1.PersistentVolumeSpec) []string {
+	var names []string
+	if volume.HostPath != nil {
+		names = append(names, "hostPath")
+	}
+	all := reflect.ValueOf(volume.PersistentVolumeSource)
+	for i := range all.NumField() {
+		name, _, _ := strings.Cut(all.Type().Field(i).Tag.Get("json"), ",")
+		if !all.Field(i).IsNil() && name != "hostPath" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func validateNodeAffinity(affinity *corev1.VolumeNodeAffinity) field.ErrorList {
+	if affinity == nil {
+		return nil
+	}
+	at := spec("nodeAffinity", "required")
+	if affinity.Required == nil {
+		return field.ErrorList{field.Required(at, "")}
+	}
+	if len(affinity.Required.NodeSelectorTerms) == 0 {
+		return field.ErrorList{field.Required(at.Child("nodeSelectorTerms"), "at least one")}
+	}
+	var errs field.ErrorList
+	for i, term := range affinity.Required.NodeSelectorTerms {
+		at := at.Child("nodeSelectorTerms").Index(i)
+		for j, requirement := range term.MatchExpressions {
+			at := at.Child("matchExpressions").Index(j)
+			errs = append(errs, metavalidation.ValidateLabelName(requirement.Key, at.Child("key"))...)
+			errs = append(errs, validateOperator(at, requirement)...)
+		}
+		for j, requirement := range term.MatchFields {
+			at := at.Child("matchFields").Index(j)
+			errs = append(errs, oneOf(at.Child("key"), requirement.Key, "metadata.name")...)
+			errs = append(errs, validateOperator(at, requirement)...)
+		}
+	}
+	return errs
+}
+
+func validateOperator(at *field.Path, requirement corev1.NodeSelectorRequirement) field.ErrorList {
+	values := len(requirement.Values)
+	switch requirement.Operator {
+	case corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn:
+		if values == 0 {
+			return field.ErrorList{field.Required(at.Child("values"), "at least one for "+string(requirement.Operator))}
+		}
+	case corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist:
+		if values > 0 {
+			return field.ErrorList{field.Forbidden(at.Child("values"), "none for "+string(requirement.Operator))}
+		}
+	case corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt:
+		if values != 1 {
+			return field.ErrorList{field.Required(at.Child("values"), "exactly one for "+string(requirement.Operator))}
+		}
+	default:
+		return field.ErrorList{field.Invalid(at.Child("operator"), requirement.Operator, "not a selector operator")}
+	}
+	var errs field.ErrorList
+	for i, value := range requirement.Values {
+		for _, problem := range utilvalidation.IsValidLabelValue(value) {
+			errs = append(errs, field.Invalid(at.Child("values").Index(i), value, problem))
+		}
+	}
+	return errs
+}
+
+func spec(path ...string) *field.Path { return field.NewPath("spec", path...) }
+
+func metadata(path ...string) *field.Path { return field.NewPath("metadata", path...) }
+
+func validateModes(modes []corev1.PersistentVolumeAccessMode) field.ErrorList {
+	at := spec("accessModes")
+	if len(modes) == 0 {
+		return field.ErrorList{field.Required(at, "at least one")}
+	}
+	var errs field.ErrorList
+	for _, mode := range modes {
+		errs = append(errs, oneOf(at, mode, corev1.ReadOnlyMany, corev1.ReadWriteMany, corev1.ReadWriteOnce, corev1.ReadWriteOncePod)...)
+	}
+	alone := func(mode corev1.PersistentVolumeAccessMode) bool { return mode == corev1.ReadWriteOncePod }
+	if slices.ContainsFunc(modes, alone) && slices.ContainsFunc(modes, func(m corev1.PersistentVolumeAccessMode) bool { return !alone(m) }) {
+		errs = append(errs, field.Forbidden(at, "ReadWriteOncePod stands alone"))
+	}
+	return errs
+}
+
+func validateVolumeMode(mode *corev1.PersistentVolumeMode) field.ErrorList {
+	if mode == nil {
+		return nil
+	}
+	return oneOf(spec("volumeMode"), *mode, corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)
+}
+
+func validatePositive(at *field.Path, quantity resource.Quantity) field.ErrorList {
+	if quantity.Sign() > 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at, quantity.String(), "must be greater than zero")}
+}
+
+func validateName(at *field.Path, name string) field.ErrorList {
+	var errs field.ErrorList
+	for _, problem := range validation.NameIsDNSSubdomain(name, false) {
+		errs = append(errs, field.Invalid(at, name, problem))
+	}
+	return errs
+}
+
+func oneOf[T ~string](at *field.Path, value T, allowed ...T) field.ErrorList {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(at, value, allowed)}
 }

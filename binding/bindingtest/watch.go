@@ -17,7 +17,7 @@ const (
 	Deleted  ChangeType = watch.Deleted
 )
 
-// Change is one change of an object, as a watcher is told of it.
+// Change is one change of an object, as a watcher sees it.
 type Change struct {
 	Type ChangeType
 	// Object is the new state; of a deleted object the last state, with the deletion's resourceVersion.
@@ -67,7 +67,7 @@ func (w *Watch) Next() (Change, bool) {
 	return change, true
 }
 
-// Pending is the number of changes not read yet.
+// Pending returns the number of changes not read yet.
 func (w *Watch) Pending() int {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// told reads everything that a watch has to tell: type, name and resourceVersion.
-func told(watch *bindingtest.Watch) []string {
+// changesOf reads all changes that a watch has: type, name and resourceVersion.
+func changesOf(watch *bindingtest.Watch) []string {
 	var lines []string
 	for {
 		change, ok := watch.Next()
@@ -39,11 +39,11 @@ func TestWatchTellsEveryChangeOnceInOrder(t *testing.T) {
 	assert.Equal(t, 3, late.Pending())
 	must.Update(t, server, volume, func(v pv) { v.Finalizers = nil }) // 6
 
-	assert.Equal(t, []string{"ADDED b 1", "ADDED a 2", "MODIFIED a 4", "MODIFIED a 5", "DELETED a 6"}, told(early))
-	assert.Equal(t, []string{"ADDED b 1", "ADDED a 4", "MODIFIED a 5", "DELETED a 6"}, told(late))
-	assert.Empty(t, told(early))
+	assert.Equal(t, []string{"ADDED b 1", "ADDED a 2", "MODIFIED a 4", "MODIFIED a 5", "DELETED a 6"}, changesOf(early))
+	assert.Equal(t, []string{"ADDED b 1", "ADDED a 4", "MODIFIED a 5", "DELETED a 6"}, changesOf(late))
+	assert.Empty(t, changesOf(early))
 	assert.Zero(t, late.Pending())
-	assert.Equal(t, []string{"ADDED data 3"}, told(server.Watch(obj.KindClaim)))
+	assert.Equal(t, []string{"ADDED data 3"}, changesOf(server.Watch(obj.KindClaim)))
 }
 
 func TestDeletedCarriesTheLastState(t *testing.T) {
@@ -84,7 +84,7 @@ func TestListIsSorted(t *testing.T) {
 			must.Create(t, server, bindingtest.Pod(namespace, name, "n1"))
 		}
 	}
-	all, err := server.List(t.Context(), bindingtest.KindPod, "")
+	all, err := server.List(t.Context(), obj.KindPod, "")
 	require.NoError(t, err)
 	var names []string
 	for _, pod := range all {
@@ -108,8 +108,8 @@ func TestClonesGoTheirOwnWays(t *testing.T) {
 
 	assert.Nil(t, first.Volume("c"))
 	assert.Nil(t, second.Volume("b"))
-	assert.Equal(t, []string{"ADDED a 1", "ADDED c 2"}, told(watch.On(second)))
-	assert.Equal(t, []string{"ADDED a 1", "ADDED b 2"}, told(watch))
+	assert.Equal(t, []string{"ADDED a 1", "ADDED c 2"}, changesOf(watch.On(second)))
+	assert.Equal(t, []string{"ADDED a 1", "ADDED b 2"}, changesOf(watch))
 	assert.Len(t, first.Calls(), 2)
 	assert.Equal(t, "create pv/c", second.Calls()[1].String())
 	assert.Equal(t, first.Now(), second.Now())

@@ -8,10 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo"
 	"github.com/pvbind/pvbind/binding/clientgo/apitest"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -41,23 +41,23 @@ func newReclaimed(t *testing.T) (*apitest.Server, *bindingtest.Storage, func(*cl
 	storage.Add(disk)
 	storage.Attach(server.Server)
 	return server, storage, func(r *clientgo.Runner) {
-		r.Rules.Protection, r.Resync = binding.ProtectionOn, -1
+		r.Options.Protection, r.Resync = decision.ProtectionOn, -1
 		r.Hooks = storage.Hooks("example.com/ours", "hostPath")
 	}
 }
 
 func TestRunnerReclaimsWhatIsDetached(t *testing.T) {
-	server, storage, hooks := newReclaimed(t)
-	r := start(t, server, hooks)
+	server, storage, hookSet := newReclaimed(t)
+	r := start(t, server, hookSet)
 	r.eventually(func() bool { return r.bound("data") }, "the claim is bound")
 	require.NoError(t, server.Delete(t.Context(), obj.ClaimKey("default", "data"), deleteNow))
-	r.eventually(r.has(binding.EventVolumeDelete), "R3 it is attached")
+	r.eventually(r.has(decision.EventVolumeDelete), "R3 it is attached")
 	assert.Len(t, storage.Kept(), 1)
 	require.NoError(t, server.Delete(t.Context(), bindingtest.AttachmentKey("disk-n1"), deleteNow))
 	r.eventually(func() bool { return r.phase("disk") == "none" }, "R3 its storage is deleted, and then the volume")
 	assert.Empty(t, storage.Kept())
 	assert.Empty(t, storage.Problems(), "X2")
-	assert.Positive(t, r.calls(bindingtest.VerbList, bindingtest.KindAttachment), "R3 they were listed live")
+	assert.Positive(t, r.calls(bindingtest.VerbList, obj.KindAttachment), "R3 they were listed live")
 }
 
 // Without hooks nobody asks for attachments: the rights do not include them.

@@ -25,11 +25,11 @@ var (
 // keeps its own where an update brings none.
 type Client struct {
 	Clientset kubernetes.Interface
-	// Timeout bounds each call; 30 s if zero. What became of a write that takes longer is found out by a read (B6).
+	// Timeout bounds each call; 30 s if zero. The outcome of a write that takes longer is found by a read (B6).
 	Timeout time.Duration
 
-	called  func(verb, resource string, err error) // told of each call; may be nil
-	replied func(obj.Object)                       // told of each volume and claim in an answer; may be nil
+	called  func(verb, resource string, err error) // called after each request; may be nil
+	replied func(obj.Object)                       // called with each volume and claim in a reply; may be nil
 }
 
 const defaultTimeout = 30 * time.Second
@@ -41,7 +41,7 @@ const (
 	attachments = "volumeattachments"
 )
 
-// call makes one call within the timeout.
+// call makes one request within the timeout.
 func (c *Client) call(ctx context.Context, verb, resource string, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, defaultTimeout))
 	defer cancel()
@@ -52,7 +52,7 @@ func (c *Client) call(ctx context.Context, verb, resource string, do func(contex
 	return err
 }
 
-// volume makes a call that answers with a volume.
+// volume makes a request whose reply is a volume.
 func (c *Client) volume(ctx context.Context, verb string, do func(context.Context) (*corev1.PersistentVolume, error)) (volume *corev1.PersistentVolume, err error) {
 	err = c.call(ctx, verb, volumes, func(ctx context.Context) (err error) {
 		volume, err = do(ctx)
@@ -61,7 +61,7 @@ func (c *Client) volume(ctx context.Context, verb string, do func(context.Contex
 	return answered(c, volume, err)
 }
 
-// claim makes a call that answers with a claim.
+// claim makes a request whose reply is a claim.
 func (c *Client) claim(ctx context.Context, verb string, do func(context.Context) (*corev1.PersistentVolumeClaim, error)) (claim *corev1.PersistentVolumeClaim, err error) {
 	err = c.call(ctx, verb, claims, func(ctx context.Context) (err error) {
 		claim, err = do(ctx)
@@ -70,6 +70,7 @@ func (c *Client) claim(ctx context.Context, verb string, do func(context.Context
 	return answered(c, claim, err)
 }
 
+// answered returns the object of a reply, or its error.
 func answered[T obj.Object](c *Client, object T, err error) (T, error) {
 	if err != nil {
 		var none T

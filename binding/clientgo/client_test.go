@@ -11,10 +11,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo"
 	"github.com/pvbind/pvbind/binding/clientgo/apitest"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -102,9 +102,9 @@ func TestClientOfARequestThatIsForbidden(t *testing.T) {
 func TestEventsOfTheRecorder(t *testing.T) {
 	server := newServer(t)
 	recorder := clientgo.StartRecorder(t.Context(), clientset(t, server))
-	on := map[string]binding.Event{
-		"PersistentVolume":      {On: obj.VolumeKey("disk"), UID: "uid-1", Type: "Warning", Reason: binding.EventVolumeMismatch, Message: "too small"},
-		"PersistentVolumeClaim": {On: obj.ClaimKey("shop", "data"), UID: "uid-2", Type: "Normal", Reason: binding.EventFailedBinding, Message: "none"},
+	on := map[string]decision.Event{
+		"PersistentVolume":      {On: obj.VolumeKey("disk"), UID: "uid-1", Type: "Warning", Reason: decision.EventVolumeMismatch, Message: "too small"},
+		"PersistentVolumeClaim": {On: obj.ClaimKey("shop", "data"), UID: "uid-2", Type: "Normal", Reason: decision.EventFailedBinding, Message: "none"},
 	}
 	for _, event := range on {
 		recorder.Record(event)

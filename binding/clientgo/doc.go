@@ -8,10 +8,14 @@
 // Two Runners on one cluster are safe, for every write is made on the version that it was decided on; but they do
 // the work twice and get in each other's way, so a program with a standby elects a leader, as examples/cluster does.
 //
-// # Its parts
+// # Parts
 //
-// Client and Recorder are the two things that a Controller needs of a cluster. They serve a program that has informers and
-// a queue of its own; what it owes the Controller then is written in package binding.
+// Client and Recorder are the two things that a Controller needs of a cluster. A program that has informers and a queue of
+// its own uses them without a Runner; its duties to the Controller then are listed in package binding.
+//
+// runner.go has the Runner, workers.go its queue and resyncs, watch.go the handlers of informers, informers.go the
+// informers of its own; client.go, recorder.go and metrics.go have what their names say. Package apitest is an API server
+// for tests.
 //
 // # Speed
 //
@@ -35,6 +39,6 @@
 //
 //	pvbind_syncs_total{kind,outcome}               syncs; an outcome other than ok is in the log
 //	pvbind_requests_total{verb,resource,outcome}   writes and live reads; conflicts have outcome="conflict"
-//	pvbind_bind_seconds                            a histogram: from when a claim is seen unbound until it is Bound
+//	pvbind_bind_seconds                            a histogram: from when a claim is first seen unbound until it is Bound
 //	pvbind_queue_length                            what waits for a worker
 package clientgo

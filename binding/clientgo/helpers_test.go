@@ -11,10 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo"
 	"github.com/pvbind/pvbind/binding/clientgo/apitest"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -107,9 +107,9 @@ func (r *running) calls(verb bindingtest.Verb, kinds ...obj.Kind) int {
 	return count
 }
 
-func (r *running) has(reason binding.EventReason) func() bool {
+func (r *running) has(reason decision.EventReason) func() bool {
 	return func() bool {
-		return slices.ContainsFunc(r.Events(), func(event binding.Event) bool { return event.Reason == reason })
+		return slices.ContainsFunc(r.Events(), func(event decision.Event) bool { return event.Reason == reason })
 	}
 }
 

@@ -2,14 +2,18 @@ package clientgo
 
 import (
 	"errors"
+	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// metrics are what a Runner counts.
+// metrics are those of a Runner.
 type metrics struct {
 	syncs    *prometheus.CounterVec
 	requests *prometheus.CounterVec
@@ -39,7 +43,7 @@ func (m *metrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.syncs, m.requests, m.queue, m.binding.took}
 }
 
-// register registers all or none.
+// register registers all of them or none.
 func (m *metrics) register(registerer prometheus.Registerer) error {
 	for i, collector := range m.collectors() {
 		if err := registerer.Register(collector); err != nil {
@@ -72,7 +76,7 @@ func (m *metrics) called(verb, resource string, err error) {
 	m.requests.WithLabelValues(verb, resource, outcomeOf(err)).Inc()
 }
 
-// outcomeOf sorts the answers to requests. Of a write whose outcome is unknown, nobody can tell whether it took effect.
+// outcomeOf classifies the answer to a request. A write whose outcome is unknown may have taken effect.
 func outcomeOf(err error) string {
 	var status apierrors.APIStatus
 	switch {
@@ -86,4 +90,46 @@ func outcomeOf(err error) string {
 		return "refused"
 	}
 	return "unknown"
+}
+
+// bindTimes measures how long claims take to become Bound, from the time they are first seen unbound.
+type bindTimes struct {
+	took prometheus.Histogram
+
+	mu   sync.Mutex
+	seen map[types.UID]time.Time // the claims that are not Bound
+}
+
+func newBindTimes() bindTimes {
+	return bindTimes{
+		took: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "pvbind_bind_seconds",
+			Help:    "Time from when a claim was first seen unbound until it was seen Bound. The count is that of binds.",
+			Buckets: prometheus.ExponentialBuckets(0.01, 2, 16), // to 5 minutes
+		}),
+		seen: map[types.UID]time.Time{},
+	}
+}
+
+func (b *bindTimes) observe(object obj.Object) {
+	claim, ok := object.(*corev1.PersistentVolumeClaim)
+	if !ok {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	since, waits := b.seen[claim.UID]
+	switch bound := claim.Status.Phase == corev1.ClaimBound; {
+	case bound && waits:
+		b.took.Observe(time.Since(since).Seconds())
+		delete(b.seen, claim.UID)
+	case !bound && !waits:
+		b.seen[claim.UID] = time.Now()
+	}
+}
+
+func (b *bindTimes) forget(object obj.Object) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.seen, object.GetUID())
 }

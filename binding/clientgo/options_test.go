@@ -15,10 +15,11 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo"
 	"github.com/pvbind/pvbind/binding/clientgo/apitest"
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
 )
 
 type (
@@ -34,10 +35,10 @@ func TestFieldsThatCannotBe(t *testing.T) {
 		"clientgo.Runner: no Clientset":         {},
 		"clientgo.Runner: negative Workers: -1": {Clientset: set, Workers: -1},
 		`clientgo.Runner: unknown Pods: "Some"`: {Clientset: set, Pods: "Some"},
-		"clientgo.Runner: protection needs to know of pods, and Pods is Ignored": {
-			Clientset: set, Pods: clientgo.PodsIgnored, Rules: binding.Rules{Protection: binding.ProtectionOn}},
-		"clientgo.Runner: recyclers need to know of pods, and Pods is Ignored": {
-			Clientset: set, Pods: clientgo.PodsIgnored, Hooks: binding.Hooks{Recyclers: map[string]binding.Recycler{"nfs": nil}}},
+		"clientgo.Runner: protection depends on pods, and Pods is Ignored": {
+			Clientset: set, Pods: clientgo.PodsIgnored, Options: decision.Options{Protection: decision.ProtectionOn}},
+		"clientgo.Runner: recyclers depend on pods, and Pods is Ignored": {
+			Clientset: set, Pods: clientgo.PodsIgnored, Hooks: hooks.Set{Recyclers: map[string]hooks.Recycler{"nfs": nil}}},
 	} {
 		assert.EqualError(t, runner.Run(t.Context()), want)
 	}
@@ -55,7 +56,7 @@ func newWaiting(t *testing.T) *apitest.Server {
 
 func TestPodsAreNamed(t *testing.T) {
 	r := start(t, newWaiting(t))
-	r.eventually(r.has(binding.EventWaitForPodScheduled), "C3 the pod is named")
+	r.eventually(r.has(decision.EventWaitForPodScheduled), "C3 the pod is named")
 }
 
 func TestPodsIgnored(t *testing.T) {
@@ -68,7 +69,7 @@ func TestPodsIgnored(t *testing.T) {
 		return request.Resource == "pods"
 	})
 	r := start(t, server, func(r *clientgo.Runner) { r.Pods = clientgo.PodsIgnored })
-	r.eventually(r.has(binding.EventWaitForConsumer), "C3 a consumer is awaited")
+	r.eventually(r.has(decision.EventWaitForConsumer), "C3 a consumer is awaited")
 	assert.Zero(t, asked.Load(), "no right to pods is needed")
 }
 
@@ -115,7 +116,7 @@ type provisioner struct {
 	asked   int
 }
 
-func (p *provisioner) Provision(_ context.Context, request binding.ProvisionRequest) (*corev1.PersistentVolume, error) {
+func (p *provisioner) Provision(_ context.Context, request hooks.ProvisionRequest) (*corev1.PersistentVolume, error) {
 	p.asked++
 	if p.asked <= len(p.answers) {
 		return nil, p.answers[p.asked-1]
@@ -130,12 +131,12 @@ func TestDelaysAreObeyed(t *testing.T) {
 		bindingtest.Class(name, func(class *class) { class.Provisioner = "example.com/ours" }),
 		bindingtest.Claim("default", "data", "5Gi", func(claim *corev1.PersistentVolumeClaim) { claim.Spec.StorageClassName = &name }))
 	ours := &provisioner{answers: []error{
-		&binding.HookError{Meaning: binding.HookInProgress, After: time.Millisecond},
+		&hooks.Error{Meaning: hooks.InProgress, After: time.Millisecond},
 		errors.New("the storage is busy"),
 	}}
 	r := start(t, server, func(r *clientgo.Runner) {
 		r.Resync = -1
-		r.Hooks.Provisioners = map[string]binding.Provisioner{"example.com/ours": ours}
+		r.Hooks.Provisioners = map[string]hooks.Provisioner{"example.com/ours": ours}
 	})
 	r.eventually(func() bool { return r.bound("data") }, "Rh asked again after a time, W6 and again after a failure")
 	require.NoError(t, r.stop())

@@ -12,9 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo"
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -37,8 +38,8 @@ func TestResyncFindsWhatARestoreBroughtBack(t *testing.T) {
 		bindingtest.Claim("default", "data", "5Gi")), &deleter{}
 	r := start(t, server, func(r *clientgo.Runner) {
 		r.Resync = 50 * time.Millisecond
-		r.Rules.Protection = binding.ProtectionOn
-		r.Hooks.SourceDeleters = map[string]binding.Deleter{"hostPath": ours}
+		r.Options.Protection = decision.ProtectionOn
+		r.Hooks.SourceDeleters = map[string]hooks.Deleter{"hostPath": ours}
 	})
 	r.eventually(func() bool { return r.bound("data") }, "the claim is bound")
 	snapshot := server.Snapshot()
@@ -72,16 +73,16 @@ func TestResyncFindsWhatARestoreBroughtBack(t *testing.T) {
 // diary keeps the reasons of events.
 type diary struct {
 	mu      sync.Mutex
-	reasons []binding.EventReason
+	reasons []decision.EventReason
 }
 
-func (d *diary) Record(event binding.Event) {
+func (d *diary) Record(event decision.Event) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.reasons = append(d.reasons, event.Reason)
 }
 
-func (d *diary) has(reasons ...binding.EventReason) func() bool {
+func (d *diary) has(reasons ...decision.EventReason) func() bool {
 	return func() bool {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -93,10 +94,10 @@ func (d *diary) has(reasons ...binding.EventReason) func() bool {
 func TestARestoreBringsClassesBack(t *testing.T) {
 	server, events := newWaiting(t), &diary{}
 	r := start(t, server, func(r *clientgo.Runner) { r.Recorder, r.Pods = events, clientgo.PodsIgnored })
-	r.eventually(events.has(binding.EventWaitForConsumer), "C3 it waits for a consumer")
+	r.eventually(events.has(decision.EventWaitForConsumer), "C3 it waits for a consumer")
 	snapshot := server.Snapshot()
-	require.NoError(t, server.Delete(t.Context(), obj.Key{Kind: bindingtest.KindClass, Name: "local"}, deleteNow))
-	r.eventually(events.has(binding.EventWaitForConsumer, binding.EventProvisioningFailed), "P1 its class is absent")
+	require.NoError(t, server.Delete(t.Context(), obj.Key{Kind: obj.KindClass, Name: "local"}, deleteNow))
+	r.eventually(events.has(decision.EventWaitForConsumer, decision.EventProvisioningFailed), "P1 its class is absent")
 	server.Restore(snapshot)
-	r.eventually(events.has(binding.EventWaitForConsumer, binding.EventProvisioningFailed, binding.EventWaitForConsumer), "W7 C3 it waits again")
+	r.eventually(events.has(decision.EventWaitForConsumer, decision.EventProvisioningFailed, decision.EventWaitForConsumer), "W7 C3 it waits again")
 }

@@ -9,10 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo"
 	"github.com/pvbind/pvbind/binding/clientgo/apitest"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -94,7 +94,7 @@ func TestRunnerSurvivesFaults(t *testing.T) {
 
 func TestRunnerKeepsWhatIsInUse(t *testing.T) {
 	server := newServer(t, bindingtest.Volume("disk", "10Gi"), bindingtest.Claim("default", "data", "5Gi"), bindingtest.Pod("default", "web", "node", "data"))
-	r := start(t, server, func(r *clientgo.Runner) { r.Rules.Protection = binding.ProtectionOn })
+	r := start(t, server, func(r *clientgo.Runner) { r.Options.Protection = decision.ProtectionOn })
 	r.eventually(func() bool { return r.bound("data") }, "the claim is bound")
 	require.NoError(t, server.Delete(t.Context(), obj.ClaimKey("default", "data"), deleteNow))
 	for _, later := range []obj.Object{bindingtest.Volume("later", "1Gi"), bindingtest.Claim("default", "later", "1Gi")} {
@@ -105,6 +105,6 @@ func TestRunnerKeepsWhatIsInUse(t *testing.T) {
 	require.NotNil(t, r.Claim("default", "data"), "F2 the pod uses it")
 	require.NoError(t, server.Delete(t.Context(), bindingtest.PodKey("default", "web"), deleteNow))
 	r.eventually(func() bool { return r.Claim("default", "data") == nil }, "F2 nobody uses it any more")
-	assert.Positive(t, r.calls(bindingtest.VerbList, bindingtest.KindPod), "F2 the pods were read live")
+	assert.Positive(t, r.calls(bindingtest.VerbList, obj.KindPod), "F2 the pods were read live")
 	r.eventually(func() bool { return r.phase("disk") == corev1.VolumeReleased }, "V3 the volume is released")
 }

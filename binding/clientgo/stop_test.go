@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo"
+	"github.com/pvbind/pvbind/binding/decision"
 )
 
 // gate holds up what comes first: it says when it has come, and lets it wait until it is let through.
@@ -89,6 +89,6 @@ func TestClassesComeFirst(t *testing.T) {
 	r := start(t, server)
 	<-first
 	server.Deny(nil)
-	r.eventually(r.has(binding.EventWaitForConsumer), "C3 the claim waits for a pod")
+	r.eventually(r.has(decision.EventWaitForConsumer), "C3 the claim waits for a pod")
 	assert.Nil(t, r.Volume("disk").Spec.ClaimRef, "M11 it was not bound before its class was known")
 }

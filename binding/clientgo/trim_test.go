@@ -80,10 +80,10 @@ func TestTrimKeepsClaimsAndVolumesWhole(t *testing.T) {
 	assert.Equal(t, want, trimmed)
 	assert.Nil(t, volume.ManagedFields, "an empty list would make the server forget its own")
 
-	unseen := cache.DeletedFinalStateUnknown{Key: "default/data"}
-	trimmed, err = trim(unseen)
+	missed := cache.DeletedFinalStateUnknown{Key: "default/data"}
+	trimmed, err = trim(missed)
 	require.NoError(t, err)
-	assert.Equal(t, unseen, trimmed)
+	assert.Equal(t, missed, trimmed)
 }
 
 func TestTrimmedAttachmentsDecideTheSame(t *testing.T) {

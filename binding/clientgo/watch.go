@@ -2,6 +2,8 @@ package clientgo
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,7 +13,7 @@ import (
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// watch is what tells a crew of changes.
+// watch is the informers that report changes to workers.
 type watch struct {
 	factory  informers.SharedInformerFactory
 	own      bool // the factory
@@ -25,8 +27,8 @@ type handler struct {
 	registration cache.ResourceEventHandlerRegistration
 }
 
-// startWatch starts the informers, unless they run already, and has the crew told of what they see.
-func startWatch(ctx context.Context, r *Runner, crew *crew) (*watch, error) {
+// startWatch starts the informers, unless they run already, with handlers that report to the workers.
+func startWatch(ctx context.Context, r *Runner, to *workers) (*watch, error) {
 	w := &watch{factory: r.Informers, own: r.Informers == nil}
 	if w.own {
 		w.factory = newInformers(r)
@@ -45,7 +47,7 @@ func startWatch(ctx context.Context, r *Runner, crew *crew) (*watch, error) {
 	}
 	w.volumes, w.claims = all[1].GetStore(), all[2].GetStore()
 
-	if err := w.handle(all, crew); err != nil {
+	if err := w.handle(all, to); err != nil {
 		w.unhandle()
 		return nil, err
 	}
@@ -79,9 +81,9 @@ func Shutdown(factory informers.SharedInformerFactory) {
 	}
 }
 
-func (w *watch) handle(all []cache.SharedIndexInformer, crew *crew) error {
+func (w *watch) handle(all []cache.SharedIndexInformer, to *workers) error {
 	for _, informer := range all {
-		registration, err := informer.AddEventHandler(crew.handler())
+		registration, err := informer.AddEventHandler(to.handler())
 		if err != nil {
 			return err
 		}
@@ -96,7 +98,7 @@ func (w *watch) unhandle() {
 	}
 }
 
-// synced waits until the crew has been told of all there is; false if the context ended before.
+// synced waits until all that exists has been reported; false if the context ended before.
 func (w *watch) synced(ctx context.Context) bool {
 	var checkers []cache.DoneChecker
 	for _, h := range w.handlers {
@@ -105,7 +107,7 @@ func (w *watch) synced(ctx context.Context) bool {
 	return cache.WaitFor(ctx, "", checkers...)
 }
 
-// objects are all volumes and claims.
+// objects returns all volumes and claims in the caches.
 func (w *watch) objects() []obj.Object {
 	var objects []obj.Object
 	for _, object := range append(w.volumes.List(), w.claims.List()...) {
@@ -114,15 +116,93 @@ func (w *watch) objects() []obj.Object {
 	return objects
 }
 
-// has reports whether an informer has shown the object.
+// has reports whether the object is in a cache.
 func (w *watch) has(object obj.Object) bool {
 	store := w.volumes
 	if _, ok := object.(*corev1.PersistentVolumeClaim); ok {
 		store = w.claims
 	}
-	shown, ok, err := store.Get(object)
+	cached, ok, err := store.Get(object)
 	if err != nil || !ok {
 		return false
 	}
-	return shown.(obj.Object).GetUID() == object.GetUID()
+	return cached.(obj.Object).GetUID() == object.GetUID()
+}
+
+// errStopped is the error of informers of others that were stopped: without them no change would be reported any more.
+var errStopped = errors.New("somebody has stopped them")
+
+// stoppedWithin is how soon it is noticed that informers have stopped, which they do not report.
+const stoppedWithin = time.Second
+
+// informed returns a context that ends with the given one, or once informers of others have stopped. The function ends
+// it.
+func (w *watch) informed(ctx context.Context) (context.Context, func()) {
+	informed, end := context.WithCancelCause(ctx)
+	if !w.own {
+		go func() {
+			if w.stopped(informed) {
+				end(errStopped)
+			}
+		}()
+	}
+	return informed, func() { end(nil) }
+}
+
+// stopped waits until an informer has stopped; false if the context ended before.
+func (w *watch) stopped(ctx context.Context) bool {
+	ticker := time.NewTicker(stoppedWithin)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-ticker.C:
+			if slices.ContainsFunc(w.handlers, func(h handler) bool { return h.informer.IsStopped() }) {
+				return ctx.Err() == nil
+			}
+		}
+	}
+}
+
+// handler returns what reports the events of one informer.
+func (w *workers) handler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    w.observe,
+		UpdateFunc: w.update,
+		DeleteFunc: w.observeDeleted,
+	}
+}
+
+// update takes two versions of one object, or an object and its successor of the same name, if the end of the first was
+// missed and only a new list shows the second.
+func (w *workers) update(old, new any) {
+	before, known := old.(obj.Object)
+	after, ok := new.(obj.Object)
+	if known && ok && before.GetUID() != after.GetUID() {
+		w.observeDeleted(before)
+	}
+	w.observe(new)
+}
+
+func (w *workers) observe(object any) {
+	switch object := object.(type) {
+	case *corev1.PersistentVolume, *corev1.PersistentVolumeClaim:
+		w.add(w.controller.Observe(object.(obj.Object))...)
+		w.metrics.binding.observe(object.(obj.Object))
+	case obj.Object:
+		w.add(w.controller.Recheck(object)...) // an informer is their only source: the last version is the newest (W7)
+	}
+}
+
+// observeDeleted takes the last known state of an object, which may be out of date if the deletion was missed and only a
+// new list shows it.
+func (w *workers) observeDeleted(object any) {
+	if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = missed.Obj
+	}
+	if object, ok := object.(obj.Object); ok {
+		w.add(w.controller.ObserveDeleted(object)...)
+		w.metrics.binding.forget(object)
+	}
 }

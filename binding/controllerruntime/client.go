@@ -30,7 +30,7 @@ func (c Client) live() client.Reader {
 	return c.Live
 }
 
-// answered is the object that a call has filled in, or its error.
+// answered returns the object that a call has filled in, or its error.
 func answered[T metav1.Object](object T, err error) (T, error) {
 	if err != nil {
 		var none T

@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/controllerruntime"
+	"github.com/pvbind/pvbind/binding/decision"
 )
 
 // On the real API server that envtest starts: KUBEBUILDER_ASSETS=… go test -tags envtest -run Envtest
@@ -35,7 +35,7 @@ func TestEnvtest(t *testing.T) {
 	t.Run("Manager", func(t *testing.T) {
 		mgr, err := ctrl.NewManager(config, ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard()})
 		require.NoError(t, err)
-		reconciler := &controllerruntime.Reconciler{Rules: binding.Rules{Protection: binding.ProtectionOn}}
+		reconciler := &controllerruntime.Reconciler{BindingOptions: decision.Options{Protection: decision.ProtectionOn}}
 		another := true // the tests of one process are several managers
 		reconciler.Options.SkipNameValidation = &another
 		require.NoError(t, reconciler.SetupWithManager(mgr))

@@ -20,10 +20,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo/apitest"
 	"github.com/pvbind/pvbind/binding/controllerruntime"
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -141,7 +142,7 @@ func TestManagerTriesAgain(t *testing.T) {
 	server := newServer(t, class, claim)
 	server.Client.Use(bindingtest.Fail(1, bindingtest.AnyWrite, context.DeadlineExceeded))
 	ours := &provisioner{failures: 2}
-	manage(t, server, &controllerruntime.Reconciler{Hooks: binding.Hooks{Provisioners: map[string]binding.Provisioner{class.Provisioner: ours}}})
+	manage(t, server, &controllerruntime.Reconciler{Hooks: hooks.Set{Provisioners: map[string]hooks.Provisioner{class.Provisioner: ours}}})
 	eventually(t, func() bool { return isBound(server, "data") }, "W6 it was provisioned after failures")
 }
 
@@ -161,11 +162,11 @@ func newReclaimed(t *testing.T) (*apitest.Server, *bindingtest.Storage) {
 func TestManagerReclaimsWhatIsDetached(t *testing.T) {
 	server, storage := newReclaimed(t)
 	manage(t, server, &controllerruntime.Reconciler{
-		Rules: binding.Rules{Protection: binding.ProtectionOn}, Hooks: storage.Hooks("example.com/ours", "hostPath"), Recorder: server.Server,
+		BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: storage.Hooks("example.com/ours", "hostPath"), Recorder: server.Server,
 	})
 	eventually(t, func() bool { return isBound(server, "data") }, "the claim is bound")
 	require.NoError(t, server.Delete(t.Context(), obj.ClaimKey("default", "data"), metav1.DeleteOptions{}))
-	waits := func(event binding.Event) bool { return event.Reason == binding.EventVolumeDelete }
+	waits := func(event decision.Event) bool { return event.Reason == decision.EventVolumeDelete }
 	eventually(t, func() bool { return slices.ContainsFunc(server.Events(), waits) }, "R3 it is attached")
 	assert.Len(t, storage.Kept(), 1)
 	require.NoError(t, server.Delete(t.Context(), bindingtest.AttachmentKey("disk-n1"), metav1.DeleteOptions{}))

@@ -1,37 +1,48 @@
 package controllerruntime
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"sync"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/clientgo"
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
 var _ reconcile.TypedReconciler[obj.Key] = (*Reconciler)(nil)
 
-// Reconciler runs a binding.Controller in a manager: see SetupWithManager. The zero value is useful; none of its fields
-// may change once it is set up.
+// Reconciler runs a binding.Controller in a manager: see SetupWithManager. The zero value is ready to use. No field may
+// change once it is set up.
 type Reconciler struct {
-	// Client writes, and reads if it has no cache; nil: the manager's, which reads from the server where it must.
+	// Client reads and writes, and must have no cache; nil: the manager's client, with live reads from the server.
 	Client client.Client
-	// Rules and Hooks are those of the Controller.
-	Rules binding.Rules
-	Hooks binding.Hooks
-	// Pods are watched unless it says otherwise.
+	// BindingOptions and Hooks are those of the binding.Controller.
+	BindingOptions decision.Options
+	Hooks          hooks.Set
+	// Pods is clientgo.PodsWatched unless set.
 	Pods clientgo.PodWatch
 	// Recorder publishes events; nil: clientgo.StartRecorder on the manager's connection.
 	Recorder binding.Recorder
-	// Options are those of the controller. MaxConcurrentReconciles is 64 if zero. The rate limiter is always the
-	// Reconciler's own, which waits for as long as the Controller says.
+	// Options are those of controller-runtime's controller. MaxConcurrentReconciles is 64 if zero. The rate limiter is
+	// always the Reconciler's own, which delays a retry for as long as the binding.Controller says.
 	Options controller.TypedOptions[obj.Key]
 
 	controller *binding.Controller
@@ -43,7 +54,7 @@ const defaultConcurrency = 64
 
 // SetupWithManager adds the Reconciler to a manager, which starts it.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
-	if err := r.Pods.Check(r.Rules, r.Hooks); err != nil {
+	if err := r.Pods.Check(r.BindingOptions, r.Hooks); err != nil {
 		return fmt.Errorf("controllerruntime.Reconciler: %w", err)
 	}
 	recorder := r.Recorder
@@ -57,12 +68,12 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	return r.watch(mgr)
 }
 
-// newController is the controller, on the Reconciler's own client or on another.
+// newController returns the controller, on the Reconciler's own client or else on the other.
 func (r *Reconciler) newController(other Client, recorder binding.Recorder) *binding.Controller {
 	if r.Client != nil {
 		other = Client{Client: r.Client}
 	}
-	return &binding.Controller{Client: other, Recorder: recorder, Rules: r.Rules, Hooks: r.Hooks}
+	return &binding.Controller{Client: other, Recorder: recorder, Options: r.BindingOptions, Hooks: r.Hooks}
 }
 
 // startRecorder publishes events until the manager stops.
@@ -79,7 +90,7 @@ func startRecorder(mgr manager.Manager) (binding.Recorder, error) {
 	}))
 }
 
-// Reconcile syncs one claim or volume. It is called by the manager.
+// Reconcile syncs one claim or volume. The manager calls it.
 func (r *Reconciler) Reconcile(ctx context.Context, key obj.Key) (reconcile.Result, error) {
 	result, err := r.controller.Sync(ctx, key)
 	add(r.queue, result.Next)
@@ -98,3 +109,91 @@ func add(queue workqueue.TypedRateLimitingInterface[obj.Key], keys []obj.Key) {
 		queue.Add(key)
 	}
 }
+
+type queue = workqueue.TypedRateLimitingInterface[obj.Key]
+
+// watch has the manager report changes to the controller, and sync the keys that follow from them.
+func (r *Reconciler) watch(mgr manager.Manager) error {
+	options := r.Options
+	options.MaxConcurrentReconciles = cmp.Or(options.MaxConcurrentReconciles, defaultConcurrency)
+	options.RateLimiter = &r.delays
+	build := builder.TypedControllerManagedBy[obj.Key](mgr).
+		Named("pvbind").
+		WithOptions(options).
+		WatchesRawSource(source.TypedFunc[obj.Key](func(_ context.Context, queue queue) error {
+			r.queue = queue
+			return nil
+		})).
+		Watches(&storagev1.StorageClass{}, r.handler()).
+		Watches(&corev1.PersistentVolume{}, r.handler()).
+		Watches(&corev1.PersistentVolumeClaim{}, r.handler())
+	if r.Pods == clientgo.PodsWatched {
+		build = build.Watches(&corev1.Pod{}, r.handler())
+	}
+	if r.Hooks.Reclaims() {
+		build = build.Watches(&storagev1.VolumeAttachment{}, r.handler())
+	}
+	return build.Complete(r)
+}
+
+// handler returns what reports the events of the manager's cache to the controller.
+func (r *Reconciler) handler() handler.TypedEventHandler[client.Object, obj.Key] {
+	return handler.TypedFuncs[client.Object, obj.Key]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], queue queue) {
+			add(queue, r.controller.Observe(e.Object))
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], queue queue) {
+			add(queue, r.update(e.ObjectOld, e.ObjectNew))
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[client.Object], queue queue) {
+			add(queue, r.controller.ObserveDeleted(e.Object))
+		},
+	}
+}
+
+// update takes two versions of one object; the same version twice, if the cache resyncs; or an object and its successor of
+// the same name, if the end of the first was missed and only a new list shows the second.
+func (r *Reconciler) update(old, new client.Object) []obj.Key {
+	var keys []obj.Key
+	switch {
+	case old.GetUID() != new.GetUID():
+		keys = r.controller.ObserveDeleted(old)
+	case old.GetResourceVersion() == new.GetResourceVersion():
+		return r.controller.Recheck(new)
+	}
+	return append(keys, r.controller.Observe(new)...)
+}
+
+var _ workqueue.TypedRateLimiter[obj.Key] = (*delays)(nil)
+
+// delays is a rate limiter that returns the delays of the binding.Controller, which counts failures itself (W6).
+type delays struct {
+	mu sync.Mutex
+	by map[obj.Key]time.Duration
+}
+
+func (d *delays) set(key obj.Key, after time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.by == nil {
+		d.by = map[obj.Key]time.Duration{}
+	}
+	d.by[key] = after
+}
+
+// When returns how long to wait before the key is synced again.
+func (d *delays) When(key obj.Key) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.by[key]
+}
+
+// Forget removes the delay of a key whose sync has succeeded.
+func (d *delays) Forget(key obj.Key) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.by, key)
+}
+
+// NumRequeues returns 0: nobody calls it.
+func (d *delays) NumRequeues(obj.Key) int { return 0 }

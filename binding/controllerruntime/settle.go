@@ -12,27 +12,30 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/clientgo"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// Settle does in a test what kube-controller-manager would have done by now: it binds claims, releases volumes, and takes
-// the protection finalizers off what nobody uses. It returns when nothing is left to do, with what failed.
+// Settle runs a binding.Controller until it is idle, and returns what failed. In a test it does what
+// kube-controller-manager would have done by now: it binds claims, releases volumes, and removes the protection finalizers
+// from what nobody uses.
 //
-// What waits for somebody else is left waiting, such as a claim of a class WaitForFirstConsumer for its scheduler, or
+// What waits for somebody else is left waiting, such as a claim of a WaitForFirstConsumer class for its scheduler, or
 // of a CSI driver for its provisioner.
 func Settle(ctx context.Context, c client.Client) error {
-	reconciler := Reconciler{Client: c, Rules: binding.Rules{Protection: binding.ProtectionOn}}
+	reconciler := Reconciler{Client: c, BindingOptions: decision.Options{Protection: decision.ProtectionOn}}
 	return reconciler.Settle(ctx)
 }
 
-// Settle is the function Settle with the Client, the Rules, the Hooks and the Recorder of a Reconciler that is not set up
+// Settle does what the function Settle does, with the Client, BindingOptions, Hooks and Recorder of a Reconciler that is not set up
 // with a manager.
 func (r *Reconciler) Settle(ctx context.Context) error {
-	if err := r.Pods.Check(r.Rules, r.Hooks); err != nil {
+	if err := r.Pods.Check(r.BindingOptions, r.Hooks); err != nil {
 		return fmt.Errorf("controllerruntime.Reconciler: %w", err)
 	}
 	if r.Client == nil {
@@ -54,7 +57,7 @@ func (r *Reconciler) Settle(ctx context.Context) error {
 	return run.run(ctx, syncsPerObject*(1+len(objects)))
 }
 
-// list is everything that decisions depend on, classes first.
+// list returns everything that decisions depend on, classes first.
 func (r *Reconciler) list(ctx context.Context) ([]client.Object, error) {
 	lists := []client.ObjectList{&storagev1.StorageClassList{}, &corev1.PersistentVolumeList{}, &corev1.PersistentVolumeClaimList{}}
 	if r.Pods == clientgo.PodsWatched {
@@ -84,7 +87,7 @@ const (
 	syncsPerObject = 100 // far more than it takes
 )
 
-// settling is one Settle.
+// settling is one run of Settle.
 type settling struct {
 	controller *binding.Controller
 	queue      []obj.Key
@@ -110,7 +113,7 @@ func (s *settling) run(ctx context.Context, limit int) error {
 	return errors.Join(errs...)
 }
 
-// note keeps what is wrong with a key until a later sync of it succeeds.
+// note keeps the error of a key until a later sync of it succeeds.
 func (s *settling) note(key obj.Key, err error) {
 	if err == nil {
 		delete(s.errs, key)
@@ -131,4 +134,33 @@ func describe(key obj.Key, err error) error {
 		return err
 	}
 	return fmt.Errorf("%s: %w", key, err)
+}
+
+// admit sets what every server sets and a fake client does not, as far as decisions depend on it (A1, A6). It reports
+// whether anything was missing.
+func admit(object client.Object) bool {
+	missing := false
+	if object.GetUID() == "" {
+		object.SetUID(uuid.NewUUID())
+		missing = true
+	}
+	switch object := object.(type) {
+	case *corev1.PersistentVolume:
+		if object.Spec.PersistentVolumeReclaimPolicy == "" {
+			object.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+			missing = true
+		}
+	case *storagev1.StorageClass:
+		missing = setDefault(&object.VolumeBindingMode, storagev1.VolumeBindingImmediate) || missing
+		missing = setDefault(&object.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete) || missing
+	}
+	return missing
+}
+
+func setDefault[T any](field **T, value T) bool {
+	if *field != nil {
+		return false
+	}
+	*field = &value
+	return true
 }

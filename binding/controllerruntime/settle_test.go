@@ -12,10 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo"
 	"github.com/pvbind/pvbind/binding/controllerruntime"
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
 )
 
 // What a test of one's own may look like.
@@ -107,7 +108,7 @@ func TestSettleWithHooks(t *testing.T) {
 	ours := &provisioner{}
 	reconciler := &controllerruntime.Reconciler{
 		Client: fake.NewClientBuilder().WithObjects(class, claim).Build(),
-		Hooks:  binding.Hooks{Provisioners: map[string]binding.Provisioner{class.Provisioner: ours}},
+		Hooks:  hooks.Set{Provisioners: map[string]hooks.Provisioner{class.Provisioner: ours}},
 	}
 	require.NoError(t, reconciler.Settle(t.Context()))
 	bound := claimOf(t, reconciler.Client)
@@ -123,7 +124,7 @@ func TestSettleReclaimsWhatIsDetached(t *testing.T) {
 	storage.Add(disk)
 	attachment := bindingtest.Attachment("disk", "n1")
 	c := fake.NewClientBuilder().WithObjects(disk, bindingtest.Claim("default", "data", "5Gi"), attachment).Build()
-	reconciler := &controllerruntime.Reconciler{Client: c, Rules: binding.Rules{Protection: binding.ProtectionOn}, Hooks: storage.Hooks("example.com/ours", "hostPath")}
+	reconciler := &controllerruntime.Reconciler{Client: c, BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: storage.Hooks("example.com/ours", "hostPath")}
 	require.NoError(t, reconciler.Settle(t.Context()))
 	require.NoError(t, c.Delete(t.Context(), claimOf(t, c)))
 	require.NoError(t, reconciler.Settle(t.Context()))
@@ -137,8 +138,8 @@ func TestSettleReclaimsWhatIsDetached(t *testing.T) {
 
 func TestSettleOfWhatCannotBe(t *testing.T) {
 	require.EqualError(t, (&controllerruntime.Reconciler{}).Settle(t.Context()), "controllerruntime.Reconciler: no Client")
-	refused := controllerruntime.Reconciler{Pods: clientgo.PodsIgnored, Rules: binding.Rules{Protection: binding.ProtectionOn}}
-	want := "controllerruntime.Reconciler: protection needs to know of pods, and Pods is Ignored"
+	refused := controllerruntime.Reconciler{Pods: clientgo.PodsIgnored, BindingOptions: decision.Options{Protection: decision.ProtectionOn}}
+	want := "controllerruntime.Reconciler: protection depends on pods, and Pods is Ignored"
 	require.EqualError(t, refused.Settle(t.Context()), want)
 	require.EqualError(t, refused.SetupWithManager(nil), want)
 }
@@ -160,7 +161,7 @@ type provisioner struct {
 	asked    int
 }
 
-func (p *provisioner) Provision(_ context.Context, request binding.ProvisionRequest) (*corev1.PersistentVolume, error) {
+func (p *provisioner) Provision(_ context.Context, request hooks.ProvisionRequest) (*corev1.PersistentVolume, error) {
 	if p.asked++; p.asked <= p.failures {
 		return nil, errors.New("the storage is busy")
 	}

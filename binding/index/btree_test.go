@@ -17,51 +17,55 @@ import (
 	"github.com/pvbind/pvbind/binding/internal/quantities"
 )
 
-func stockOf(name, capacity string) stock {
+func entryOf(name, capacity string) volumeEntry {
 	volume := &corev1.PersistentVolume{}
 	volume.Name = name
 	volume.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(capacity)}
-	return stock{volume}
+	return volumeEntry{volume}
 }
 
-func rankOf(s stock) rank {
-	return rank{size: sizeOf(s.amount()), quantity: s.amount(), name: s.Name}
+func keyOf(e volumeEntry) *key {
+	k := lowest(e.capacity())
+	k.name = e.Name
+	return &k
 }
 
-func compareStock(a, b stock) int {
-	return cmp.Or(quantities.Compare(a.amount(), b.amount()), cmp.Compare(a.Name, b.Name))
+func compareEntries(a, b volumeEntry) int {
+	return cmp.Or(quantities.Compare(a.capacity(), b.capacity()), cmp.Compare(a.Name, b.Name))
 }
 
-// requireOrder compares an order with the sorted list of its items: forwards, backwards, and by what
+// requireEntries compares a tree with the sorted list of its entries: forwards, backwards, and by what
 // every node says of itself.
-func requireOrder(t *testing.T, want []stock, order *btree[stock]) {
+func requireEntries(t *testing.T, want []volumeEntry, tree *btree[volumeEntry]) {
 	t.Helper()
-	require.Equal(t, len(want), order.len())
-	start := rank{size: negative}
-	at := order.seek(&start)
-	for _, item := range want {
-		require.Equal(t, item, at.item())
-		at = at.forward()
+	require.Equal(t, len(want), tree.len())
+	var got []volumeEntry
+	for size, e := range tree.from(&key{size: negative}) {
+		require.Equal(t, sizeOf(e.capacity()), size)
+		got = append(got, e)
 	}
-	require.False(t, at.ok())
-	at = order.last(&rank{size: beyond, quantity: resource.MustParse("99E"), name: "~"})
-	for _, item := range slices.Backward(want) {
-		require.Equal(t, item, at.item())
-		at = at.back()
+	require.Equal(t, want, got)
+	before := &key{size: beyond, quantity: resource.MustParse("99E"), name: "~"}
+	for _, e := range slices.Backward(want) {
+		last, found := tree.last(before)
+		require.True(t, found)
+		require.Equal(t, e, last)
+		before = keyOf(last)
 	}
-	require.False(t, at.ok())
-	if order.root != nil {
-		requireNode(t, order.root)
+	_, found := tree.last(before)
+	require.False(t, found)
+	if len(want) > 0 {
+		requireNode(t, &tree.root)
 	}
 }
 
-func requireNode(t *testing.T, n *node[stock]) (depth int) {
+func requireNode(t *testing.T, n *node[volumeEntry]) (depth int) {
 	t.Helper()
 	require.LessOrEqual(t, len(n.sizes), maxNode)
 	require.NotEmpty(t, n.sizes)
 	if n.isLeaf() {
-		require.Len(t, n.sizes, len(n.items))
-		require.Equal(t, n.count, len(n.items))
+		require.Len(t, n.sizes, len(n.entries))
+		require.Equal(t, n.count, len(n.entries))
 		return 0
 	}
 	require.Len(t, n.sizes, len(n.children))
@@ -77,9 +81,9 @@ func requireNode(t *testing.T, n *node[stock]) (depth int) {
 	return depth + 1
 }
 
-// A random order after random changes is what sorting makes of its items, with many equal sizes, with
+// A random tree after random changes is what sorting makes of its entries, with many equal sizes, with
 // fractions and with what 64 bits do not hold.
-func TestOrderIsSorted(t *testing.T) {
+func TestBTreeIsSorted(t *testing.T) {
 	t.Parallel()
 	capacities := []string{"0", "1m", "999m", "1", "1001m", "1Ki", "1Gi", "1024Mi", "4Ei", "8Ei", "9E", "10E", "11E", "123456789012345678901m"}
 	for _, c := range []struct {
@@ -92,30 +96,30 @@ func TestOrderIsSorted(t *testing.T) {
 				t.Skip("takes seconds")
 			}
 			r := rand.New(rand.NewPCG(1, uint64(c.items)))
-			var order btree[stock]
-			in := map[string]stock{}
+			var tree btree[volumeEntry]
+			in := map[string]volumeEntry{}
 			change := func(share int) {
-				item := stockOf(fmt.Sprint(r.IntN(c.items)), capacities[r.IntN(len(capacities))])
+				item := entryOf(fmt.Sprint(r.IntN(c.items)), capacities[r.IntN(len(capacities))])
 				if known, ok := in[item.Name]; ok {
-					require.True(t, order.remove(rankOf(known)))
-					require.False(t, order.remove(rankOf(known)))
+					require.True(t, tree.remove(keyOf(known)))
+					require.False(t, tree.remove(keyOf(known)))
 					delete(in, item.Name)
 				}
 				if r.IntN(100) < share {
-					order.insert(rankOf(item), item)
+					tree.insert(keyOf(item), item)
 					in[item.Name] = item
 				}
 			}
 			check := func() {
-				sorted := slices.SortedFunc(func(yield func(stock) bool) {
+				sorted := slices.SortedFunc(func(yield func(volumeEntry) bool) {
 					for _, item := range in {
 						if !yield(item) {
 							return
 						}
 					}
-				}, compareStock)
-				requireOrder(t, sorted, &order)
-				requirePlaces(t, r, sorted, &order)
+				}, compareEntries)
+				requireEntries(t, sorted, &tree)
+				requirePlaces(t, r, sorted, &tree)
 			}
 			for range c.changes {
 				change(95)
@@ -134,74 +138,74 @@ func TestOrderIsSorted(t *testing.T) {
 }
 
 // requirePlaces compares random searches with the sorted list.
-func requirePlaces(t *testing.T, r *rand.Rand, sorted []stock, order *btree[stock]) {
+func requirePlaces(t *testing.T, r *rand.Rand, sorted []volumeEntry, tree *btree[volumeEntry]) {
 	t.Helper()
 	for range min(200, len(sorted)) {
-		probe := rankOf(sorted[r.IntN(len(sorted))])
+		probe := keyOf(sorted[r.IntN(len(sorted))])
 		if r.IntN(2) == 0 {
 			probe.name = []string{"", "5", "~"}[r.IntN(3)]
 		}
-		at, _ := slices.BinarySearchFunc(sorted, probe, func(item stock, probe rank) int {
-			return cmp.Or(sizeCompare(item, probe), cmp.Compare(item.Name, probe.name))
+		at, _ := slices.BinarySearchFunc(sorted, probe, func(e volumeEntry, probe *key) int {
+			return cmp.Or(compareCapacity(e, probe), cmp.Compare(e.Name, probe.name))
 		})
-		require.Equal(t, at, order.below(&probe))
-		found := order.seek(&probe)
-		require.Equal(t, at < len(sorted), found.ok())
+		require.Equal(t, at, tree.below(probe))
+		first, found := tree.first(probe)
+		require.Equal(t, at < len(sorted), found)
 		if at < len(sorted) {
-			require.Equal(t, sorted[at], found.item())
-			first := order.start(found).item()
-			require.Zero(t, quantities.Compare(first.amount(), sorted[at].amount()))
-			require.LessOrEqual(t, first.Name, sorted[at].Name)
+			require.Equal(t, sorted[at], first)
+			like, _ := tree.first(new(lowest(first.capacity())))
+			require.Zero(t, quantities.Compare(like.capacity(), sorted[at].capacity()))
+			require.LessOrEqual(t, like.Name, sorted[at].Name)
 		}
-		before := order.last(&probe)
-		require.Equal(t, at > 0, before.ok())
+		last, found := tree.last(probe)
+		require.Equal(t, at > 0, found)
 		if at > 0 {
-			require.Equal(t, sorted[at-1], before.item())
+			require.Equal(t, sorted[at-1], last)
 		}
 	}
 }
 
-func sizeCompare(item stock, r rank) int {
-	amount := item.amount()
-	return amount.Cmp(r.quantity)
+func compareCapacity(e volumeEntry, k *key) int {
+	capacity := e.capacity()
+	return capacity.Cmp(k.quantity)
 }
 
 // What is taken out leaves no row of nearly empty nodes.
-func TestOrderShrinks(t *testing.T) {
-	var order btree[stock]
-	var items []stock
+func TestBTreeShrinks(t *testing.T) {
+	var tree btree[volumeEntry]
+	var items []volumeEntry
 	for i := range 20 * maxNode {
-		items = append(items, stockOf(fmt.Sprintf("%05d", i), "1Gi"))
-		order.insert(rankOf(items[i]), items[i])
+		items = append(items, entryOf(fmt.Sprintf("%05d", i), "1Gi"))
+		tree.insert(keyOf(items[i]), items[i])
 	}
 	rand.New(rand.NewPCG(1, 1)).Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
 	for _, item := range items[maxNode:] {
-		order.remove(rankOf(item))
+		tree.remove(keyOf(item))
 	}
-	assert.Equal(t, maxNode, order.len())
-	assert.LessOrEqual(t, len(order.root.children), 6)
+	assert.Equal(t, maxNode, tree.len())
+	assert.LessOrEqual(t, len(tree.root.children), 6)
 }
 
 // What comes in order leaves full nodes behind.
-func TestOrderIsCompact(t *testing.T) {
-	var order btree[stock]
+func TestBTreeIsCompact(t *testing.T) {
+	var tree btree[volumeEntry]
 	for i := range 10 * maxNode {
-		item := stockOf(fmt.Sprintf("%05d", i), "1Gi")
-		order.insert(rankOf(item), item)
+		item := entryOf(fmt.Sprintf("%05d", i), "1Gi")
+		tree.insert(keyOf(item), item)
 	}
-	assert.Len(t, order.root.children, 10)
+	assert.Len(t, tree.root.children, 10)
 }
 
-func TestEmptyOrder(t *testing.T) {
-	var order btree[stock]
-	probe := rankOf(stockOf("a", "1"))
-	assert.Zero(t, order.len())
-	assert.Zero(t, order.below(&probe))
-	assert.False(t, order.seek(&probe).ok())
-	assert.False(t, order.last(&probe).ok())
-	assert.False(t, order.remove(probe))
-	var none *btree[stock]
-	assert.Zero(t, none.len())
+func TestEmptyBTree(t *testing.T) {
+	var tree btree[volumeEntry]
+	probe := keyOf(entryOf("a", "1"))
+	assert.Zero(t, tree.len())
+	assert.Zero(t, tree.below(probe))
+	_, found := tree.first(probe)
+	assert.False(t, found)
+	_, found = tree.last(probe)
+	assert.False(t, found)
+	assert.False(t, tree.remove(probe))
 }
 
 // Sizes are in the order of the quantities, and where they are exact, equal ones mean equal quantities.
@@ -230,40 +234,22 @@ func TestSizes(t *testing.T) {
 	assert.Equal(t, int64(2<<30), sizeOf(resource.MustParse("1Gi")))
 }
 
-func TestSlots(t *testing.T) {
-	for modes := range accessmode.Set(16) {
-		slot := slotOf(modes)
-		assert.Equal(t, modes, narrowest[slot])
-		if slot > 0 {
-			assert.LessOrEqual(t, narrowest[slot-1].Len(), modes.Len(), "the narrowest come first")
-		}
-		for other := range accessmode.Set(16) {
-			assert.Equal(t, other.Contains(modes), serving(modes)>>slotOf(other)&1 == 1)
-			assert.Equal(t, modes.Contains(other), servedBy(modes)>>slotOf(other)&1 == 1)
-		}
+// There is a tree for each set of access modes in it, the smallest set first, and none for others.
+func TestModeTrees(t *testing.T) {
+	var trees volumeTrees
+	r := record[volumeEntry]{entry: entryOf("a", "1Gi"), key: *keyOf(entryOf("a", "1Gi"))}
+	for _, r.modes = range []accessmode.Set{15, 0, 12, 3, 8} {
+		trees = trees.insert(r)
 	}
-	assert.Panics(t, func() { slotOf(16) })
-}
-
-// There is a tree for each set of modes in it, and none for others.
-func TestRack(t *testing.T) {
-	var r modeTrees[stock]
-	volume := stockOf("a", "1Gi")
-	for _, modes := range []accessmode.Set{15, 0, 3, 8} {
-		r.insert(modes, rankOf(volume), volume)
+	for _, r.modes = range []accessmode.Set{3, 3, 5} {
+		trees = trees.remove(r)
 	}
-	r.remove(3, rankOf(volume))
-	r.remove(3, rankOf(volume))
-	r.remove(5, rankOf(volume))
-	for modes := range accessmode.Set(16) {
-		want := 0
-		if modes == 15 || modes == 0 || modes == 8 {
-			want = 1
-		}
-		assert.Equal(t, want, r.in(slotOf(modes)).len(), "modes %s", modes)
+	var modes []accessmode.Set
+	for i := range trees {
+		assert.Equal(t, 1, trees[i].len())
+		modes = append(modes, trees[i].modes)
 	}
-	assert.Equal(t, 3, r.len())
-	var none *modeTrees[stock]
-	assert.Zero(t, none.len())
-	assert.Nil(t, none.in(0))
+	assert.Equal(t, []accessmode.Set{0, 8, 12, 15}, modes)
+	assert.Equal(t, 4, trees.len())
+	assert.Zero(t, volumeTrees(nil).len())
 }

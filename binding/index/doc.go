@@ -1,11 +1,20 @@
-// Package index finds the best of any number of volumes for a claim, and the neediest of any number of claims for a
-// volume, each in O(log n).
+// Package index finds the best of any number of volumes for a claim, and the claim to offer a volume to, each in O(log n).
 //
-// An Index is of volumes. It gives the same answers as match.Find on a list of them, and gives each away once: see
-// Index.Reserve. A scheduler that asks for many nodes holds it still meanwhile: see Index.Read.
+// An Index has the volumes. It gives the same answers as match.Find on a list of them, and gives each away once: see
+// Index.Reserve. A scheduler that plans for many nodes keeps it unchanged meanwhile with Index.Read, and searches it with
+// one Query for each claim.
 //
-// Waiting is of the claims that wait for a volume, so that one that comes is offered to the right claim at once (W1).
+// Waiting has the claims that wait for a volume, so that a new volume is offered to the right claim at once.
 //
-// Both keep what is comparable in B-trees by size: volumes of one class, volume mode and attributes class together, apart
-// by access modes, and again by each label and each place that a node affinity names.
+// Both compare only what can fit. Volumes of one class, volume mode and attributes class are in one bucket. A bucket has a
+// B-tree by capacity for each set of access modes: of all volumes, and again of those with each label, and of those for the
+// nodes with each topology label.
+//
+// Where to find what:
+//
+//   - index.go has the Index, and reserve.go its reservations and owners,
+//   - query.go has Find and Query, and summary.go the Summary, both on the buckets of bucket.go and topology.go,
+//   - waiting.go has Waiting,
+//   - trees.go has the trees per set of access modes and per label, btree.go the tree itself, and size.go the numbers that
+//     it is sorted by.
 package index

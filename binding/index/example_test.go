@@ -9,7 +9,7 @@ import (
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// Two claims that see the same volume: one gets it, and the other is told so and asks again.
+// Two claims that see the same volume: one gets it, and the other gets another.
 func ExampleIndex() {
 	var volumes index.Index
 	volumes.Load(bindingtest.Volume("pv-5Gi", "5Gi"), bindingtest.Volume("pv-20Gi", "20Gi"), bindingtest.Volume("pv-100Gi", "100Gi"))
@@ -28,7 +28,7 @@ func ExampleIndex() {
 		}
 		if volumes.Reserve(found.Volume.Name, found.Volume.ResourceVersion, obj.KeyOf(claim)) {
 			fmt.Println(name, "gets", found.Volume.Name)
-			// Write the claimRef now, and tell the index what the server returned.
+			// Write the claimRef now, and pass what the server returns to Set.
 		}
 	}
 	take("orders", "10Gi")
@@ -41,6 +41,6 @@ func ExampleIndex() {
 	// Output:
 	// orders gets pv-20Gi
 	// logs gets pv-100Gi
-	// media gets nothing: 0/3 volumes fit: 2 Claimed, 1 TooSmall (largest 5Gi); pv-5Gi would fit but for its size: 5Gi, the claim asks 10Gi
+	// media gets nothing: 0/3 volumes fit: 2 BoundToAnotherClaim, 1 TooSmall (largest 5Gi); pv-5Gi would fit but for its size: 5Gi, the claim requests 10Gi
 	// media gets pv-20Gi
 }

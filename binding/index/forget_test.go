@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -17,14 +18,14 @@ func TestIndexForgets(t *testing.T) {
 	states := map[string]func(*corev1.PersistentVolume){
 		"free":     func(*corev1.PersistentVolume) {},
 		"anywhere": func(v *corev1.PersistentVolume) { v.Spec.NodeAffinity = nil },
-		"perhaps": func(v *corev1.PersistentVolume) {
+		"candidate": func(v *corev1.PersistentVolume) {
 			v.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchFields = []corev1.NodeSelectorRequirement{{}}
 		},
-		"odd":       func(v *corev1.PersistentVolume) { v.Spec.NodeAffinity.Required = &corev1.NodeSelector{} },
-		"idle":      func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeFailed },
-		"claimed":   func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = &corev1.ObjectReference{Name: "x"} },
-		"deleting":  func(v *corev1.PersistentVolume) { v.DeletionTimestamp = &v.CreationTimestamp },
-		"malformed": func(v *corev1.PersistentVolume) { v.Spec.Capacity = nil },
+		"unindexed":     func(v *corev1.PersistentVolume) { v.Spec.NodeAffinity.Required = &corev1.NodeSelector{} },
+		"not available": func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeFailed },
+		"claimed":       func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = &corev1.ObjectReference{Name: "x"} },
+		"deleting":      func(v *corev1.PersistentVolume) { v.DeletionTimestamp = &v.CreationTimestamp },
+		"malformed":     func(v *corev1.PersistentVolume) { v.Spec.Capacity = nil },
 	}
 	var index Index
 	for from, before := range states {
@@ -43,12 +44,12 @@ func TestIndexForgets(t *testing.T) {
 	}
 	assert.Empty(t, index.volumes)
 	assert.Empty(t, index.free)
-	assert.Empty(t, index.idle)
+	assert.Empty(t, index.notAvailable)
 	assert.Empty(t, index.related)
 	assert.Empty(t, index.malformed)
 	assert.Empty(t, index.reserved)
-	assert.Zero(t, index.deleting)
-	assert.Zero(t, index.claimed)
+	assert.Zero(t, index.others[match.Deleting])
+	assert.Zero(t, index.others[match.BoundToAnotherClaim])
 }
 
 func TestBucketForgets(t *testing.T) {
@@ -56,14 +57,14 @@ func TestBucketForgets(t *testing.T) {
 	for _, more := range [][]corev1.NodeSelectorRequirement{nil, {{}}, nil, {{}}} {
 		volume := zonalVolume()
 		volume.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchFields = more
-		s.put(fileOf(volume))
+		s.insert(volume)
 		assert.Equal(t, 1, s.len())
-		assert.Equal(t, map[string]int{"zone": 1}, s.placeKeys)
-		s.take(fileOf(volume))
+		assert.Equal(t, map[string]int{"zone": 1}, s.topologyKeys)
+		s.remove(volume)
 		assert.Zero(t, s.len())
-		assert.Empty(t, s.placeKeys)
-		assert.Empty(t, s.sure)
-		assert.Empty(t, s.perhaps)
+		assert.Empty(t, s.topologyKeys)
+		assert.Empty(t, s.exact)
+		assert.Empty(t, s.candidates)
 		assert.Empty(t, s.labelled)
 	}
 }

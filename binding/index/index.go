@@ -1,11 +1,11 @@
 package index
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/match"
@@ -16,10 +16,9 @@ import (
 // match.Explain on a list of the same volumes, but keeps those that a claim can still choose in order of size,
 // by class, modes, labels and node affinity, so that the others cost it nothing.
 //
-// Who fills it tells it of every volume with Set and Delete, or with Load at first, and sees to it that
-// an old version does not follow a newer one. The volumes are the caller's; they must not be modified
-// once they are in an Index. A volume is given away once, however many goroutines ask: Reserve, and
-// write only if it returns true.
+// The caller passes every volume to Set and Delete, or to Load at first, and no old version after a newer one.
+// The volumes are the caller's. They must not be modified once they are in an Index. A volume is given away once,
+// however many goroutines call Reserve: write only if it returns true.
 //
 //	found, err := volumes.Find(claim, match.Terms{Class: class})
 //	…
@@ -27,42 +26,36 @@ import (
 //		// write the claimRef, pass what the server returns to Set, and call Release
 //	}
 //
-// The zero value is empty and ready to use. Any number of goroutines may use an Index at once. It must
-// not be copied.
+// The zero value is empty and ready to use. An Index is safe for concurrent use. It must not be copied.
 type Index struct {
 	mutex sync.RWMutex
 
 	volumes map[string]*corev1.PersistentVolume
-	// free are the volumes to choose from. idle are like them but for their phase (M9).
-	free, idle buckets
-	// related are the volumes that have to do with the claims of one name: by their claimRef, or because
-	// they belong to it. A claim looks at its own one by one.
-	related map[claimName][]*corev1.PersistentVolume
-	// malformed are unclaimed.
+	// free has the volumes to choose from, and notAvailable those that only their phase keeps from being chosen (M9).
+	free, notAvailable buckets
+	// malformed has the malformed volumes that no claim has.
 	malformed map[string]*corev1.PersistentVolume
-	// deleting and claimed count volumes for the summary; one that is both counts as deleting.
-	deleting, claimed int
+	// others counts all other volumes, those that are being deleted and those that a claim has.
+	others map[match.Reason]int
+	// related has, by claim, the volumes whose claimRef has its name, and those that it alone owns. A search checks them
+	// one by one.
+	related map[types.NamespacedName][]*corev1.PersistentVolume
 
 	owned map[obj.Key]string // the volume that a claim owns
-	// owners are the claims that own a volume, in order, and reserved the one that Reserve was called for. A slice in
-	// them is replaced, never changed: callers have it.
+	// owners has the claims that own a volume, in order, and reserved the one that Reserve was called for. A slice in
+	// them is replaced, never changed, for callers have it.
 	owners, reserved map[string][]obj.Key
 }
 
-// claimName is the name that claims have in turn: a claimRef may mean any of them.
-type claimName struct{ namespace, name string }
-
-func sharedName(k obj.Key) claimName { return claimName{k.Namespace, k.Name} }
-
-// Len is the number of volumes.
+// Len returns the number of volumes.
 func (x *Index) Len() int {
 	x.mutex.RLock()
 	defer x.mutex.RUnlock()
 	return len(x.volumes)
 }
 
-// Set adds a volume, or puts it in the place of the version that was known. It takes O(log n). A
-// reservation stays until it is released, unless the new version has a claimRef: then that counts.
+// Set adds a volume, or replaces the version that is known. It takes O(log n). A reservation stays until it is
+// released, unless the new version has a claimRef: then that counts.
 func (x *Index) Set(volume *corev1.PersistentVolume) {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
@@ -71,14 +64,18 @@ func (x *Index) Set(volume *corev1.PersistentVolume) {
 
 // Load is Set for many volumes, none twice. It is faster, and leaves an empty Index more compact.
 func (x *Index) Load(volumes ...*corev1.PersistentVolume) {
-	sorted := sortedBySize(volumes)
+	sorted := make([]Choice, len(volumes))
+	for i, volume := range volumes {
+		sorted[i] = choiceOf(volume)
+	}
+	slices.SortFunc(sorted, Choice.Compare)
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
 	if x.volumes == nil {
 		x.volumes = make(map[string]*corev1.PersistentVolume, len(volumes))
 	}
-	for _, volume := range sorted {
-		x.set(volume)
+	for i := range sorted {
+		x.set(sorted[i].Volume)
 	}
 }
 
@@ -87,7 +84,7 @@ func (x *Index) Delete(name string) {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
 	if volume := x.volumes[name]; volume != nil {
-		x.take(volume)
+		x.remove(volume)
 		delete(x.volumes, name)
 	}
 	delete(x.reserved, name)
@@ -95,119 +92,73 @@ func (x *Index) Delete(name string) {
 
 func (x *Index) set(volume *corev1.PersistentVolume) {
 	if old := x.volumes[volume.Name]; old != nil {
-		x.take(old)
+		x.remove(old)
 	}
 	if volume.Spec.ClaimRef != nil {
 		delete(x.reserved, volume.Name)
 	}
 	zeromap.Put(&x.volumes, volume.Name, volume)
-	x.put(volume)
+	x.insert(volume)
 }
 
-// sortedBySize is about the order in which the volumes will be kept, whatever their group.
-func sortedBySize(volumes []*corev1.PersistentVolume) []*corev1.PersistentVolume {
-	type sized struct {
-		volume *corev1.PersistentVolume
-		size   int64
+// insert puts a volume where its version and its owners place it.
+func (x *Index) insert(volume *corev1.PersistentVolume) {
+	if claim := x.relatedClaim(volume); claim != (types.NamespacedName{}) {
+		zeromap.Put(&x.related, claim, append(x.related[claim], volume))
 	}
-	order := make([]sized, len(volumes))
-	for i, volume := range volumes {
-		capacity, _ := match.CapacityOf(volume)
-		order[i] = sized{volume, sizeOf(capacity)}
-	}
-	slices.SortFunc(order, func(a, b sized) int {
-		return cmp.Or(cmp.Compare(a.size, b.size), cmp.Compare(a.volume.Name, b.volume.Name))
-	})
-	sorted := make([]*corev1.PersistentVolume, len(volumes))
-	for i := range order {
-		sorted[i] = order[i].volume
-	}
-	return sorted
-}
-
-// standing is what has to be known of a volume before anything is compared with a claim.
-type standing uint8
-
-const (
-	standsFree standing = iota
-	standsIdle
-	standsMalformed
-	standsClaimed
-	standsDeleting
-)
-
-func (x *Index) standingOf(volume *corev1.PersistentVolume) standing {
-	switch reason := match.Unavailable(volume); {
-	case reason == match.Deleting:
-		return standsDeleting
-	case volume.Spec.ClaimRef != nil || len(x.ownersOf(volume.Name)) > 0:
-		return standsClaimed
-	case reason == match.Malformed:
-		return standsMalformed
-	case reason == match.NotAvailable:
-		return standsIdle
-	}
-	return standsFree
-}
-
-// put puts a volume where its version and its owner say.
-func (x *Index) put(volume *corev1.PersistentVolume) {
-	if name := x.relativeOf(volume); name != (claimName{}) {
-		zeromap.Put(&x.related, name, append(x.related[name], volume))
-	}
-	switch x.standingOf(volume) {
-	case standsDeleting:
-		x.deleting++
-	case standsClaimed:
-		x.claimed++
-	case standsMalformed:
+	switch reason := x.unavailable(volume); reason {
+	case "":
+		x.free.insert(volume)
+	case match.NotAvailable:
+		x.notAvailable.insert(volume)
+	case match.Malformed:
 		zeromap.Put(&x.malformed, volume.Name, volume)
-	case standsIdle:
-		x.idle.put(volume)
-	case standsFree:
-		x.free.put(volume)
+	default:
+		zeromap.Put(&x.others, reason, x.others[reason]+1)
 	}
 }
 
-// take takes a volume from where put has put it. Nothing that put looks at may have changed since.
-func (x *Index) take(volume *corev1.PersistentVolume) {
-	if name := x.relativeOf(volume); name != (claimName{}) {
-		x.takeRelated(name, volume)
+// remove undoes insert. The version and the owners of the volume must be the same as then.
+func (x *Index) remove(volume *corev1.PersistentVolume) {
+	if claim := x.relatedClaim(volume); claim != (types.NamespacedName{}) {
+		x.related[claim] = slices.DeleteFunc(x.related[claim], func(related *corev1.PersistentVolume) bool { return related == volume })
+		if len(x.related[claim]) == 0 {
+			delete(x.related, claim)
+		}
 	}
-	switch x.standingOf(volume) {
-	case standsDeleting:
-		x.deleting--
-	case standsClaimed:
-		x.claimed--
-	case standsMalformed:
+	switch reason := x.unavailable(volume); reason {
+	case "":
+		x.free.remove(volume)
+	case match.NotAvailable:
+		x.notAvailable.remove(volume)
+	case match.Malformed:
 		delete(x.malformed, volume.Name)
-	case standsIdle:
-		x.idle.take(volume)
-	case standsFree:
-		x.free.take(volume)
+	default:
+		x.others[reason]--
 	}
 }
 
-func (x *Index) takeRelated(name claimName, volume *corev1.PersistentVolume) {
-	related := x.related[name]
-	if at := slices.Index(related, volume); at >= 0 {
-		related = slices.Delete(related, at, at+1)
+// unavailable returns why no claim can choose the volume, but for one that has it already; "" if any claim can.
+func (x *Index) unavailable(volume *corev1.PersistentVolume) match.Reason {
+	reason := match.Unavailable(volume)
+	if reason != match.Deleting && (volume.Spec.ClaimRef != nil || len(x.ownersOf(volume.Name)) > 0) {
+		return match.BoundToAnotherClaim
 	}
-	if len(related) == 0 {
-		delete(x.related, name)
-		return
-	}
-	x.related[name] = related
+	return reason
 }
 
-// relativeOf is the name of the claims that a volume has to do with; zero if there is none, or if several own it, for
-// then it fits none of them.
-func (x *Index) relativeOf(volume *corev1.PersistentVolume) claimName {
+// relatedClaim returns the claim that the volume's claimRef names or that owns it. It is zero if there is none, or if
+// several own it, for then it fits none of them.
+func (x *Index) relatedClaim(volume *corev1.PersistentVolume) types.NamespacedName {
 	if volume.Spec.ClaimRef != nil {
-		return sharedName(obj.ReferencedClaim(volume))
+		return types.NamespacedName{Namespace: volume.Spec.ClaimRef.Namespace, Name: volume.Spec.ClaimRef.Name}
 	}
 	if owners := x.ownersOf(volume.Name); len(owners) == 1 {
-		return sharedName(owners[0])
+		return types.NamespacedName{Namespace: owners[0].Namespace, Name: owners[0].Name}
 	}
-	return claimName{}
+	return types.NamespacedName{}
+}
+
+func (x *Index) relatedTo(claim *corev1.PersistentVolumeClaim) []*corev1.PersistentVolume {
+	return x.related[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}]
 }

@@ -9,17 +9,16 @@ import (
 	"github.com/pvbind/pvbind/accessmode"
 	"github.com/pvbind/pvbind/binding/internal/quantities"
 	"github.com/pvbind/pvbind/binding/match"
-	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// Find chooses a volume for a claim as match.Find does among the same volumes; errors are the
-// same too. It takes O(log n) and does not allocate if the claim has no selector or one of labels only.
+// Find chooses a volume for a claim as match.Find does among the same volumes, with the same errors. It takes O(log n),
+// and does not allocate if the claim has no selector or one of labels only.
 //
-// Volumes that belong to the claim or whose claimRef has its name are looked at one by one. A node
-// affinity is looked up by a `key In (values)` that each of its terms has, and checked if it says more;
-// those that have none are tried one by one, by size. A selector's labels and `In` are looked up, and the
-// one that leaves the fewest volumes is gone through by size. Terms.Owners has
-// to say only what SetClaim and Reserve did not; it must not use the Index.
+// Volumes that belong to the claim or whose claimRef has its name are checked one by one. A node affinity is looked up by
+// a `key In (values)` that each of its terms has, and checked if it says more. Volumes whose node affinity has no such
+// part are checked one by one, by size. A selector is looked up by its labels and `In` expressions: the one that the fewest
+// volumes meet is gone through by size. Terms.Owners has to return only what SetClaim and Reserve were not called
+// with. It must not use the Index.
 func (x *Index) Find(claim *corev1.PersistentVolumeClaim, terms match.Terms) (match.Match, error) {
 	c, err := match.NewCriteria(claim, terms)
 	if err != nil {
@@ -38,7 +37,7 @@ func (x *Index) Read(f func(Reader)) {
 	f(Reader{x})
 }
 
-// Reader is an Index that does not change. See Index.Read.
+// Reader reads an Index that does not change. See Index.Read.
 type Reader struct{ x *Index }
 
 // Query begins the search for a volume for a claim.
@@ -47,32 +46,25 @@ func (r Reader) Query(c *match.Criteria) *Query {
 	return &q
 }
 
-// Query is the search for a volume for one claim in an Index that does not change (M13). It is good for one node after
-// the other: see On. It must not be used once Index.Read has returned, nor from two goroutines at once.
+// Query searches an Index that does not change for a volume for one claim, on one node after the other: see On. It must
+// not be used once Index.Read has returned, nor from two goroutines at once.
 type Query struct {
 	match.Criteria
-	x *Index
-	// related are the volumes that have to do with claims of its name.
-	related []*corev1.PersistentVolume
-	// free are the volumes to choose from; nil if there are none.
-	free *bucket
-	// selected says that free has only volumes that the selector matches.
-	selected bool
+	x        *Index
+	related  []*corev1.PersistentVolume // see Index.related
+	free     *bucket                    // the volumes to choose from; nil if there are none
+	selected bool                       // free has only volumes that the selector matches
 }
 
 func (x *Index) query(c *match.Criteria) Query {
-	q := Query{Criteria: *c, x: x, free: x.free[groupFor(c)]}
-	if len(x.related) > 0 {
-		q.related = x.related[sharedName(obj.KeyOf(c.Claim))]
-	}
-	return q
+	return Query{Criteria: *c, x: x, related: x.relatedTo(c.Claim), free: x.free[c.Group]}
 }
 
-// On narrows the search to volumes that are usable on the node, in place of the node before.
+// On narrows the search to volumes that are usable on the node. It replaces the node of an earlier call.
 func (q *Query) On(node *corev1.Node) { q.Node = node }
 
 // Reserved returns the volume that belongs to the claim, or whose claimRef names it, and that fits; or else the name of
-// one that would fit on another node. What the Index has reserved for the claim belongs to it.
+// one that would fit on another node. A volume that the Index has reserved for the claim belongs to it.
 func (q *Query) Reserved() (volume *corev1.PersistentVolume, elsewhere string) {
 	if found := q.findRelated().Volume; found != nil {
 		return found, ""
@@ -89,31 +81,31 @@ func (q *Query) Reserved() (volume *corev1.PersistentVolume, elsewhere string) {
 // choices that it is given, and returns them if they have room.
 func (q *Query) Best(k int, choices []Choice) []Choice {
 	s := q.search(k)
-	s.more = choices[:0]
+	s.best = choices[:0]
 	s.run()
 	if k == 1 && s.count == 1 {
-		return append(s.more, s.last)
+		return append(s.best, s.worst)
 	}
-	return s.more
+	return s.best
 }
 
-// Summary tells in numbers why no volume fits the claim (E2).
+// Summary counts why no volume fits the claim (E2).
 func (q *Query) Summary() match.Summary {
-	t := q.x.tally(&q.Criteria)
-	return t.Summary()
+	counts := q.x.counts(&q.Criteria)
+	return counts.Summary()
 }
 
 // Preselect looks up the volumes that the claim's selector matches, once for all nodes to come.
 func (q *Query) Preselect() {
-	if q.Selector == nil || q.free == nil || q.selected {
+	if q.Claim.Spec.Selector == nil || q.free == nil || q.selected {
 		return
 	}
 	found := &bucket{}
-	s := survey{c: &q.Criteria, ask: askOf(&q.Criteria), serving: serving(q.Modes)}
-	s.selectable(q.free, func(k *modeTrees[stock]) {
-		s.each(k, func(volume *corev1.PersistentVolume) {
+	c := newCounter(&q.Criteria)
+	c.selectable(q.free, func(trees volumeTrees) {
+		c.each(trees, func(volume *corev1.PersistentVolume) {
 			if q.Selects(volume) {
-				found.place(fileOf(volume))
+				found.updateTopology(recordOf(volume), volumeTrees.insert, 1)
 			}
 		})
 	})
@@ -122,7 +114,7 @@ func (q *Query) Preselect() {
 
 func (q *Query) find() match.Match {
 	found := q.findRelated()
-	if q.Delayed && q.Node == nil || found.Volume != nil && found.Volume.Spec.ClaimRef != nil || found.Elsewhere() {
+	if q.WaitsForFirstConsumer && q.Node == nil || found.Volume != nil && found.Volume.Spec.ClaimRef != nil || found.Elsewhere() {
 		return found
 	}
 	s := q.search(1)
@@ -130,21 +122,21 @@ func (q *Query) find() match.Match {
 		s.add(choiceOf(found.Volume))
 	}
 	s.run()
-	found.Volume = s.last.Volume
+	found.Volume = s.worst.Volume
 	return found
 }
 
-// findRelated chooses among the volumes that are set aside for the claim or belong to it.
+// findRelated chooses among the volumes that belong to the claim or whose claimRef has its name.
 func (q *Query) findRelated() match.Match {
 	if len(q.related) == 0 {
 		return match.Match{}
 	}
 	withOwners := q.Criteria
-	withOwners.Owners = q.x.ownersBeside(q.Owners)
+	withOwners.Owners = q.x.ownersOr(q.Owners)
 	return withOwners.Find(q.related)
 }
 
-// Choice is a volume that fits a claim, with what tells it from others that fit.
+// Choice is a volume that fits a claim, with what decides between it and others that fit.
 type Choice struct {
 	Volume *corev1.PersistentVolume
 	size   int64
@@ -152,12 +144,12 @@ type Choice struct {
 }
 
 func choiceOf(volume *corev1.PersistentVolume) Choice {
-	f := fileOf(volume)
-	return Choice{volume, f.size, f.modes}
+	modes, _ := accessmode.Of(volume.Spec.AccessModes...)
+	return Choice{volume, sizeOf(volumeEntry{volume}.capacity()), modes}
 }
 
-// Compare puts first, on a node, the volume with the smallest capacity, then the fewest access modes, then by name, as
-// it is for every claim (M13).
+// Compare orders the volumes that fit a claim on a node: the smallest capacity first, then the fewest access modes, then
+// by name (M13).
 func (c Choice) Compare(other Choice) int {
 	return cmp.Or(c.compareSize(other), accessmode.Compare(c.modes, other.modes), cmp.Compare(c.Volume.Name, other.Volume.Name))
 }
@@ -165,76 +157,102 @@ func (c Choice) Compare(other Choice) int {
 func (c Choice) compareSize(other Choice) int {
 	order := cmp.Compare(c.size, other.size)
 	if order == 0 && !exact(c.size) {
-		return quantities.Compare(stock{c.Volume}.amount(), stock{other.Volume}.amount())
+		return quantities.Compare(volumeEntry{c.Volume}.capacity(), volumeEntry{other.Volume}.capacity())
 	}
 	return order
 }
 
-// askOf is before the first volume that is large enough.
-func askOf(c *match.Criteria) rank { return rank{size: sizeOf(c.Request), quantity: c.Request} }
-
-// search is for the k best of the free volumes of one group.
+// search finds the k best of the free volumes of one group. It has a copy of the Query, and no slice for the only choice if
+// k is 1: pointers to either would move it to the heap.
 type search struct {
-	Query   // not a pointer, which would move it to the heap; nor is there a slice for the only one
+	Query
 	k       int
-	ask     rank
-	serving modeMask
+	least   key  // before the first volume that is large enough
 	recheck bool // what is found must be compared with the claim once more
 
 	count int      // of the volumes found so far, at most k
-	last  Choice   // the worst of them
-	more  []Choice // all of them, in order, if k is more than one
+	worst Choice   // the worst of them
+	best  []Choice // all of them, in order, if k is more than 1
 }
 
 func (q *Query) search(k int) search {
-	return search{Query: *q, k: k, ask: askOf(&q.Criteria), serving: serving(q.Modes), recheck: q.Owners != nil}
+	return search{Query: *q, k: k, least: lowest(q.Request), recheck: q.Owners != nil}
 }
 
+// run searches as few trees as have every volume that may fit.
 func (s *search) run() {
-	if s.free != nil {
-		s.inBucket(s.free)
+	switch {
+	case s.free == nil:
+		return
+	case s.Claim.Spec.Selector == nil || s.selected:
+		s.onNode()
+		return
+	}
+	selector := s.Claim.Spec.Selector
+	required, count := s.free.narrowest(selector)
+	if required.key == "" || s.Node != nil && s.free.countOn(s.Node) < count {
+		s.recheck = true
+		s.onNode()
+		return
+	}
+	s.recheck = s.recheck || s.Node != nil || len(selector.MatchLabels)+len(selector.MatchExpressions) > 1
+	required.eachLabel(func(l label) { s.in(s.free.labelled[l]) })
+}
+
+// onNode searches the trees of the volumes that may be usable on the node; without a node, all trees.
+func (s *search) onNode() {
+	s.in(s.free.anywhere)
+	if s.Node == nil {
+		s.in(s.free.affine)
+		return
+	}
+	s.free.exactOn(s.Node, s.in)
+	s.recheck = true
+	s.free.candidatesOn(s.Node, s.in)
+}
+
+func (s *search) in(trees volumeTrees) {
+	for i := range trees {
+		if trees[i].modes.Contains(s.Modes) {
+			s.inTree(&trees[i])
+		}
 	}
 }
 
-func (s *search) in(k *modeTrees[stock]) {
-	if k == nil {
+// inTree takes the first volumes of the tree that fit, unless k better ones are known.
+func (s *search) inTree(tree *modeTree[volumeEntry]) {
+	if s.Node == nil && s.count == s.k && accessmode.Compare(tree.modes, s.worst.modes) > 0 {
 		return
 	}
-	for slot, rest := (k.used & s.serving).next(); slot < len(narrowest); slot, rest = rest.next() {
-		s.inOrder(k.in(slot), narrowest[slot])
-	}
-}
-
-// inOrder takes the first volumes that will do, of one set of modes: no other of these is better.
-func (s *search) inOrder(order *btree[stock], modes accessmode.Set) {
-	if s.Node == nil && s.count == s.k && accessmode.Compare(modes, s.last.modes) > 0 {
-		return
-	}
-	for at, left := order.seek(&s.ask), s.k; at.ok() && left > 0; at = at.forward() {
-		found := Choice{at.item().PersistentVolume, at.size(), modes}
-		if s.count == s.k && s.compare(found, s.last) >= 0 {
+	left := s.k
+	for size, entry := range tree.from(&s.least) {
+		found := Choice{entry.PersistentVolume, size, tree.modes}
+		if s.count == s.k && s.compare(found, s.worst) >= 0 {
 			return
 		}
-		if !s.recheck || s.Fits(found.Volume) {
-			s.add(found)
-			left--
+		if s.recheck && !s.Fits(found.Volume) {
+			continue
+		}
+		s.add(found)
+		if left--; left == 0 {
+			return
 		}
 	}
 }
 
-// add puts a volume in its place, if need be in that of the worst.
+// add puts a choice in its place, if need be in that of the worst.
 func (s *search) add(found Choice) {
 	s.count = min(s.count+1, s.k)
 	if s.k == 1 {
-		s.last = found
+		s.worst = found
 		return
 	}
-	at, _ := slices.BinarySearchFunc(s.more, found, s.compare)
-	s.more = slices.Insert(s.more, at, found)[:s.count]
-	s.last = s.more[s.count-1]
+	at, _ := slices.BinarySearchFunc(s.best, found, s.compare)
+	s.best = slices.Insert(s.best, at, found)[:s.count]
+	s.worst = s.best[s.count-1]
 }
 
-// compare orders the volumes that fit (M13). Most need no look at the volume itself.
+// compare orders the volumes that fit, the better one first (M13).
 func (s *search) compare(a, b Choice) int {
 	if s.Node != nil {
 		return a.Compare(b)

@@ -7,296 +7,294 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding/match"
-	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// Summary is that of the Report which Explain gives for the same volumes (E2); errors are those of Find.
+// Summary returns the Summary of the Report that match.Explain returns for the same volumes; errors are those of Find
+// (E2).
 //
-// It counts volumes by groups of like ones, so that it costs in groups, not in volumes. A selector costs
-// as many looks as volumes have the label of it that the fewest have, or that match it; a node, as many
-// as it can use. With Terms.Owners, every volume is looked at.
+// It counts volumes by groups of like ones, so that it costs in groups, not in volumes. A selector costs as many checks as
+// volumes have its rarest label, or match it. A node costs as many as there are volumes that may be usable on it. With
+// Terms.Owners, every volume is checked.
 func (x *Index) Summary(claim *corev1.PersistentVolumeClaim, terms match.Terms) (match.Summary, error) {
+	x.mutex.RLock()
+	defer x.mutex.RUnlock()
+	if terms.Owners != nil {
+		terms.Owners = x.ownersOr(terms.Owners)
+		report, err := match.Explain(match.Request{Claim: claim, Volumes: slices.Collect(maps.Values(x.volumes)), Terms: terms})
+		return report.Summary(), err
+	}
 	c, err := match.NewCriteria(claim, terms)
 	if err != nil {
 		return match.Summary{}, err
 	}
-	x.mutex.RLock()
-	defer x.mutex.RUnlock()
-	if c.Owners != nil {
-		c.Owners = x.ownersBeside(c.Owners)
-		return c.Report(slices.Collect(maps.Values(x.volumes))).Summary(), nil
-	}
-	t := x.tally(&c)
-	return t.Summary(), nil
+	counts := x.counts(&c)
+	return counts.Summary(), nil
 }
 
-func (x *Index) tally(c *match.Criteria) match.Tally {
-	s := survey{c: c, ask: askOf(c), serving: serving(c.Modes)}
-	q := x.query(c)
+func (x *Index) counts(criteria *match.Criteria) match.Counts {
+	c := newCounter(criteria)
+	q := x.query(criteria)
 	if chosen := q.find().Volume; chosen != nil {
-		s.Chosen = chosen.Name
+		c.Chosen = chosen.Name
 	}
-	x.addOneByOne(&s.Tally, c)
-	s.countBuckets(x.free, false)
-	s.countBuckets(x.idle, true)
-	if s.Fit == 0 && s.Elsewhere.Volume == nil {
-		s.seekMisses(x.free, false)
-		s.seekMisses(x.idle, true)
-		if s.best.Volume != nil {
-			s.AddMiss(c.Verdict(s.best.Volume))
+	c.countOthers(x)
+	c.countBuckets(x.free, "")
+	c.countBuckets(x.notAvailable, match.NotAvailable)
+	if c.Fit == 0 && c.Elsewhere.Volume == nil {
+		c.findNearMiss(x.free)
+		c.findNearMiss(x.notAvailable, match.NotAvailable)
+		if c.nearest.Volume != nil {
+			c.AddNearMiss(criteria.Verdict(c.nearest.Volume))
 		}
 	}
-	s.Total = len(x.volumes)
-	return s.Tally
+	c.Total = len(x.volumes)
+	return c.Counts
 }
 
-// addOneByOne adds the volumes that are in no bucket.
-func (x *Index) addOneByOne(t *match.Tally, c *match.Criteria) {
-	deleting, claimed := x.deleting, x.claimed
-	withOwners := *c
+// counter counts the volumes of an Index for a claim.
+type counter struct {
+	match.Counts
+	*match.Criteria
+	least   key // before the first volume that is large enough
+	nearest match.NearMiss
+}
+
+func newCounter(c *match.Criteria) counter { return counter{Criteria: c, least: lowest(c.Request)} }
+
+// waits reports whether the claim is to wait for a node (M11).
+func (c *counter) waits() bool { return c.WaitsForFirstConsumer && c.Node == nil }
+
+// countOthers counts the volumes that are in no bucket.
+func (c *counter) countOthers(x *Index) {
+	others := maps.Clone(x.others)
+	withOwners := *c.Criteria
 	withOwners.Owners = x.ownersOf
-	for _, volume := range x.related[sharedName(obj.KeyOf(c.Claim))] {
-		t.Add(withOwners.Verdict(volume))
-		if x.standingOf(volume) == standsDeleting {
-			deleting--
-		} else {
-			claimed--
-		}
+	for _, volume := range x.relatedTo(c.Claim) {
+		c.Add(withOwners.Verdict(volume))
+		others[x.unavailable(volume)]--
 	}
 	for _, volume := range x.malformed {
-		t.Add(c.Verdict(volume))
+		c.Add(c.Verdict(volume))
 	}
-	t.Count(match.Deleting, deleting)
-	t.Count(match.Claimed, claimed)
+	for reason, volumes := range others {
+		c.Count(reason, volumes)
+	}
 }
 
-// survey is a tally in the making.
-type survey struct {
-	match.Tally
-	c       *match.Criteria
-	ask     rank
-	serving modeMask
-	best    match.Miss
-}
-
-// against are the reasons that stand against every volume of a group.
-func against(c *match.Criteria, g group) []match.Reason {
+// mismatches returns the reasons that count against every volume of a group, in the order of the rules.
+func (c *counter) mismatches(g match.Group) []match.Reason {
 	var reasons []match.Reason
-	if g.volumeMode != c.VolumeMode {
+	if g.VolumeMode != c.VolumeMode {
 		reasons = append(reasons, match.VolumeMode)
 	}
-	if g.class != c.Class {
+	if g.Class != c.Class {
 		reasons = append(reasons, match.StorageClass)
 	}
-	if g.attributesClass != c.AttributesClass {
+	if g.AttributesClass != c.AttributesClass {
 		reasons = append(reasons, match.AttributesClass)
 	}
 	return reasons
 }
 
-func (s *survey) countBuckets(all buckets, idle bool) {
+// countBuckets counts the volumes in buckets under their first reason. unavailable is a reason against all of them, or "".
+func (c *counter) countBuckets(all buckets, unavailable match.Reason) {
 	for group, bucket := range all {
-		against := against(s.c, group)
-		left := 0
-		for _, trees := range []*modeTrees[stock]{&bucket.anywhere, &bucket.placed} {
-			left += s.countTrees(trees)
-		}
-		if len(against) > 0 {
-			s.Count(against[0], left)
+		left := c.countTrees(bucket.anywhere) + c.countTrees(bucket.affine)
+		if reasons := c.mismatches(group); len(reasons) > 0 {
+			c.Count(reasons[0], left)
 			continue
 		}
-		s.countLeft(bucket, left, idle)
+		selected, usable := c.passing(bucket, left)
+		c.Count(match.Selector, left-selected)
+		switch {
+		case unavailable != "":
+			c.Count(unavailable, selected)
+		case c.waits():
+			c.Count(match.WaitForFirstConsumer, selected)
+		default:
+			c.Count(match.NodeAffinity, selected-usable)
+			c.Fit += usable
+		}
 	}
 }
 
-// countTrees counts what fails for its size or modes, and returns how many are left.
-func (s *survey) countTrees(k *modeTrees[stock]) (left int) {
-	for slot, rest := k.used.next(); slot < len(narrowest); slot, rest = rest.next() {
-		order := k.in(slot)
-		below := order.below(&s.ask)
-		s.Count(match.TooSmall, below)
-		if below > 0 {
-			s.AddTooSmall(order.start(order.last(&s.ask)).item().PersistentVolume)
+// countTrees counts what is too small or lacks an access mode, and returns how many volumes are left.
+func (c *counter) countTrees(trees volumeTrees) (left int) {
+	for i := range trees {
+		tree := &trees[i]
+		below := tree.below(&c.least)
+		c.Count(match.TooSmall, below)
+		if largest, found := tree.last(&c.least); found {
+			first, _ := tree.first(new(lowest(largest.capacity())))
+			c.AddTooSmall(first.PersistentVolume)
 		}
-		if s.serving>>slot&1 == 0 {
-			s.Count(match.AccessModes, order.len()-below)
-			continue
+		if tree.modes.Contains(c.Modes) {
+			left += tree.len() - below
+		} else {
+			c.Count(match.AccessModes, tree.len()-below)
 		}
-		left += order.len() - below
 	}
 	return left
 }
 
-// countLeft counts what the rules after the group's tell apart.
-func (s *survey) countLeft(f *bucket, left int, idle bool) {
-	selected, usable := left, left
-	if s.c.Selector != nil || s.c.Node != nil {
-		selected, usable = s.passing(f, left)
-	}
-	s.Count(match.Selector, left-selected)
+// passing counts, of the volumes that are left, those that the selector matches, and of these the ones that are usable on
+// the node.
+func (c *counter) passing(b *bucket, left int) (selected, usable int) {
 	switch {
-	case idle:
-		s.Count(match.NotAvailable, selected)
-	case s.c.Delayed && s.c.Node == nil:
-		s.Count(match.Delayed, selected)
-	default:
-		s.Count(match.NodeAffinity, selected-usable)
-		s.Fit += usable
-	}
-}
-
-// passing counts, of the volumes that are left, those that the selector matches, and of these the ones
-// that are usable on the node.
-func (s *survey) passing(f *bucket, left int) (selected, usable int) {
-	if s.c.Selector == nil {
-		usable = s.enough(&f.anywhere)
-		f.surelyOn(s.c.Node, func(k *modeTrees[stock]) { usable += s.enough(k) })
-		f.perhapsOn(s.c.Node, func(k *modeTrees[stock]) {
-			s.each(k, func(volume *corev1.PersistentVolume) {
-				if s.c.Usable(volume) {
-					usable++
+	case c.Claim.Spec.Selector != nil:
+		c.selectable(b, func(trees volumeTrees) {
+			c.each(trees, func(volume *corev1.PersistentVolume) {
+				if c.Selects(volume) {
+					selected++
+					usable += c.countUsable(volume)
 				}
 			})
 		})
-		return left, usable
+		return selected, usable
+	case c.Node == nil:
+		return left, left
 	}
-	s.selectable(f, func(k *modeTrees[stock]) {
-		s.each(k, func(volume *corev1.PersistentVolume) {
-			if !s.c.Selects(volume) {
-				return
+	enough := func(trees volumeTrees) {
+		for i := range trees {
+			if tree := &trees[i]; tree.modes.Contains(c.Modes) {
+				usable += tree.len() - tree.below(&c.least)
 			}
-			selected++
-			if s.c.Usable(volume) {
-				usable++
-			}
-		})
+		}
+	}
+	enough(b.anywhere)
+	b.exactOn(c.Node, enough)
+	b.candidatesOn(c.Node, func(trees volumeTrees) {
+		c.each(trees, func(volume *corev1.PersistentVolume) { usable += c.countUsable(volume) })
 	})
-	return selected, usable
+	return left, usable
+}
+
+func (c *counter) countUsable(volume *corev1.PersistentVolume) int {
+	if c.Usable(volume) {
+		return 1
+	}
+	return 0
 }
 
 // selectable visits the trees that have every volume that the selector matches.
-func (s *survey) selectable(f *bucket, visit func(*modeTrees[stock])) {
-	if sought, _ := f.narrowest(s.c.Claim.Spec.Selector); sought.key != "" {
-		f.having(sought, visit)
+func (c *counter) selectable(b *bucket, visit func(volumeTrees)) {
+	if required, _ := b.narrowest(c.Claim.Spec.Selector); required.key != "" {
+		required.eachLabel(func(l label) { visit(b.labelled[l]) })
 		return
 	}
-	visit(&f.anywhere)
-	visit(&f.placed)
+	visit(b.anywhere)
+	visit(b.affine)
 }
 
-// enough counts the volumes of the trees that are large enough and have the modes.
-func (s *survey) enough(k *modeTrees[stock]) (count int) {
-	if k == nil {
-		return 0
-	}
-	for slot, rest := (k.used & s.serving).next(); slot < len(narrowest); slot, rest = rest.next() {
-		count += k.in(slot).len() - k.in(slot).below(&s.ask)
-	}
-	return count
-}
-
-// each visits the same volumes.
-func (s *survey) each(k *modeTrees[stock], visit func(*corev1.PersistentVolume)) {
-	if k == nil {
-		return
-	}
-	for slot, rest := (k.used & s.serving).next(); slot < len(narrowest); slot, rest = rest.next() {
-		for at := k.in(slot).seek(&s.ask); at.ok(); at = at.forward() {
-			visit(at.item().PersistentVolume)
-		}
-	}
-}
-
-// part is the volumes of a bucket against which the same of three reasons stand.
-type part struct{ short, unselected, unusable bool }
-
-// seekMisses looks for the volume that is nearest to fitting. What is alike but for its size is
-// represented by the one that is nearest in size.
-func (s *survey) seekMisses(all buckets, idle bool) {
-	for group, bucket := range all {
-		base := match.Miss{Reasons: len(against(s.c, group))}
-		base.Add(idle, 1)
-		base.Add(s.c.Delayed && s.c.Node == nil, 1)
-		for bits := range 8 {
-			part := part{short: bits&1 != 0, unselected: bits&2 != 0, unusable: bits&4 != 0}
-			if part.unselected && s.c.Selector == nil || part.unusable && s.c.Node == nil {
-				continue
-			}
-			m := base
-			m.Add(part.unselected, 0)
-			m.Add(part.unusable, 0)
-			if part.short {
-				m.Add(true, 0)
-				m.Short = 1
-			}
-			s.having(bucket, part, func(k *modeTrees[stock]) { s.seekMiss(k, part, m) })
-		}
-	}
-}
-
-// having visits trees that have all volumes of a part.
-func (s *survey) having(f *bucket, p part, visit func(*modeTrees[stock])) {
-	switch {
-	case s.c.Selector != nil && !p.unselected:
-		s.selectable(f, visit)
-		return
-	case p.unusable:
-	case s.c.Node != nil:
-		visit(&f.anywhere)
-		f.surelyOn(s.c.Node, visit)
-		f.perhapsOn(s.c.Node, visit)
-		return
-	default:
-		visit(&f.anywhere)
-	}
-	visit(&f.placed)
-}
-
-// seekMiss looks in the trees for a volume of a part, against which the reasons of m stand, and perhaps its
-// modes.
-func (s *survey) seekMiss(k *modeTrees[stock], p part, m match.Miss) {
-	if k == nil {
-		return
-	}
-	for slot, rest := k.used.next(); slot < len(narrowest); slot, rest = rest.next() {
-		found := m
-		found.Add(s.serving>>slot&1 == 0, 0)
-		if s.best.Volume != nil && found.CompareReasons(s.best) > 0 {
+// each visits the volumes that are large enough and have the access modes.
+func (c *counter) each(trees volumeTrees, visit func(*corev1.PersistentVolume)) {
+	for i := range trees {
+		if !trees[i].modes.Contains(c.Modes) {
 			continue
 		}
-		found.Volume = s.nearest(k.in(slot), p)
-		if found.Volume != nil && (s.best.Volume == nil || match.CompareMisses(found, s.best) < 0) {
-			s.best = found
+		for _, entry := range trees[i].from(&c.least) {
+			visit(entry.PersistentVolume)
 		}
 	}
 }
 
-// nearest is the volume of a part whose size is nearest to the request.
-func (s *survey) nearest(order *btree[stock], p part) *corev1.PersistentVolume {
-	if !p.short {
-		for at := order.seek(&s.ask); at.ok(); at = at.forward() {
-			if s.isIn(p, at) {
-				return at.item().PersistentVolume
+// part is the volumes of a bucket that have the same of three reasons against them.
+type part struct{ tooSmall, unselected, unusable bool }
+
+// reasons appends the reasons against the volumes of the part.
+func (p part) reasons(reasons []match.Reason) []match.Reason {
+	if p.tooSmall {
+		reasons = append(reasons, match.TooSmall)
+	}
+	if p.unselected {
+		reasons = append(reasons, match.Selector)
+	}
+	if p.unusable {
+		reasons = append(reasons, match.NodeAffinity)
+	}
+	return reasons
+}
+
+// findNearMiss searches buckets for the volume that is nearest to fitting. Of volumes with the same reasons against them,
+// only the one that is nearest in size counts. The reasons are against every volume in the buckets.
+func (c *counter) findNearMiss(all buckets, reasons ...match.Reason) {
+	if c.waits() {
+		reasons = append(reasons, match.WaitForFirstConsumer)
+	}
+	room := make([]match.Reason, 0, 12)
+	for group, bucket := range all {
+		ofGroup := append(append(room, reasons...), c.mismatches(group)...)
+		for bits := range 8 {
+			p := part{tooSmall: bits&1 != 0, unselected: bits&2 != 0, unusable: bits&4 != 0}
+			if p.unselected && c.Claim.Spec.Selector == nil || p.unusable && c.Node == nil {
+				continue
+			}
+			ofPart := p.reasons(ofGroup)
+			c.eachTreeOf(bucket, p, func(trees volumeTrees) { c.findNearMissIn(trees, p, ofPart) })
+		}
+	}
+}
+
+// eachTreeOf visits trees that have all volumes of a part.
+func (c *counter) eachTreeOf(b *bucket, p part, visit func(volumeTrees)) {
+	switch {
+	case c.Claim.Spec.Selector != nil && !p.unselected:
+		c.selectable(b, visit)
+	case p.unusable:
+		visit(b.affine)
+	case c.Node != nil:
+		visit(b.anywhere)
+		b.exactOn(c.Node, visit)
+		b.candidatesOn(c.Node, visit)
+	default:
+		visit(b.anywhere)
+		visit(b.affine)
+	}
+}
+
+// findNearMissIn searches trees for a volume of a part. The reasons are against each, and its access modes may be too.
+func (c *counter) findNearMissIn(trees volumeTrees, p part, reasons []match.Reason) {
+	for i := range trees {
+		found := match.NearMissOf(nil, reasons...)
+		if !trees[i].modes.Contains(c.Modes) {
+			found = match.NearMissOf(nil, append(reasons, match.AccessModes)...)
+		}
+		if c.nearest.Volume != nil && found.Compare(c.nearest) > 0 {
+			continue
+		}
+		found.Volume = c.nearestInSize(&trees[i].btree, p)
+		if found.Volume != nil && (c.nearest.Volume == nil || found.Compare(c.nearest) < 0) {
+			c.nearest = found
+		}
+	}
+}
+
+// nearestInSize returns the volume of a part whose capacity is nearest to the request, of equals the first by name; nil if
+// the tree has none.
+func (c *counter) nearestInSize(tree *btree[volumeEntry], p part) *corev1.PersistentVolume {
+	if !p.tooSmall {
+		for _, entry := range tree.from(&c.least) {
+			if c.isIn(p, entry.PersistentVolume) {
+				return entry.PersistentVolume
 			}
 		}
 		return nil
 	}
-	for last := order.last(&s.ask); last.ok(); {
-		first := order.start(last)
-		for at := first; ; at = at.forward() {
-			if s.isIn(p, at) {
-				return at.item().PersistentVolume
+	from := c.least
+	for largest, found := tree.last(&from); found; largest, found = tree.last(&from) {
+		from = lowest(largest.capacity())
+		for _, entry := range tree.from(&from) {
+			if c.isIn(p, entry.PersistentVolume) {
+				return entry.PersistentVolume
 			}
-			if at == last {
+			if entry == largest {
 				break
 			}
 		}
-		last = first.back()
 	}
 	return nil
 }
 
-func (s *survey) isIn(p part, at cursor[stock]) bool {
-	volume := at.item().PersistentVolume
-	return s.c.Selects(volume) != p.unselected && s.c.Usable(volume) != p.unusable
+func (c *counter) isIn(p part, volume *corev1.PersistentVolume) bool {
+	return c.Selects(volume) != p.unselected && c.Usable(volume) != p.unusable
 }

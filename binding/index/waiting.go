@@ -2,15 +2,13 @@ package index
 
 import (
 	"cmp"
-	"math"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/pvbind/pvbind/accessmode"
 	"github.com/pvbind/pvbind/binding/internal/quantities"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/match"
@@ -18,120 +16,105 @@ import (
 	"github.com/pvbind/pvbind/phase"
 )
 
-// WaitsFor reports whether a claim would take the volume (W1): it is not bound, and either names the volume, which
-// nobody owns, and could have it (C7, C8), or names none and the volume fits it (C1). A claim that nothing can be decided
-// for does not wait; its own sync says why.
+// WaitsFor reports whether a claim that is not bound can have the volume (W1). Either it names the volume, which no claim
+// owns, and could be bound to it (C7, C8), or it names none and the volume fits it (C1). A claim that nothing can be
+// decided for does not wait: its own sync returns the error.
 func WaitsFor(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, terms func(*corev1.PersistentVolumeClaim) match.Terms) bool {
 	name := claim.Spec.VolumeName
 	if claim.DeletionTimestamp != nil || name != "" && name != volume.Name {
 		return false
 	}
-	switch phase.ClaimStandingOf(claim, volume) {
-	case phase.Unbound:
+	switch phase.ClaimBindingStateOf(claim, volume) {
+	case phase.ClaimUnbound:
 		criteria, err := match.NewCriteria(claim, terms(claim))
 		return err == nil && criteria.Fits(volume)
-	case phase.Asking:
+	case phase.ClaimRequestsVolume:
 		mismatches, err := match.CheckNamed(claim, volume)
 		return err == nil && len(mismatches) == 0
-	case phase.Finishing:
-		return phase.LinkOf(volume, claim) == phase.Reserved
+	case phase.ClaimBinding:
+		return phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefPreBound
 	}
 	return false
 }
 
-// Needier is the claim that a volume is offered to before the other, which may be nil: who names it, then who
-// asks for most, then by name.
+// Needier returns the claim that a volume is offered to first: the one that names it, then the one with the larger
+// request, then the first by name. best may be nil.
 func Needier(best, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
-	if best == nil {
-		return claim
-	}
-	asks, asksBest := claim.Spec.Resources.Requests[corev1.ResourceStorage], best.Spec.Resources.Requests[corev1.ResourceStorage]
-	names, namesBest := claim.Spec.VolumeName == volume.Name, best.Spec.VolumeName == volume.Name
-	switch {
-	case names != namesBest:
-		if names {
-			return claim
+	unnamed := func(claim *corev1.PersistentVolumeClaim) int {
+		if claim.Spec.VolumeName == volume.Name {
+			return 0
 		}
-		return best
-	case cmp.Or(quantities.Compare(asksBest, asks), obj.CompareKeys(obj.KeyOf(claim), obj.KeyOf(best))) < 0:
+		return 1
+	}
+	if best == nil || cmp.Or(cmp.Compare(unnamed(claim), unnamed(best)),
+		quantities.Compare(requestOf(best), requestOf(claim)), obj.CompareKeys(obj.KeyOf(claim), obj.KeyOf(best))) < 0 {
 		return claim
 	}
 	return best
 }
 
-// Waiting keeps the claims that any volume might serve, so that a volume finds the neediest in O(log n)
-// (W1). They are well-formed and of no delayed class; they are not bound, not being deleted, and name no
-// volume. The zero value is empty. It does not guard itself against concurrent use.
-type Waiting struct {
-	claims map[obj.Key]*corev1.PersistentVolumeClaim
-	queues map[group]*queue
+func requestOf(claim *corev1.PersistentVolumeClaim) resource.Quantity {
+	return claim.Spec.Resources.Requests[corev1.ResourceStorage]
 }
 
-// Set puts a claim in, in the place of an older version; or takes it out, if it does not wait. It has to
-// be called again when the class changes.
+// Waiting is a set of claims that any volume might fit, from which First returns in O(log n) the one to offer a volume to
+// (W1). The claims are well-formed and not of a class that is WaitForFirstConsumer. They are not bound, not being
+// deleted, and name no volume. The zero value is empty. A Waiting is not safe for concurrent use.
+type Waiting struct {
+	claims map[obj.Key]*corev1.PersistentVolumeClaim
+	groups map[match.Group]*selectorQueues
+}
+
+// Set adds a claim or replaces an older version of it. It removes the claim if that does not wait any more. It must be
+// called again when the class changes.
 func (w *Waiting) Set(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) {
 	w.Delete(obj.KeyOf(claim))
 	if phase.BindCompleted(claim) || claim.DeletionTimestamp != nil || claim.Spec.VolumeName != "" {
 		return
 	}
-	if c, err := match.NewCriteria(claim, match.Terms{Class: class}); err == nil && !c.Delayed {
+	if c, err := match.NewCriteria(claim, match.Terms{Class: class}); err == nil && !c.WaitsForFirstConsumer {
 		w.insert(&c)
 	}
 }
 
-// Get returns the claim; nil if it is not in the list.
+// Get returns the claim; nil if it is not in the set.
 func (w *Waiting) Get(key obj.Key) *corev1.PersistentVolumeClaim { return w.claims[key] }
 
-// Len returns how many claims wait.
+// Len returns the number of claims.
 func (w *Waiting) Len() int { return len(w.claims) }
 
-func (w *Waiting) insert(c *match.Criteria) {
-	zeromap.Put(&w.claims, obj.KeyOf(c.Claim), c.Claim)
-	if w.queues[groupFor(c)] == nil {
-		zeromap.Put(&w.queues, groupFor(c), &queue{})
-	}
-	w.queues[groupFor(c)].insert(c)
-}
-
-// Delete takes a claim out. One that is not in it is no error.
+// Delete removes a claim. One that is not in the set is no error.
 func (w *Waiting) Delete(key obj.Key) {
 	claim := w.claims[key]
 	if claim == nil {
 		return
 	}
-	c, _ := match.NewCriteria(claim, match.Terms{}) // no error, for it is in the list
+	c, _ := match.NewCriteria(claim, match.Terms{}) // no error, for the claim is in the set
 	delete(w.claims, key)
-	queue := w.queues[groupFor(&c)]
-	if queue.remove(&c); queue.empty() {
-		delete(w.queues, groupFor(&c))
+	queues := w.groups[c.Group]
+	if queues.remove(&c); len(queues.bySelector) == 0 {
+		delete(w.groups, c.Group)
 	}
 }
 
-// First is the claim to offer a free volume to: of those that take it the one that asks for most, then
-// the first by name; nil if there is none. Asked about are only claims that the volume serves by class,
-// modes, size and selector, the neediest first. The rest is for takes to look at.
+// First returns the claim to offer a free volume to: of those that takes accepts the one with the largest request, then
+// the first by name; nil if there is none. It calls takes only with claims that the volume fits by class, modes, size and
+// selector, in this order.
 func (w *Waiting) First(volume *corev1.PersistentVolume, takes func(*corev1.PersistentVolumeClaim) bool) *corev1.PersistentVolumeClaim {
-	queue := w.queues[groupOf(volume)]
-	if queue == nil || !offered(volume) {
+	queues := w.groups[match.GroupOf(volume)]
+	if queues == nil || match.Unavailable(volume) != "" {
 		return nil
 	}
-	f := fileOf(volume)
-	o := offering{ask: rank{size: -f.rank.size, quantity: f.quantity}, served: servedBy(f.modes), takes: takes}
-	o.in(&queue.any)
-	o.among(queue.odd, volume.Labels)
+	r := recordOf(volume)
+	s := claimSearch{volume: volume, modes: r.modes, largest: key{size: -r.key.size, quantity: r.key.quantity}, takes: takes}
+	s.inQueues(queues.byLabel[label{}])
 	for key, value := range volume.Labels {
-		o.among(queue.asking[label{key, value}], volume.Labels)
+		s.inQueues(queues.byLabel[label{key, value}])
 	}
-	return o.best.PersistentVolumeClaim
+	return s.best.PersistentVolumeClaim
 }
 
-// offered reports whether there can be a claim at all that takes the free volume: one that was Released, say, and is
-// not Available again, would be shown to every claim in vain.
-func offered(volume *corev1.PersistentVolume) bool {
-	return match.Unavailable(volume) == ""
-}
-
-// Clone copies the list. Claims are shared.
+// Clone returns a copy of the set. The claims are shared.
 func (w *Waiting) Clone() Waiting {
 	var copied Waiting
 	for _, claim := range w.claims {
@@ -141,163 +124,130 @@ func (w *Waiting) Clone() Waiting {
 	return copied
 }
 
-// line are the waiting claims of one selector.
-type line struct {
-	modeTrees[want]
-	selector match.LabelSelector
-	asked    []label // it is found by each of these
+func (w *Waiting) insert(c *match.Criteria) {
+	zeromap.Put(&w.claims, obj.KeyOf(c.Claim), c.Claim)
+	if w.groups[c.Group] == nil {
+		zeromap.Put(&w.groups, c.Group, &selectorQueues{})
+	}
+	w.groups[c.Group].insert(c)
 }
 
-type lines map[*line]struct{}
-
-// open begins a line. It is found by that part of its selector by which the fewest lines are found already: where
-// all ask for the same application and each for a part of it, by the part.
-func (q *queue) open(c *match.Criteria) *line {
-	l := &line{selector: c.Selector}
-	fewest := math.MaxInt
-	for _, asked := range askedLabels(c.Claim.Spec.Selector) {
-		count := 0
-		for _, label := range asked {
-			count += len(q.asking[label])
-		}
-		if count < fewest {
-			l.asked, fewest = asked, count
-		}
-	}
-	if len(l.asked) == 0 {
-		zeromap.Put(&q.odd, l, struct{}{})
-	}
-	for _, label := range l.asked {
-		if q.asking[label] == nil {
-			zeromap.Put(&q.asking, label, lines{})
-		}
-		q.asking[label][l] = struct{}{}
-	}
-	return l
+// selectorQueue has the waiting claims of one selector, so that a volume is compared with the selector once, however many
+// claims have it.
+type selectorQueue struct {
+	claims   modeTrees[claimEntry]
+	first    match.Criteria // of one claim: all have the same selector
+	required requirement    // the queue is found by each label that meets it
 }
 
-func (q *queue) close(l *line) {
-	delete(q.odd, l)
-	for _, label := range l.asked {
-		if delete(q.asking[label], l); len(q.asking[label]) == 0 {
-			delete(q.asking, label)
-		}
+// selectorQueues has the waiting claims of one group.
+type selectorQueues struct {
+	bySelector map[string]*selectorQueue
+	// byLabel has the queues by a label that a volume must have, or one of several. Those that require no label are at the
+	// zero label.
+	byLabel map[label]map[*selectorQueue]struct{}
+}
+
+func (q *selectorQueues) insert(c *match.Criteria) {
+	name := metav1.FormatLabelSelector(c.Claim.Spec.Selector)
+	if q.bySelector[name] == nil {
+		zeromap.Put(&q.bySelector, name, q.open(c))
+	}
+	queue := q.bySelector[name]
+	queue.claims = queue.claims.insert(recordOfClaim(c))
+}
+
+func (q *selectorQueues) remove(c *match.Criteria) {
+	name := metav1.FormatLabelSelector(c.Claim.Spec.Selector)
+	queue := q.bySelector[name]
+	if queue.claims = queue.claims.remove(recordOfClaim(c)); len(queue.claims) == 0 {
+		delete(q.bySelector, name)
+		q.close(queue)
 	}
 }
 
-// askedLabels are the parts of a selector that ask for labels of one key, of which a volume must have one.
-func askedLabels(selector *metav1.LabelSelector) (parts [][]label) {
-	for key, value := range selector.MatchLabels {
-		parts = append(parts, []label{{key, value}})
+// open adds the queue of a selector. It is found by the requirement that leads to the fewest queues so far: where all
+// selectors require the same application and each a part of it, by the part.
+func (q *selectorQueues) open(c *match.Criteria) *selectorQueue {
+	opened := &selectorQueue{first: *c}
+	if c.Claim.Spec.Selector != nil {
+		opened.required, _ = narrowest(c.Claim.Spec.Selector, func(l label) int { return len(q.byLabel[l]) })
 	}
-	for _, part := range selector.MatchExpressions {
-		if part.Operator != metav1.LabelSelectorOpIn {
-			continue
+	opened.required.eachLabel(func(l label) {
+		if q.byLabel[l] == nil {
+			zeromap.Put(&q.byLabel, l, map[*selectorQueue]struct{}{})
 		}
-		var asked []label
-		for i, value := range part.Values {
-			if !slices.Contains(part.Values[:i], value) {
-				asked = append(asked, label{part.Key, value})
-			}
-		}
-		parts = append(parts, asked)
-	}
-	return parts
+		q.byLabel[l][opened] = struct{}{}
+	})
+	return opened
 }
 
-// want is a waiting claim in an order: by request, the largest first, then by name. To that end its size
-// is negative.
-type want struct{ *corev1.PersistentVolumeClaim }
+func (q *selectorQueues) close(closed *selectorQueue) {
+	closed.required.eachLabel(func(l label) {
+		if delete(q.byLabel[l], closed); len(q.byLabel[l]) == 0 {
+			delete(q.byLabel, l)
+		}
+	})
+}
 
-func (w want) amount() resource.Quantity { return w.Spec.Resources.Requests[corev1.ResourceStorage] }
+// claimEntry is a waiting claim in a tree: by request, the largest first, then by name. Its size is therefore negative.
+type claimEntry struct{ *corev1.PersistentVolumeClaim }
 
-func (w want) tie(r rank) int {
-	if !exact(r.size) {
-		if order := quantities.Compare(r.quantity, w.amount()); order != 0 {
+func (e claimEntry) compareTie(k key) int {
+	if !exact(k.size) {
+		if order := quantities.Compare(k.quantity, requestOf(e.PersistentVolumeClaim)); order != 0 {
 			return order
 		}
 	}
-	return cmp.Or(cmp.Compare(w.Namespace, r.namespace), cmp.Compare(w.Name, r.name))
+	return cmp.Or(cmp.Compare(e.Namespace, k.namespace), cmp.Compare(e.Name, k.name))
 }
 
-// waitRank is where the claim waits.
-func waitRank(c *match.Criteria) rank {
-	return rank{size: -sizeOf(c.Request), quantity: c.Request, namespace: c.Claim.Namespace, name: c.Claim.Name}
+func (e claimEntry) key() key {
+	request := requestOf(e.PersistentVolumeClaim)
+	return key{size: -sizeOf(request), quantity: request, namespace: e.Namespace, name: e.Name}
 }
 
-// queue keeps the waiting claims of one group by the modes that they ask for. Those of one selector are a line, so
-// that a volume is compared with a selector once, however many claims have it.
-type queue struct {
-	any   modeTrees[want] // without a selector
-	lines map[string]*line
-	// asking are the lines by a label that a volume must have, or one of several; odd are those that ask for none.
-	asking map[label]lines
-	odd    lines
+func recordOfClaim(c *match.Criteria) record[claimEntry] {
+	e := claimEntry{c.Claim}
+	return record[claimEntry]{entry: e, key: e.key(), modes: c.Modes}
 }
 
-func (q *queue) empty() bool { return q.any.used == 0 && len(q.lines) == 0 }
+// claimSearch finds the first claim that takes a volume.
+type claimSearch struct {
+	volume  *corev1.PersistentVolume
+	modes   accessmode.Set // of the volume
+	largest key            // before the first claim that does not request too much
+	takes   func(*corev1.PersistentVolumeClaim) bool
 
-func (q *queue) insert(c *match.Criteria) {
-	if c.Selector == nil {
-		q.any.insert(c.Modes, waitRank(c), want{c.Claim})
-		return
-	}
-	name := metav1.FormatLabelSelector(c.Claim.Spec.Selector)
-	if q.lines[name] == nil {
-		zeromap.Put(&q.lines, name, q.open(c))
-	}
-	q.lines[name].insert(c.Modes, waitRank(c), want{c.Claim})
+	best    claimEntry
+	bestKey key
 }
 
-func (q *queue) remove(c *match.Criteria) {
-	if c.Selector == nil {
-		q.any.remove(c.Modes, waitRank(c))
-		return
-	}
-	name := metav1.FormatLabelSelector(c.Claim.Spec.Selector)
-	l := q.lines[name]
-	if l == nil {
-		return
-	}
-	if l.remove(c.Modes, waitRank(c)); l.used == 0 {
-		delete(q.lines, name)
-		q.close(l)
-	}
-}
-
-// offering is the search for the neediest claim that takes a volume.
-type offering struct {
-	ask    rank // before the first claim that does not ask for too much
-	served modeMask
-	takes  func(*corev1.PersistentVolumeClaim) bool
-
-	best want
-	size int64
-}
-
-// among looks in the lines whose selector matches the labels.
-func (o *offering) among(found lines, has labels.Set) {
-	for l := range found {
-		if l.selector.Matches(has) {
-			o.in(&l.modeTrees)
+// inQueues searches the queues whose selector matches the volume.
+func (s *claimSearch) inQueues(queues map[*selectorQueue]struct{}) {
+	for queue := range queues {
+		if queue.first.Selects(s.volume) {
+			s.in(queue.claims)
 		}
 	}
 }
 
-func (o *offering) in(k *modeTrees[want]) {
-	for slot, rest := (k.used & o.served).next(); slot < len(narrowest); slot, rest = rest.next() {
-		for at := k.in(slot).seek(&o.ask); at.ok() && o.needier(at); at = at.forward() {
-			if o.takes(at.item().PersistentVolumeClaim) {
-				o.best, o.size = at.item(), at.size()
-				break
-			}
+func (s *claimSearch) in(trees modeTrees[claimEntry]) {
+	for i := range trees {
+		if s.modes.Contains(trees[i].modes) {
+			s.inTree(&trees[i].btree)
 		}
 	}
 }
 
-func (o *offering) needier(at cursor[want]) bool {
-	if o.best.PersistentVolumeClaim == nil || at.size() != o.size {
-		return o.best.PersistentVolumeClaim == nil || at.size() < o.size
+func (s *claimSearch) inTree(tree *btree[claimEntry]) {
+	for size, entry := range tree.from(&s.largest) {
+		if s.best.PersistentVolumeClaim != nil && cmp.Or(cmp.Compare(size, s.bestKey.size), entry.compareTie(s.bestKey)) >= 0 {
+			return
+		}
+		if s.takes(entry.PersistentVolumeClaim) {
+			s.best, s.bestKey = entry, entry.key()
+			return
+		}
 	}
-	return at.item().tie(rank{size: o.size, quantity: o.best.amount(), namespace: o.best.Namespace, name: o.best.Name}) < 0
 }

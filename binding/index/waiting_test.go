@@ -2,81 +2,136 @@ package index_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/index"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// selecting is a claim that asks for these labels and meets these conditions.
-func selecting(namespace, name string, labels map[string]string, conditions ...metav1.LabelSelectorRequirement) *corev1.PersistentVolumeClaim {
-	return bindingtest.Claim(namespace, name, "1Gi", func(c *corev1.PersistentVolumeClaim) {
-		c.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels, MatchExpressions: conditions}
-	})
+// waitingWorld is the claims that wait, and beside it the claims that were set.
+type waitingWorld struct {
+	indexed
+	class  *storagev1.StorageClass // of all that name one
+	list   index.Waiting
+	claims map[obj.Key]*corev1.PersistentVolumeClaim
 }
 
-func labelled(labels map[string]string) *corev1.PersistentVolume {
-	return bindingtest.Volume("pv", "10Gi", func(v *corev1.PersistentVolume) { v.Labels = labels })
+func newWaitingWorld(seed, n uint64) *waitingWorld {
+	c := &waitingWorld{claims: map[obj.Key]*corev1.PersistentVolumeClaim{}}
+	c.World = NewWorld(rand.NewPCG(seed, n))
+	c.class = ClassWith(new(Pick(c.World, storagev1.VolumeBindingImmediate, storagev1.VolumeBindingImmediate, storagev1.VolumeBindingWaitForFirstConsumer)))
+	return c
 }
 
-// A volume is compared with few selectors: with one that many claims have once, and of those that ask for a label which
-// all volumes have only with the ones that ask for the rest too.
-func TestWaitingComparesFewSelectors(t *testing.T) {
-	var waiting index.Waiting
-	var claims []*corev1.PersistentVolumeClaim
+func (c *waitingWorld) classOf(claim *corev1.PersistentVolumeClaim) *storagev1.StorageClass {
+	if claim.Spec.StorageClassName != nil && *claim.Spec.StorageClassName == c.class.Name {
+		return c.class
+	}
+	return nil
+}
+
+func (c *waitingWorld) change() {
+	claim := c.newClaim()
+	if c.Rarely(4) {
+		c.list.Delete(obj.KeyOf(claim))
+		delete(c.claims, obj.KeyOf(claim))
+		return
+	}
+	c.list.Set(claim, c.classOf(claim))
+	c.claims[obj.KeyOf(claim)] = claim
+}
+
+func (c *waitingWorld) newClaim() *corev1.PersistentVolumeClaim {
+	claim := c.Claim()
+	claim.Namespace, claim.Name = Pick(c.World, "a", "b"), fmt.Sprintf("data-%d", c.IntN(12))
+	claim.Spec.Resources.Requests = Pick(c.World, nil, Storage("1"), Storage("500m"), Storage("1Gi"), Storage("2Gi"), Storage("2048Mi"), Storage("2G"), Storage("9E"), Storage("10E"))
+	if c.Rarely(4) {
+		claim.Spec.Selector = c.selectorOfSome()
+	}
+	if c.Rarely(20) {
+		Pick(c.World, func() { claim.Spec.VolumeName = "pv-1" },
+			func() { claim.DeletionTimestamp = new(metav1.Unix(1_700_000_000, 0)) },
+			func() { claim.Annotations = map[string]string{"pv.kubernetes.io/bind-completed": "yes"} },
+			func() { claim.Spec.AccessModes = append(claim.Spec.AccessModes, "ReadNever") },
+			func() { claim.Spec.Resources.Requests = Storage("-1") })()
+	}
+	return claim
+}
+
+// W1: First finds the claim that a look at every claim finds, whichever does not take the volume.
+func TestWaitingAgreesWithAScan(t *testing.T) {
+	t.Parallel()
+	seed := SeedOf(t)
+	found := 0
+	for n := range Worlds(6_000) {
+		c := newWaitingWorld(seed, uint64(n))
+		for range c.IntN(30) {
+			c.change()
+		}
+		volume := c.newVolume("pv-1")
+		volume.Spec.ClaimRef = nil
+		volume.Spec.Capacity = Pick(c.World, Storage("0"), Storage("700m"), Storage("1Gi"), Storage("2G"), Storage("3Gi"), Storage("10E"), Storage("-1"), nil)
+		tried := obj.ClaimKey("a", fmt.Sprintf("data-%d", c.IntN(12)))
+		takes := func(claim *corev1.PersistentVolumeClaim) bool {
+			return obj.KeyOf(claim) != tried && index.WaitsFor(claim, volume, func(*corev1.PersistentVolumeClaim) match.Terms { return match.Terms{Class: c.classOf(claim)} })
+		}
+		var want *corev1.PersistentVolumeClaim
+		for _, claim := range c.claims {
+			if claim.Spec.VolumeName == "" && takes(claim) {
+				want = index.Needier(want, claim, volume)
+			}
+		}
+		list := &c.list
+		if c.Rarely(10) {
+			list = new(c.list.Clone())
+		}
+		require.Same(t, want, list.First(volume, takes), "world %d", n)
+		if want != nil {
+			found++
+		}
+	}
+	assert.Positive(t, found)
+	t.Logf("%d volumes found a claim", found)
+}
+
+// First calls takes only with claims that the volume fits by class, modes, size and label.
+func TestWaitingComparesFew(t *testing.T) {
+	var list index.Waiting
 	for i := range 100 {
-		name := fmt.Sprint("data-", i)
-		claims = append(claims,
-			selecting("exists", name, nil, metav1.LabelSelectorRequirement{Key: "ssd", Operator: metav1.LabelSelectorOpExists}),
-			selecting("not", name, nil, metav1.LabelSelectorRequirement{Key: "disk", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"9", "8", "7"}}),
-			selecting("gold", name, map[string]string{"app": "db", "tier": "gold"}),
-			selecting("shard", name, map[string]string{"app": "db", "shard": fmt.Sprint(i)}))
+		name := func(c *corev1.PersistentVolumeClaim) { c.Name = fmt.Sprintf("data-%d", i) }
+		list.Set(FitClaim(name, Requesting(fmt.Sprintf("%dGi", i+1))), nil)
+		list.Set(FitClaim(name, Requesting("1Gi"), RequestingLabel("disk", fmt.Sprint(i)), func(c *corev1.PersistentVolumeClaim) { c.Namespace = "labelled" }), nil)
 	}
-	for _, claim := range claims {
-		waiting.Set(claim, nil)
-	}
-	labels := map[string]string{"app": "db", "shard": "7", "disk": "7"}
-	var asked []string
-	waiting.First(labelled(labels), func(claim *corev1.PersistentVolumeClaim) bool {
-		asked = append(asked, obj.KeyOf(claim).String())
+	var offered []string
+	list.First(FitVolume("pv", Sized("3Gi"), Labelled("disk", "7")), func(claim *corev1.PersistentVolumeClaim) bool {
+		offered = append(offered, obj.KeyOf(claim).String())
 		return false
 	})
-	assert.Equal(t, []string{"pvc/shard/data-7"}, asked)
-	assert.LessOrEqual(t, waiting.Compared(labels), 6)
-
-	waiting.Set(selecting("default", "data", map[string]string{"other": "label"}), nil)
-	for _, claim := range claims {
-		waiting.Delete(obj.KeyOf(claim))
-	}
-	assert.Zero(t, waiting.Compared(labels), "nothing is left of them")
-	assert.Equal(t, 1, waiting.Queues())
+	assert.Equal(t, []string{"pvc/default/data-2", "pvc/default/data-1", "pvc/default/data-0", "pvc/labelled/data-7"}, offered)
 }
 
-func TestWaitingForgets(t *testing.T) {
-	anyone := func(*corev1.PersistentVolumeClaim) bool { return true }
-	var waiting index.Waiting
-	ssd := map[string]string{"disk": "ssd"}
-	assert.Nil(t, waiting.First(labelled(ssd), anyone), "nobody waits")
-	claim := selecting("default", "data", ssd)
-	waiting.Set(claim, nil)
-	assert.Same(t, claim, waiting.First(labelled(ssd), anyone))
-
-	bound := claim.DeepCopy()
-	bound.Spec.VolumeName = "pv"
-	waiting.Set(bound, nil)
-	assert.Zero(t, waiting.Len(), "it does not wait any more")
-	assert.Zero(t, waiting.Queues(), "nothing is left of it")
-	waiting.Delete(obj.KeyOf(claim))
-
-	waiting.Set(claim, &storagev1.StorageClass{VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer)})
-	assert.Zero(t, waiting.Len(), "M11: delayed")
-	waiting.Set(claim, nil)
-	waiting.Delete(obj.KeyOf(claim))
-	assert.Zero(t, waiting.Queues())
+// A volume that no claim can have, for what it is itself, is offered to none.
+func TestWaitingOffersOnlyAvailableVolumes(t *testing.T) {
+	var list index.Waiting
+	list.Set(FitClaim(), nil)
+	for name, edit := range map[string]func(*corev1.PersistentVolume){
+		"M9 Released":  func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeReleased },
+		"M9 Failed":    func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeFailed },
+		"M1 deleting":  func(v *corev1.PersistentVolume) { v.DeletionTimestamp = new(metav1.Unix(1_700_000_000, 0)) },
+		"M3 malformed": func(v *corev1.PersistentVolume) { v.Spec.Capacity = nil },
+	} {
+		list.First(FitVolume("pv", edit), func(*corev1.PersistentVolumeClaim) bool {
+			t.Errorf("%s: it is offered to a claim", name)
+			return false
+		})
+	}
 }

@@ -31,46 +31,40 @@ func RequiredAffinity(volume *corev1.PersistentVolume) *corev1.NodeSelector {
 	return volume.Spec.NodeAffinity.Required
 }
 
-// matchLabels compares the node's labels only. Upstream's scheduler, controller and kubelet do not
+// matchLabels compares a node affinity with the node's labels only. Upstream's scheduler, controller and kubelet do not
 // look at matchFields in the node affinity of a volume; one that says no here would be alone with it.
 func matchLabels(node *corev1.Node, required *corev1.NodeSelector) (bool, error) {
 	labelled := corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: node.Labels}}
 	return schedulingcorev1.MatchNodeSelectorTerms(&labelled, required)
 }
 
-// excluded reports, without the cost of parsing, that no term can accept the node, for each asks for
-// a label value that the node does not have. It is so with nearly every local or zonal volume.
+// excluded reports, without the cost of parsing, that no term can accept the node, for each requires
+// a label value that the node does not have. Nearly every local or zonal volume of other nodes is excluded so.
 func excluded(node *corev1.Node, required *corev1.NodeSelector) bool {
 	for i := range required.NodeSelectorTerms {
-		if !asksOtherLabel(node, &required.NodeSelectorTerms[i]) {
+		if !requiresOtherLabel(node, &required.NodeSelectorTerms[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-func asksOtherLabel(node *corev1.Node, term *corev1.NodeSelectorTerm) bool {
-	for i := range term.MatchExpressions {
-		asked := &term.MatchExpressions[i]
-		if asked.Operator != corev1.NodeSelectorOpIn {
-			continue
-		}
-		if value, ok := node.Labels[asked.Key]; !ok || !slices.Contains(asked.Values, value) {
-			return true
-		}
-	}
-	return false
+func requiresOtherLabel(node *corev1.Node, term *corev1.NodeSelectorTerm) bool {
+	return slices.ContainsFunc(term.MatchExpressions, func(required corev1.NodeSelectorRequirement) bool {
+		value, ok := node.Labels[required.Key]
+		return required.Operator == corev1.NodeSelectorOpIn && (!ok || !slices.Contains(required.Values, value))
+	})
 }
 
-// AffinityText is the node affinity of a volume for people: "zone In [a b] or host Exists".
+// AffinityText writes the node affinity of a volume for people: "zone In [a b] or host Exists".
 func AffinityText(required *corev1.NodeSelector) string {
 	var terms []string
 	for _, term := range required.NodeSelectorTerms {
 		var parts []string
-		for _, asked := range append(slices.Clone(term.MatchExpressions), term.MatchFields...) {
-			part := asked.Key + " " + string(asked.Operator)
-			if len(asked.Values) > 0 {
-				part += " [" + strings.Join(asked.Values, " ") + "]"
+		for _, e := range append(slices.Clone(term.MatchExpressions), term.MatchFields...) {
+			part := e.Key + " " + string(e.Operator)
+			if len(e.Values) > 0 {
+				part += " [" + strings.Join(e.Values, " ") + "]"
 			}
 			parts = append(parts, part)
 		}

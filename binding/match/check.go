@@ -1,9 +1,16 @@
 package match
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	"slices"
+	"strings"
 
-// Check compares a volume with a claim (M1 to M12) and returns every reason why it does not fit, in
-// the order of the rules; none: it fits.
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/internal/oneline"
+)
+
+// Check compares a volume with a claim and returns every reason why it does not fit, in the order of the rules M1 to M12.
+// If there is none, it fits.
 //
 // An error is an *obj.InvalidError: the claim has a malformed selector, an unknown access mode or a
 // negative request, or its class has no valid volumeBindingMode. A malformed volume is not an error
@@ -16,8 +23,8 @@ func Check(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume,
 	return c.Mismatches(volume), nil
 }
 
-// CheckNamed compares a volume with a claim that names it in spec.volumeName (C7): by M1 and M3 to M7
-// only, for who names a volume has chosen it, whatever the selector says. Errors are those of Check.
+// CheckNamed compares a volume with a claim that names it in spec.volumeName. It leaves out owner, selector, phase, node
+// and binding mode, for whoever names a volume has chosen it (C7). Errors are those of Check.
 func CheckNamed(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) (Mismatches, error) {
 	c, err := NewCriteria(claim, Terms{})
 	if err != nil {
@@ -27,55 +34,89 @@ func CheckNamed(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVo
 	return c.Mismatches(volume), nil
 }
 
-// Fits reports whether no rule fails. It does not allocate, unless it has to parse a node affinity.
-func (c *Criteria) Fits(volume *corev1.PersistentVolume) bool {
-	return c.failing(c.candidate(volume), 0) == len(fitRules)
+// Reason is why a volume does not fit a claim. The values are in the order of the M rules.
+type Reason string
+
+const (
+	// Deleting (M1): the volume has a deletionTimestamp.
+	Deleting Reason = "Deleting"
+	// BoundToAnotherClaim (M2): the volume is or was bound to another claim, or belongs to one.
+	BoundToAnotherClaim Reason = "BoundToAnotherClaim"
+	// Malformed (M3, X7): the volume has no storage capacity, a negative one, or an access or volume mode that
+	// the Kubernetes API does not define. Its size is then not compared.
+	Malformed Reason = "Malformed"
+	// TooSmall (M3): the volume's capacity is below the claim's request.
+	TooSmall Reason = "TooSmall"
+	// AccessModes (M4): the claim requests a mode that the volume does not list.
+	AccessModes Reason = "AccessModes"
+	// VolumeMode (M5): one is Block and the other Filesystem.
+	VolumeMode Reason = "VolumeMode"
+	// StorageClass (M6): the class names differ.
+	StorageClass Reason = "StorageClass"
+	// AttributesClass (M7): the volume attributes class names differ.
+	AttributesClass Reason = "AttributesClass"
+	// Selector (M8): the claim's selector does not match the volume's labels.
+	Selector Reason = "Selector"
+	// NotAvailable (M9): the volume is unclaimed, but its phase is not Available.
+	NotAvailable Reason = "NotAvailable"
+	// NodeAffinity (M10): the volume cannot be used on the node, or its node affinity is malformed.
+	NodeAffinity Reason = "NodeAffinity"
+	// WaitForFirstConsumer (M11): the claim's class waits for a pod, and no node is given.
+	WaitForFirstConsumer Reason = "WaitForFirstConsumer"
+)
+
+// Mismatch is one reason why a volume does not fit a claim, with the values that differ.
+type Mismatch struct {
+	Reason    Reason `json:"reason"`
+	Requested string `json:"requested"` // what the claim requests
+	Actual    string `json:"actual"`    // what the volume has
 }
 
-// Mismatches collects every rule that fails.
-func (c *Criteria) Mismatches(volume *corev1.PersistentVolume) Mismatches {
-	var found Mismatches
-	v := c.candidate(volume)
-	for i := c.failing(v, 0); i < len(fitRules); i = c.failing(v, i+1) {
-		asks, has := fitRules[i].values(*c, v)
-		found = append(found, Mismatch{Reason: fitRules[i].reason, Asks: asks, Has: has})
+// String returns "TooSmall: requested 10Gi, actual 5Gi", in one line; long values are cut.
+func (m Mismatch) String() string { return m.text(maxValue) }
+
+func (m Mismatch) text(width int) string {
+	return string(m.Reason) + ": requested " + oneline.Text(m.Requested, width) + ", actual " + oneline.Text(m.Actual, width)
+}
+
+// Mismatches are all the reasons why a volume does not fit a claim, in the order of the M rules. If there are none, it
+// fits.
+type Mismatches []Mismatch
+
+const (
+	maxValue = 100 // bytes of a value in a line
+	minValue = 16
+	// maxLine is what an event's message may hold (1024 bytes), less what its author adds.
+	maxLine = 800
+	// aroundValues is about what a mismatch takes beside its two values.
+	aroundValues = 36
+)
+
+// String joins the reasons with semicolons, in one line of at most about 800 bytes. It names every
+// reason; the more there are, the shorter long values are cut.
+func (m Mismatches) String() string { return m.join(Mismatch.text) }
+
+// join joins a text of each reason, whose values have as much room as there is in a line.
+func (m Mismatches) join(text func(Mismatch, int) string) string {
+	texts := make([]string, len(m))
+	for i := range m {
+		texts[i] = text(m[i], max(minValue, min(maxValue, (maxLine/len(m)-aroundValues)/2)))
 	}
-	return found
+	return strings.Join(texts, "; ")
 }
 
-// Selects reports whether the claim's selector matches the volume (M8).
-func (c *Criteria) Selects(volume *corev1.PersistentVolume) bool {
-	return !failsSelector(*c, candidate{PersistentVolume: volume})
+// Only reports whether reason is the one and only mismatch.
+func (m Mismatches) Only(reason Reason) bool { return len(m) == 1 && m[0].Reason == reason }
+
+// Has reports whether the reason is among them.
+func (m Mismatches) Has(reason Reason) bool {
+	return slices.ContainsFunc(m, func(mismatch Mismatch) bool { return mismatch.Reason == reason })
 }
 
-// Usable reports whether the volume is usable on the node, if one is given (M10).
-func (c *Criteria) Usable(volume *corev1.PersistentVolume) bool {
-	return !failsNodeAffinity(*c, candidate{PersistentVolume: volume})
-}
-
-// Unavailable returns why no claim at all can choose the volume, whosever it is: Deleting, Malformed or NotAvailable,
-// the first of them; "" if one can.
-func Unavailable(volume *corev1.PersistentVolume) Reason {
-	v := candidate{PersistentVolume: volume}
-	switch {
-	case failsDeleting(Criteria{}, v):
-		return Deleting
-	case failsMalformed(Criteria{}, v):
-		return Malformed
-	case failsNotAvailable(Criteria{}, v):
-		return NotAvailable
+func (m Mismatches) reasons() []Reason {
+	var reasons []Reason
+	for _, mismatch := range m {
+		reasons = append(reasons, mismatch.Reason)
 	}
-	return ""
-}
-
-// failing is the position of the first rule that fails, of those from position from on; len(fitRules)
-// if there is none.
-func (c *Criteria) failing(v candidate, from int) int {
-	situation := c.situation(v.link)
-	for i := from; i < len(fitRules); i++ {
-		if fitRules[i].counts&situation != 0 && fitRules[i].fails(*c, v) {
-			return i
-		}
-	}
-	return len(fitRules)
+	return reasons
 }

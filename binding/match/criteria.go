@@ -1,45 +1,40 @@
 package match
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/pvbind/pvbind/accessmode"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
-// Criteria is a claim and its terms made ready to be compared with any number of volumes: read once, and found valid.
-// NewCriteria makes one; an index goes by the fields to compare with nothing that cannot fit.
+// Criteria is a claim with its Terms, read once and found valid, to be compared with any number of volumes. NewCriteria
+// returns one. An index uses the fields to leave out volumes that cannot fit.
 type Criteria struct {
-	Claim           *corev1.PersistentVolumeClaim
-	Request         resource.Quantity
-	Modes           accessmode.Set
-	VolumeMode      corev1.PersistentVolumeMode
-	Class           string
-	AttributesClass string
-	Selector        LabelSelector // nil selects everything
-	Delayed         bool
-	byName          bool // the claim names the volume it is compared with (C7)
-	Node            *corev1.Node
-	Owners          func(volume string) []obj.Key
+	Claim   *corev1.PersistentVolumeClaim
+	Request resource.Quantity
+	Modes   accessmode.Set
+	Group
+	WaitsForFirstConsumer bool
+	Node                  *corev1.Node
+	Owners                func(volume string) []obj.Key
+
+	selector labelSelector // nil selects everything
+	byName   bool          // the claim names the volume that it is compared with (C7)
 }
 
 // NewCriteria reads a claim and its terms. An error is an *obj.InvalidError about the claim or its class.
 func NewCriteria(claim *corev1.PersistentVolumeClaim, terms Terms) (Criteria, error) {
 	c := Criteria{
-		Claim:           claim,
-		Request:         claim.Spec.Resources.Requests[corev1.ResourceStorage],
-		VolumeMode:      VolumeModeOf(claim.Spec.VolumeMode),
-		Class:           storageclass.OfClaim(claim),
-		AttributesClass: textOf(claim.Spec.VolumeAttributesClassName),
-		Node:            terms.Node,
-		Owners:          terms.Owners,
+		Claim:   claim,
+		Request: claim.Spec.Resources.Requests[corev1.ResourceStorage],
+		Group:   Group{VolumeModeOf(claim.Spec.VolumeMode), storageclass.OfClaim(claim), textOf(claim.Spec.VolumeAttributesClassName)},
+		Node:    terms.Node,
+		Owners:  terms.Owners,
 	}
 	if c.Request.Sign() < 0 {
 		return Criteria{}, invalidClaim(claim, "spec.resources.requests.storage", c.Request.String()+" is negative")
@@ -51,10 +46,10 @@ func NewCriteria(claim *corev1.PersistentVolumeClaim, terms Terms) (Criteria, er
 	if c.Modes, err = accessmode.Of(claim.Spec.AccessModes...); err != nil {
 		return Criteria{}, invalidClaim(claim, "spec.accessModes", err.Error())
 	}
-	if c.Selector, err = selectorOf(claim); err != nil {
+	if c.selector, err = selectorOf(claim); err != nil {
 		return Criteria{}, invalidClaim(claim, "spec.selector", err.Error())
 	}
-	if c.Delayed, err = WaitsForConsumer(terms.Class); err != nil {
+	if c.WaitsForFirstConsumer, err = WaitsForFirstConsumer(terms.Class); err != nil {
 		return Criteria{}, err
 	}
 	return c, nil
@@ -64,10 +59,10 @@ func invalidClaim(claim *corev1.PersistentVolumeClaim, field, problem string) er
 	return &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: field, Problem: problem}
 }
 
-// WaitsForConsumer reports whether claims of the class wait for a pod (M11). A nil class does not. An error is an
-// *obj.InvalidError about its volumeBindingMode.
-func WaitsForConsumer(class *storagev1.StorageClass) (bool, error) {
-	delayed, err := storageclass.Delayed(class)
+// WaitsForFirstConsumer reports whether claims of the class wait for a pod (M11). Those without a class do not. An error is
+// an *obj.InvalidError about its volumeBindingMode.
+func WaitsForFirstConsumer(class *storagev1.StorageClass) (bool, error) {
+	waits, err := storageclass.WaitsForFirstConsumer(class)
 	if err != nil {
 		return false, &obj.InvalidError{
 			Object:  "storageclass/" + class.Name,
@@ -75,109 +70,47 @@ func WaitsForConsumer(class *storagev1.StorageClass) (bool, error) {
 			Problem: "neither Immediate nor WaitForFirstConsumer",
 		}
 	}
-	return delayed, nil
+	return waits, nil
 }
 
-func knownMode(mode corev1.PersistentVolumeMode) bool {
-	return mode == corev1.PersistentVolumeFilesystem || mode == corev1.PersistentVolumeBlock
+// Fits reports whether the volume fits. It does not allocate, unless it has to parse a node affinity.
+func (c *Criteria) Fits(volume *corev1.PersistentVolume) bool {
+	return c.failing(c.candidate(volume), 0) == len(fitRules)
 }
 
-// VolumeModeOf is the mode that a field of a claim or volume stands for (M5).
-func VolumeModeOf(mode *corev1.PersistentVolumeMode) corev1.PersistentVolumeMode {
-	if mode == nil {
-		return corev1.PersistentVolumeFilesystem
+// Mismatches returns every reason why the volume does not fit.
+func (c *Criteria) Mismatches(volume *corev1.PersistentVolume) Mismatches {
+	var found Mismatches
+	v := c.candidate(volume)
+	for i := c.failing(v, 0); i < len(fitRules); i = c.failing(v, i+1) {
+		requested, actual := fitRules[i].values(*c, v)
+		found = append(found, Mismatch{Reason: fitRules[i].reason, Requested: requested, Actual: actual})
 	}
-	return *mode
+	return found
 }
 
-// AttributesClassOf is the name of the volume's attributes class (M7); "" if it has none.
-func AttributesClassOf(volume *corev1.PersistentVolume) string {
-	return textOf(volume.Spec.VolumeAttributesClassName)
+// Verdict returns what Find makes of one volume. Chosen is not set, for that takes all of them.
+func (c *Criteria) Verdict(volume *corev1.PersistentVolume) Verdict {
+	return Verdict{Volume: volume, ClaimRef: phase.ClaimRefStateOf(volume, c.Claim), Mismatches: c.Mismatches(volume)}
 }
 
-// textOf is the text that text points to; "" for nil.
-func textOf(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
+// Selects reports whether the claim's selector matches the volume (M8).
+func (c *Criteria) Selects(volume *corev1.PersistentVolume) bool {
+	return c.selector == nil || c.selector.Matches(labels.Set(volume.Labels))
 }
 
-// LabelSelector says which volumes a claim will have, by their labels (M8).
-type LabelSelector interface {
-	Matches(labels.Labels) bool
+// Usable reports whether the volume is usable on the node, if one is given (M10).
+func (c *Criteria) Usable(volume *corev1.PersistentVolume) bool {
+	return c.Node == nil || UsableOn(c.Node, volume)
 }
 
-// selectorOf reads the claim's selector: nil if it has none, an error if it is malformed. The usual one,
-// a list of labels, is not compiled, for that allocates.
-func selectorOf(claim *corev1.PersistentVolumeClaim) (LabelSelector, error) {
-	asked := claim.Spec.Selector
-	if asked == nil {
-		return nil, nil
-	}
-	if len(asked.MatchExpressions) == 0 && plainLabels(asked.MatchLabels) {
-		return allOf(asked.MatchLabels), nil
-	}
-	compiled, err := metav1.LabelSelectorAsSelector(asked)
-	if err != nil {
-		return nil, err
-	}
-	return compiled, nil
-}
-
-// allOf selects what has all these labels.
-type allOf map[string]string
-
-func (asked allOf) Matches(has labels.Labels) bool {
-	for key, value := range asked {
-		if got, ok := has.Lookup(key); !ok || got != value {
-			return false
+// failing returns the position of the first rule that fails, of those from position from on; len(fitRules) if none does.
+func (c *Criteria) failing(v candidate, from int) int {
+	situation := c.situation(v)
+	for i := from; i < len(fitRules); i++ {
+		if fitRules[i].applies&situation != 0 && fitRules[i].fails(*c, v) {
+			return i
 		}
 	}
-	return true
-}
-
-// plainLabels reports whether labels are valid by a rule that is narrower than the API's and quick to
-// check. Nearly all are plain.
-func plainLabels(labels map[string]string) bool {
-	for key, value := range labels {
-		if prefix, name, ok := strings.Cut(key, "/"); ok && (!plainDomain(prefix) || !plainName(name)) || !ok && !plainName(key) {
-			return false
-		}
-		if value != "" && !plainName(value) {
-			return false
-		}
-	}
-	return true
-}
-
-// plainName is a part of a label: letters and digits, with dashes, dots and underscores between them.
-func plainName(text string) bool {
-	if len(text) == 0 || len(text) > 63 || !letterOrDigit(text[0]) || !letterOrDigit(text[len(text)-1]) {
-		return false
-	}
-	for i := range len(text) {
-		if c := text[i]; !letterOrDigit(c) && c != '-' && c != '.' && c != '_' {
-			return false
-		}
-	}
-	return true
-}
-
-// plainDomain is a DNS name of lower case letters and digits.
-func plainDomain(text string) bool {
-	for i := range len(text) {
-		c := text[i]
-		lower := letterOrDigit(c) && (c < 'A' || c > 'Z')
-		// A dot or dash must not stand first, last, or beside another.
-		between := (c == '.' || c == '-') && i > 0 && i < len(text)-1 && letterOrDigit(text[i+1])
-		if !lower && !between {
-			return false
-		}
-	}
-	return len(text) > 0 && len(text) <= 253
-}
-
-func letterOrDigit(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+	return len(fitRules)
 }

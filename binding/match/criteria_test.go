@@ -73,8 +73,8 @@ func TestFindDoesNotAllocate(t *testing.T) {
 }
 
 func TestRulesAreInTheirOrder(t *testing.T) {
-	order := []Reason{Deleting, Claimed, Malformed, TooSmall, AccessModes, VolumeMode, StorageClass,
-		AttributesClass, Selector, NotAvailable, NodeAffinity, Delayed}
+	order := []Reason{Deleting, BoundToAnotherClaim, Malformed, TooSmall, AccessModes, VolumeMode, StorageClass,
+		AttributesClass, Selector, NotAvailable, NodeAffinity, WaitForFirstConsumer}
 	require.Len(t, fitRules, len(order))
 	for i, reason := range order {
 		assert.Equal(t, reason, fitRules[i].reason)
@@ -111,10 +111,10 @@ func TestSummaryInAnyOrder(t *testing.T) {
 		return c.Verdict(v)
 	}
 	verdicts := []Verdict{verdict("a", "slow", "9Gi"), verdict("b", "fast", "1Gi"), verdict("c", "fast", "2Gi"), verdict("d", "slow", "9Gi")}
-	want := "0/4 volumes fit: 2 TooSmall (largest 2Gi), 2 StorageClass; a would fit but for its class: \"slow\", the claim asks \"fast\""
+	want := "0/4 volumes fit: 2 TooSmall (largest 2Gi), 2 StorageClass; a would fit but for its class: \"slow\", the claim requests \"fast\""
 	for range verdicts {
 		verdicts = append(verdicts[1:], verdicts[0])
-		var forwards, backwards Tally
+		var forwards, backwards Counts
 		for i := range verdicts {
 			forwards.Add(verdicts[i])
 			backwards.Add(verdicts[len(verdicts)-1-i])

@@ -1,12 +1,22 @@
 // Package match decides which PersistentVolume fits a PersistentVolumeClaim, which of several is best, and why.
 //
-// Check compares a claim with one volume and returns every reason why the volume does not fit. Find chooses among many,
-// and Explain says of each why it was chosen or not. All three go through one list of rules, so an explanation cannot
-// contradict a decision. What a match depends on beside claim and volume, such as the node, is in Terms.
+// Find chooses among many volumes, Check compares one with a claim, and Explain says of each why it was chosen or not. All
+// three go through one list of rules, so an explanation cannot contradict a decision. A Request has the claim and the
+// volumes. What a match depends on beside them, such as the claim's class and the node, is in its Terms. A volume that does
+// not fit has Mismatches: a Reason each, with what the claim requested and what the volume actually has.
 //
-// Criteria is a claim that was read once, to be compared with any number of volumes without an allocation. Package
-// binding's Index stands on it, and gives the same answers as Find in the time of a look-up.
+// Criteria is a claim that was read once, to be compared with any number of volumes without an allocation. Package index
+// uses it, and gives the same answers as Find in O(log n).
 //
-// The rules M1 to M13 are those of RULES.md in package binding. They are those of kube-controller-manager's binder and
-// kube-scheduler's VolumeBinding plugin, but for the differences that are marked there.
+// Where to find what:
+//
+//   - match.go has Find and the order of the volumes that fit,
+//   - check.go has Check, the Reasons and Mismatches,
+//   - rules.go has the rules themselves, selector.go and affinity.go two that are longer, and volume.go what is read from a
+//     volume,
+//   - report.go has Explain, and summary.go the Summary of a Report in one line,
+//   - criteria.go has Criteria.
+//
+// The rules are those of kube-controller-manager's binder and kube-scheduler's VolumeBinding plugin. RULES.md in package
+// binding lists them as M1 to M13, and marks where they differ.
 package match

@@ -18,21 +18,21 @@ func ExampleFind() {
 	// Output: pv-c <nil>
 }
 
-// A volume that somebody set aside for the claim is taken before any other, but not if it does not fit.
-func ExampleFind_reserved() {
-	reserved := bindingtest.Volume("pv-a", "5Gi")
-	reserved.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: "data"}
+// A volume that is pre-bound to the claim is chosen before any other, but not if it does not fit.
+func ExampleFind_preBound() {
+	preBound := bindingtest.Volume("pv-a", "5Gi")
+	preBound.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: "data"}
 	found, err := match.Find(match.Request{
 		Claim:   bindingtest.Claim("default", "data", "8Gi"),
-		Volumes: []*corev1.PersistentVolume{reserved, bindingtest.Volume("pv-b", "20Gi")},
+		Volumes: []*corev1.PersistentVolume{preBound, bindingtest.Volume("pv-b", "20Gi")},
 	})
 	fmt.Println(found.Volume.Name, err)
-	for _, refused := range found.Refused {
-		fmt.Println(refused.Volume.Name, "refused:", refused.Mismatches)
+	for _, rejected := range found.Rejected {
+		fmt.Println(rejected.Volume.Name, "rejected:", rejected.Mismatches)
 	}
 	// Output:
 	// pv-b <nil>
-	// pv-a refused: TooSmall: asks 8Gi, has 5Gi
+	// pv-a rejected: TooSmall: requested 8Gi, actual 5Gi
 }
 
 func ExampleExplain() {
@@ -46,17 +46,17 @@ func ExampleExplain() {
 	})
 	fmt.Println(report, err)
 	for _, verdict := range report.Verdicts {
-		fmt.Println(verdict.Volume.Name, verdict.Link, verdict.Mismatches)
+		fmt.Println(verdict.Volume.Name, verdict.ClaimRef, verdict.Mismatches)
 	}
 	// Output:
-	// 0/3 volumes fit: 1 Claimed, 1 TooSmall (largest 5Gi), 1 StorageClass; pv-b would fit but for its class: "slow", the claim asks none <nil>
-	// pv-a Unclaimed TooSmall: asks 8Gi, has 5Gi
-	// pv-b Unclaimed StorageClass: asks none, has slow
-	// pv-c Other Claimed: asks an unclaimed volume, has claimRef to pvc/shop/orders
+	// 0/3 volumes fit: 1 BoundToAnotherClaim, 1 TooSmall (largest 5Gi), 1 StorageClass; pv-b would fit but for its class: "slow", the claim requests none <nil>
+	// pv-a None TooSmall: requested 8Gi, actual 5Gi
+	// pv-b None StorageClass: requested none, actual slow
+	// pv-c Other BoundToAnotherClaim: requested an unclaimed volume, actual claimRef to pvc/shop/orders
 }
 
 func ExampleCheck() {
 	mismatches, err := match.Check(bindingtest.Claim("default", "data", "8Gi"), bindingtest.Volume("pv-a", "5Gi"), match.Terms{})
 	fmt.Println(mismatches, err)
-	// Output: TooSmall: asks 8Gi, has 5Gi <nil>
+	// Output: TooSmall: requested 8Gi, actual 5Gi <nil>
 }

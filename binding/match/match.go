@@ -16,20 +16,21 @@ import (
 // Terms are what a match depends on beside the claim and the volumes. The zero value is a claim
 // without a class object, anywhere.
 type Terms struct {
-	// Class is the claim's class; nil if it names none or the class does not exist (M11: Immediate).
+	// Class is the claim's class. It is nil if the claim names none or the class does not exist: that binds like
+	// Immediate (M11).
 	Class *storagev1.StorageClass
 	// Node is the node that the volume must be usable on (M10); nil if none is given.
 	Node *corev1.Node
-	// Owners returns the claims that an Unclaimed volume belongs to all the same (M2): those whose status
+	// Owners returns the claims that a volume belongs to although it has no claimRef: those whose status
 	// is Bound and that name it (phase.Owned), or else the one that it is being bound to at this moment.
-	// Of several none can have it. None: nobody. A nil function: no such claim is known.
+	// If there are several, none can have it (M2). A nil function means that no such claim is known.
 	Owners func(volume string) []obj.Key
 }
 
-// Request asks for a volume for a claim. Nothing in it is modified.
+// Request is a claim and the volumes to choose from. Nothing in it is modified.
 type Request struct {
 	Claim *corev1.PersistentVolumeClaim
-	// Volumes to choose from, in any order, none twice.
+	// Volumes are in any order, and none is in it twice.
 	Volumes []*corev1.PersistentVolume
 	Terms
 }
@@ -38,19 +39,19 @@ type Request struct {
 type Match struct {
 	// Volume is the one chosen, one of Request.Volumes; nil if none is.
 	Volume *corev1.PersistentVolume
-	// Refused are the volumes that are Reserved for or Held by the claim and do not fit it, in name
+	// Rejected are the volumes that are bound or pre-bound to the claim and do not fit it, in name
 	// order (M12). There may be some beside a chosen volume.
-	Refused []Refusal
+	Rejected []Rejection
 }
 
-// Refusal is a volume that does not fit and every reason why.
-type Refusal struct {
+// Rejection is a volume that does not fit and every reason why.
+type Rejection struct {
 	Volume     *corev1.PersistentVolume
 	Mismatches Mismatches
 }
 
-// Find chooses a volume for a claim (M13): one that is set aside for the claim before a free one, then
-// the one that wastes least. Equals are told apart by name, so the order of the volumes does not matter.
+// Find chooses a volume for a claim: one that is bound or pre-bound to the claim before an unclaimed one, then
+// the one that wastes least (M13). Ties are broken by name, so the order of the volumes does not matter.
 // That no volume is chosen is an answer, not an error; errors are those of Check.
 func Find(request Request) (Match, error) {
 	c, err := NewCriteria(request.Claim, request.Terms)
@@ -60,74 +61,74 @@ func Find(request Request) (Match, error) {
 	return c.Find(request.Volumes), nil
 }
 
-// Find is the function Find for a claim whose criteria are known.
+// Find does what the function Find does.
 func (c *Criteria) Find(volumes []*corev1.PersistentVolume) Match {
 	var best candidate
 	var match Match
 	for _, volume := range volumes {
 		v := c.candidate(volume)
-		switch preferred := !best.exists() || c.compare(v, best) < 0; {
-		case !preferred && !v.setAside():
+		switch preferred := best.PersistentVolume == nil || c.compare(v, best) < 0; {
+		case !preferred && !v.ours():
 			// To compare is cheaper than to check.
 		case c.failing(v, 0) == len(fitRules):
 			if preferred {
 				best = v
 			}
-		case v.setAside():
-			match.Refused = append(match.Refused, Refusal{Volume: volume, Mismatches: c.Mismatches(volume)})
+		case v.ours():
+			match.Rejected = append(match.Rejected, Rejection{Volume: volume, Mismatches: c.Mismatches(volume)})
 		}
 	}
-	slices.SortFunc(match.Refused, func(a, b Refusal) int { return cmp.Compare(a.Volume.Name, b.Volume.Name) })
-	if best.setAside() || !match.Elsewhere() {
+	slices.SortFunc(match.Rejected, func(a, b Rejection) int { return cmp.Compare(a.Volume.Name, b.Volume.Name) })
+	if best.ours() || !match.Elsewhere() {
 		match.Volume = best.PersistentVolume
 	}
 	return match
 }
 
-// Elsewhere reports whether a volume set aside for the claim fits it, but not on this node. Then no
-// free volume will do: the claim has a volume, and the pod must go where that is.
+// Elsewhere reports whether a volume that is bound or pre-bound to the claim fits it, but not on this node. Then no
+// other volume will do: the claim has a volume, and the pod must go where that is.
 func (m Match) Elsewhere() bool {
-	return slices.ContainsFunc(m.Refused, func(r Refusal) bool { return r.Mismatches.Only(NodeAffinity) })
+	return slices.ContainsFunc(m.Rejected, func(r Rejection) bool { return r.Mismatches.Only(NodeAffinity) })
 }
 
-// compare orders volumes that fit, the better one first: the one that is Held, so that after a crash
-// the same volume wins again (B5), then Reserved, then the one that wastes least, then by name.
+// compare orders volumes that fit, the better one first: one that is bound to the claim, so that after a crash
+// the same volume wins again (B5), then one that is pre-bound, then the one that wastes least, then by name.
 func (c *Criteria) compare(a, b candidate) int {
-	if order := cmp.Compare(a.rank(), b.rank()); order != 0 {
+	if order := cmp.Compare(a.precedence(), b.precedence()); order != 0 {
 		return order
 	}
-	if order := c.compareWaste(a, b); order != 0 {
+	if order := c.compareWaste(a.PersistentVolume, b.PersistentVolume); order != 0 {
 		return order
 	}
 	return cmp.Compare(a.Name, b.Name)
 }
 
-func (v candidate) rank() int {
-	switch v.link {
-	case phase.Held:
+func (v candidate) precedence() int {
+	switch v.state {
+	case phase.ClaimRefBound:
 		return 0
-	case phase.Reserved:
+	case phase.ClaimRefPreBound:
 		return 1
 	}
 	return 2
 }
 
 // compareWaste puts the fewest access modes first, or, on a node, the smallest capacity.
-func (c *Criteria) compareWaste(a, b candidate) int {
+func (c *Criteria) compareWaste(a, b *corev1.PersistentVolume) int {
 	if c.Node == nil {
 		return cmp.Or(compareModes(a, b), compareCapacity(a, b))
 	}
 	return cmp.Or(compareCapacity(a, b), compareModes(a, b))
 }
 
-func compareModes(a, b candidate) int {
-	inA, _ := ModesOf(a.PersistentVolume)
-	inB, _ := ModesOf(b.PersistentVolume)
+func compareModes(a, b *corev1.PersistentVolume) int {
+	inA, _ := accessmode.Of(a.Spec.AccessModes...)
+	inB, _ := accessmode.Of(b.Spec.AccessModes...)
 	return accessmode.Compare(inA, inB)
 }
 
-func compareCapacity(a, b candidate) int {
-	inA, _ := CapacityOf(a.PersistentVolume)
-	inB, _ := CapacityOf(b.PersistentVolume)
+func compareCapacity(a, b *corev1.PersistentVolume) int {
+	inA, _ := CapacityOf(a)
+	inB, _ := CapacityOf(b)
 	return quantities.Compare(inA, inB)
 }

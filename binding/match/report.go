@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -25,23 +26,17 @@ type Report struct {
 	Verdicts []Verdict `json:"verdicts"`
 }
 
-// Verdict is what Find made of one volume. As JSON it names the volume: {"volume": "pv-7", "link": "Unclaimed",
-// "mismatches": [{"reason": "StorageClass", "asks": "fast", "has": "slow"}]}, and "chosen": true if it is.
+// Verdict is what Find made of one volume. As JSON it names the volume: {"volume": "pv-7", "claimRef": "None",
+// "mismatches": [{"reason": "StorageClass", "requested": "fast", "actual": "slow"}]}, and "chosen": true if it is.
 type Verdict struct {
 	Volume *corev1.PersistentVolume
-	// Link is how the volume relates to the claim.
-	Link phase.Link
-	// Mismatches are all the reasons why it does not fit; none: it fits.
+	// Link is the state of the volume's claimRef, as seen by the claim.
+	ClaimRef phase.ClaimRefState
+	// Mismatches are all the reasons why it does not fit. If there are none, it fits.
 	Mismatches Mismatches
 	// Chosen is set for the one volume that Find chooses. Others may fit as well.
 	Chosen bool
 }
-
-// Fits reports whether the volume would do, were there no better one.
-func (v Verdict) Fits() bool { return len(v.Mismatches) == 0 }
-
-// setAside reports whether the volume is Reserved for or Held by the claim.
-func (v Verdict) setAside() bool { return candidate{link: v.Link}.setAside() }
 
 // Explain answers a Request as Find does, and tells why (E1). Errors are those of Check.
 func Explain(request Request) (Report, error) {
@@ -49,14 +44,9 @@ func Explain(request Request) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	return c.Report(request.Volumes), nil
-}
-
-// Report is Explain for a claim whose criteria are known.
-func (c *Criteria) Report(volumes []*corev1.PersistentVolume) Report {
-	chosen := c.Find(volumes).Volume
-	report := Report{Claim: obj.KeyOf(c.Claim), Verdicts: make([]Verdict, len(volumes))}
-	for i, volume := range volumes {
+	report := Report{Claim: obj.KeyOf(c.Claim), Verdicts: make([]Verdict, len(request.Volumes))}
+	chosen := c.Find(request.Volumes).Volume
+	for i, volume := range request.Volumes {
 		report.Verdicts[i] = c.Verdict(volume)
 		if volume == chosen {
 			report.Verdicts[i].Chosen = true
@@ -64,103 +54,116 @@ func (c *Criteria) Report(volumes []*corev1.PersistentVolume) Report {
 		}
 	}
 	slices.SortFunc(report.Verdicts, func(a, b Verdict) int { return cmp.Compare(a.Volume.Name, b.Volume.Name) })
-	return report
+	return report, nil
 }
 
-// Verdict says what Find makes of one volume. Chosen is not set, for that takes all of them.
-func (c *Criteria) Verdict(volume *corev1.PersistentVolume) Verdict {
-	return Verdict{Volume: volume, Link: phase.LinkOf(volume, c.Claim), Mismatches: c.Mismatches(volume)}
-}
-
-// Summary counts the volumes: each once, under its first reason (E2).
+// Summary counts the volumes, each once, under its first reason (E2).
 func (r Report) Summary() Summary {
-	var t Tally
+	var counts Counts
 	for _, verdict := range r.Verdicts {
-		t.Add(verdict)
+		counts.Add(verdict)
 	}
-	return t.Summary()
+	return counts.Summary()
 }
 
-// String is the Summary in one line of at most 512 bytes.
+// String returns the Summary in one line of at most 512 bytes.
 func (r Report) String() string { return r.Summary().String() }
 
-// MarshalJSON names the volume and leaves the rest of it out.
-func (v Verdict) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Volume     string     `json:"volume"`
-		Link       phase.Link `json:"link"`
-		Mismatches Mismatches `json:"mismatches,omitempty"`
-		Chosen     bool       `json:"chosen,omitempty"`
-	}{v.Volume.Name, v.Link, v.Mismatches, v.Chosen})
-}
-
-// Group is volumes that fail for the same reasons.
-type Group struct {
-	// Reasons are all that stand against each of them, in the order of the M rules; none: they fit.
-	Reasons []Reason `json:"reasons,omitempty"`
-	// Volumes is how many there are.
-	Volumes int `json:"volumes"`
-	// Nearest is the one that needs least to fit or, of those that fit, the chosen one if it is among them.
-	Nearest Verdict `json:"nearest"`
-}
-
-// Groups puts like volumes together: first those that fit, then the largest group first.
-func (r Report) Groups() []Group {
-	at := map[string]int{}
-	var groups []Group
-	for _, verdict := range r.Verdicts {
-		reasons := verdict.Mismatches.reasons()
-		key := fmt.Sprint(reasons)
-		i, known := at[key]
-		if !known {
-			i = len(groups)
-			at[key] = i
-			groups = append(groups, Group{Reasons: reasons, Nearest: verdict})
-		}
-		groups[i].add(verdict)
-	}
-	slices.SortStableFunc(groups, compareGroups)
-	return groups
-}
-
-func (g *Group) add(v Verdict) {
-	g.Volumes++
-	if v.Chosen || !g.Nearest.Chosen && CompareMisses(missOf(v), missOf(g.Nearest)) < 0 {
-		g.Nearest = v
-	}
-}
-
-func compareGroups(a, b Group) int {
-	fit := func(g Group) int { return min(len(g.Reasons), 1) }
-	return cmp.Or(cmp.Compare(fit(a), fit(b)), cmp.Compare(b.Volumes, a.Volumes), cmp.Compare(a.Nearest.Volume.Name, b.Nearest.Volume.Name))
-}
-
-func (m Mismatches) reasons() []Reason {
-	var reasons []Reason
-	for _, mismatch := range m {
-		reasons = append(reasons, mismatch.Reason)
-	}
-	return reasons
-}
-
-// Table is the report for a terminal: a row for each of the Groups, with the values of its nearest volume.
+// Table writes the report for a terminal. It has a row for all volumes that fail for the same reasons, with the values of
+// the nearest of them: first those that fit, then the largest group first.
 func (r Report) Table() string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 8, 3, ' ', 0)
 	fmt.Fprintln(w, "VOLUMES\tNEAREST\tWHY NOT")
-	for _, group := range r.Groups() {
-		fmt.Fprintf(w, "%d\t%s\t%s\n", group.Volumes, oneline.Text(group.Nearest.Volume.Name, maxName), group.why())
+	for _, row := range r.rows() {
+		fmt.Fprintf(w, "%d\t%s\t%s\n", row.volumes, oneline.Text(row.nearest.Volume.Name, maxName), row.why())
 	}
 	w.Flush()
 	return text.String()
 }
 
-func (g Group) why() string {
+// Fits reports whether the volume would do, were there no better one.
+func (v Verdict) Fits() bool { return len(v.Mismatches) == 0 }
+
+// MarshalJSON writes the name of the volume and leaves the rest of it out.
+func (v Verdict) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Volume     string              `json:"volume"`
+		ClaimRef   phase.ClaimRefState `json:"claimRef"`
+		Mismatches Mismatches          `json:"mismatches,omitempty"`
+		Chosen     bool                `json:"chosen,omitempty"`
+	}{v.Volume.Name, v.ClaimRef, v.Mismatches, v.Chosen})
+}
+
+// String returns the verdict as a sentence: `pv-7 would fit but for its class: "slow", the claim requests "fast"`.
+func (v Verdict) String() string {
+	name := oneline.Text(v.Volume.Name, maxName)
 	switch {
-	case g.Nearest.Chosen:
+	case v.Chosen:
+		return name + " is chosen"
+	case v.Fits():
+		return name + " fits"
+	case v.elsewhere() && v.ClaimRef == phase.ClaimRefBound:
+		name += " is bound to the claim, and"
+	case v.elsewhere():
+		name += " is pre-bound to the claim, and"
+	}
+	return name + " would fit but for " + v.Mismatches.join(Mismatch.phrase)
+}
+
+// elsewhere reports whether the volume is bound or pre-bound to the claim and would fit but for the node (M13).
+func (v Verdict) elsewhere() bool {
+	return candidate{state: v.ClaimRef}.ours() && v.Mismatches.Only(NodeAffinity)
+}
+
+// phrase returns `its class: "slow", the claim requests "fast"`.
+func (m Mismatch) phrase(width int) string {
+	requested, actual := oneline.Text(m.Requested, width), oneline.Text(m.Actual, width)
+	if m.Reason == StorageClass || m.Reason == AttributesClass {
+		requested, actual = quoted(requested), quoted(actual)
+	}
+	return fitRules[position(m.Reason)].subject + ": " + actual + ", the claim requests " + requested
+}
+
+// quoted puts a name in quotes, so that it is not taken for a word of the sentence.
+func quoted(name string) string {
+	if name == oneline.None {
+		return name
+	}
+	return `"` + name + `"`
+}
+
+// row is the volumes that fail for the same reasons, or that fit.
+type row struct {
+	volumes int
+	// nearest is the one that needs least to fit or, of those that fit, the chosen one if it is among them.
+	nearest Verdict
+}
+
+func (r Report) rows() []row {
+	byReasons := map[string]row{}
+	for _, verdict := range r.Verdicts {
+		reasons := fmt.Sprint(verdict.Mismatches.reasons())
+		row := byReasons[reasons]
+		if row.volumes++; row.volumes == 1 || verdict.Chosen || !row.nearest.Chosen && verdict.compareNearness(row.nearest) < 0 {
+			row.nearest = verdict
+		}
+		byReasons[reasons] = row
+	}
+	return slices.SortedFunc(maps.Values(byReasons), compareRows)
+}
+
+func compareRows(a, b row) int {
+	fit := func(r row) int { return min(len(r.nearest.Mismatches), 1) }
+	return cmp.Or(cmp.Compare(fit(a), fit(b)), cmp.Compare(b.volumes, a.volumes), cmp.Compare(a.nearest.Volume.Name, b.nearest.Volume.Name))
+}
+
+func (r row) why() string {
+	switch {
+	case r.nearest.Chosen:
 		return "chosen"
-	case len(g.Reasons) == 0:
+	case r.nearest.Fits():
 		return "they fit"
 	}
-	return g.Nearest.Mismatches.phrases()
+	return r.nearest.Mismatches.join(Mismatch.phrase)
 }

@@ -2,6 +2,7 @@ package match
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,29 +17,29 @@ import (
 	"github.com/pvbind/pvbind/storageclass"
 )
 
-// situation is how a claim comes upon a volume. Which rules count depends on it.
+// situation is how a claim and a volume are related. It decides which rules apply.
 type situation uint8
 
 const (
-	whenFree     situation = 1 << iota // Unclaimed
-	whenTaken                          // Gone, Other
-	whenSetAside                       // Reserved, Held (M12)
-	whenNamed                          // the claim names the volume (C7)
+	unclaimed   situation = 1 << iota // the volume has no claimRef
+	claimed                           // its claimRef names another claim, or has a stale UID
+	preBound                          // it is bound or pre-bound to the claim (M12)
+	namedVolume                       // the claim names the volume (C7)
 
-	whenSought = whenFree | whenTaken
-	always     = whenSought | whenSetAside | whenNamed
+	searched = unclaimed | claimed
+	always   = searched | preBound | namedVolume
 )
 
-func (c *Criteria) situation(link phase.Link) situation {
+func (c *Criteria) situation(v candidate) situation {
 	switch {
 	case c.byName:
-		return whenNamed
-	case link == phase.Unclaimed:
-		return whenFree
-	case link == phase.Reserved, link == phase.Held:
-		return whenSetAside
+		return namedVolume
+	case v.state == phase.ClaimRefNone:
+		return unclaimed
+	case v.ours():
+		return preBound
 	}
-	return whenTaken
+	return claimed
 }
 
 // fitRule is one way in which a volume can fail to fit a claim.
@@ -48,34 +49,34 @@ func (c *Criteria) situation(link phase.Link) situation {
 type fitRule struct {
 	reason  Reason
 	subject string // what of the volume, in a sentence
-	counts  situation
+	applies situation
 	fails   func(Criteria, candidate) bool
-	values  func(Criteria, candidate) (asks, has string)
+	values  func(Criteria, candidate) (requested, actual string)
 }
 
 // fitRules are the M rules in their order. Decision and explanation both come from here (E3).
 var fitRules = [...]fitRule{
 	{Deleting, "its deletion", always, failsDeleting, deletingValues},
-	{Claimed, "its owner", whenSought, failsClaimed, claimedValues},
+	{BoundToAnotherClaim, "its owner", searched, failsBound, boundValues},
 	{Malformed, "its malformed spec", always, failsMalformed, malformedValues},
 	{TooSmall, "its size", always, failsTooSmall, tooSmallValues},
 	{AccessModes, "its access modes", always, failsAccessModes, accessModesValues},
 	{VolumeMode, "its volume mode", always, failsVolumeMode, volumeModeValues},
-	{StorageClass, "its class", whenSought | whenNamed, failsStorageClass, storageClassValues},
+	{StorageClass, "its class", searched | namedVolume, failsStorageClass, storageClassValues},
 	{AttributesClass, "its attributes class", always, failsAttributesClass, attributesClassValues},
-	{Selector, "its labels", whenSought, failsSelector, selectorValues},
-	{NotAvailable, "its state", whenFree, failsNotAvailable, notAvailableValues},
-	{NodeAffinity, "its node affinity", whenSought | whenSetAside, failsNodeAffinity, nodeAffinityValues},
-	{Delayed, "the delay", whenFree, failsDelayed, delayedValues},
+	{Selector, "its labels", searched, failsSelector, selectorValues},
+	{NotAvailable, "its state", unclaimed, failsNotAvailable, notAvailableValues},
+	{NodeAffinity, "its node affinity", searched | preBound, failsNodeAffinity, nodeAffinityValues},
+	{WaitForFirstConsumer, "the wait for its first consumer", unclaimed, failsWait, waitValues},
 }
 
 func failsDeleting(_ Criteria, v candidate) bool { return v.DeletionTimestamp != nil }
 
-func failsClaimed(c Criteria, v candidate) bool {
-	if v.link != phase.Unclaimed {
+func failsBound(c Criteria, v candidate) bool {
+	if v.state != phase.ClaimRefNone {
 		return true
 	}
-	return KeptFrom(obj.KeyOf(c.Claim), c.ownersOf(v.Name))
+	return OwnedByAnother(obj.KeyOf(c.Claim), c.ownersOf(v.Name))
 }
 
 func (c *Criteria) ownersOf(volume string) []obj.Key {
@@ -85,9 +86,9 @@ func (c *Criteria) ownersOf(volume string) []obj.Key {
 	return c.Owners(volume)
 }
 
-// KeptFrom reports whether a volume with these owners fits the claim in no case: it belongs to another one, or to
+// OwnedByAnother reports whether a volume with these owners cannot be the claim's: it belongs to another claim, or to
 // several, of which none can have it.
-func KeptFrom(claim obj.Key, owners []obj.Key) bool {
+func OwnedByAnother(claim obj.Key, owners []obj.Key) bool {
 	return len(owners) > 1 || len(owners) == 1 && owners[0] != claim
 }
 
@@ -104,12 +105,9 @@ func failsTooSmall(c Criteria, v candidate) bool {
 // failsAccessModes looks each mode up by itself, so that it has an answer for a volume with an
 // unknown mode too.
 func failsAccessModes(c Criteria, v candidate) bool {
-	for _, mode := range c.Claim.Spec.AccessModes {
-		if !slices.Contains(v.Spec.AccessModes, mode) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Claim.Spec.AccessModes, func(mode corev1.PersistentVolumeAccessMode) bool {
+		return !slices.Contains(v.Spec.AccessModes, mode)
+	})
 }
 
 func failsVolumeMode(c Criteria, v candidate) bool {
@@ -125,7 +123,7 @@ func failsAttributesClass(c Criteria, v candidate) bool {
 }
 
 func failsSelector(c Criteria, v candidate) bool {
-	return c.Selector != nil && !c.Selector.Matches(labels.Set(v.Labels))
+	return !c.Selects(v.PersistentVolume)
 }
 
 func failsNotAvailable(_ Criteria, v candidate) bool {
@@ -137,47 +135,46 @@ func failsNotAvailable(_ Criteria, v candidate) bool {
 }
 
 func failsNodeAffinity(c Criteria, v candidate) bool {
-	return c.Node != nil && !UsableOn(c.Node, v.PersistentVolume)
+	return !c.Usable(v.PersistentVolume)
 }
 
-func failsDelayed(c Criteria, _ candidate) bool { return c.Delayed && c.Node == nil }
+func failsWait(c Criteria, _ candidate) bool { return c.WaitsForFirstConsumer && c.Node == nil }
 
 // candidate is a volume as seen by one claim.
 type candidate struct {
 	*corev1.PersistentVolume
-	link phase.Link
+	state phase.ClaimRefState
 }
 
 func (c *Criteria) candidate(volume *corev1.PersistentVolume) candidate {
-	return candidate{PersistentVolume: volume, link: phase.LinkOf(volume, c.Claim)}
+	return candidate{PersistentVolume: volume, state: phase.ClaimRefStateOf(volume, c.Claim)}
 }
 
-// exists tells a candidate from the zero value.
-func (v candidate) exists() bool { return v.PersistentVolume != nil }
+// ours reports whether the volume is bound or pre-bound to the claim.
+func (v candidate) ours() bool {
+	return v.state == phase.ClaimRefPreBound || v.state == phase.ClaimRefBound
+}
 
-// setAside reports whether the volume is Reserved for or Held by the claim.
-func (v candidate) setAside() bool { return v.link == phase.Reserved || v.link == phase.Held }
+// The values functions return what the claim requests and what the volume has, for a rule that the volume failed (E1).
 
-// What a claim asks for and a volume has, for each rule that the volume failed (E1).
-
-func deletingValues(_ Criteria, v candidate) (asks, has string) {
+func deletingValues(_ Criteria, v candidate) (requested, actual string) {
 	return "a volume that stays", "deletionTimestamp " + v.DeletionTimestamp.UTC().Format(time.RFC3339)
 }
 
-func claimedValues(c Criteria, v candidate) (asks, has string) {
-	asks = "an unclaimed volume"
-	if v.link == phase.Unclaimed {
-		return asks, OwnersText(c.ownersOf(v.Name))
+func boundValues(c Criteria, v candidate) (requested, actual string) {
+	requested = "an unclaimed volume"
+	if v.state == phase.ClaimRefNone {
+		return requested, OwnersText(c.ownersOf(v.Name))
 	}
 	ref := v.Spec.ClaimRef
-	has = "claimRef to " + obj.ClaimKey(ref.Namespace, ref.Name).String()
-	if v.link == phase.Gone {
-		has += " with uid " + string(ref.UID) + ", an earlier claim of that name"
+	actual = "claimRef to " + obj.ReferencedClaim(v.PersistentVolume).String()
+	if v.state == phase.ClaimRefStale {
+		actual += " with uid " + string(ref.UID) + ", an earlier claim of that name"
 	}
-	return asks, has
+	return requested, actual
 }
 
-// OwnersText is "the owner pvc/shop/data", or "the owners pvc/shop/data, pvc/shop/logs".
+// OwnersText returns "the owner pvc/shop/data", or "the owners pvc/shop/data, pvc/shop/logs".
 func OwnersText(owners []obj.Key) string {
 	if len(owners) == 1 {
 		return "the owner " + owners[0].String()
@@ -185,70 +182,65 @@ func OwnersText(owners []obj.Key) string {
 	return "the owners " + obj.JoinKeys(owners)
 }
 
-func malformedValues(_ Criteria, v candidate) (asks, has string) {
+func malformedValues(_ Criteria, v candidate) (requested, actual string) {
 	flaw, _ := flawOf(v.PersistentVolume)
-	return flaw.asks, flaw.has
+	return flaw.requested, flaw.actual
 }
 
-func tooSmallValues(c Criteria, v candidate) (asks, has string) {
+func tooSmallValues(c Criteria, v candidate) (requested, actual string) {
 	capacity, _ := CapacityOf(v.PersistentVolume)
 	return c.Request.String(), capacity.String()
 }
 
-func accessModesValues(c Criteria, v candidate) (asks, has string) {
+func accessModesValues(c Criteria, v candidate) (requested, actual string) {
 	return c.Modes.String(), modesText(v.Spec.AccessModes)
 }
 
-func volumeModeValues(c Criteria, v candidate) (asks, has string) {
+func volumeModeValues(c Criteria, v candidate) (requested, actual string) {
 	return string(c.VolumeMode), string(VolumeModeOf(v.Spec.VolumeMode))
 }
 
-func storageClassValues(c Criteria, v candidate) (asks, has string) {
+func storageClassValues(c Criteria, v candidate) (requested, actual string) {
 	return oneline.OrNone(c.Class), oneline.OrNone(storageclass.OfVolume(v.PersistentVolume))
 }
 
-func attributesClassValues(c Criteria, v candidate) (asks, has string) {
+func attributesClassValues(c Criteria, v candidate) (requested, actual string) {
 	return oneline.OrNone(c.AttributesClass), oneline.OrNone(textOf(v.Spec.VolumeAttributesClassName))
 }
 
-func selectorValues(c Criteria, v candidate) (asks, has string) {
+func selectorValues(c Criteria, v candidate) (requested, actual string) {
 	return metav1.FormatLabelSelector(c.Claim.Spec.Selector), oneline.OrNone(labels.Set(v.Labels).String())
 }
 
-func notAvailableValues(_ Criteria, v candidate) (asks, has string) {
+func notAvailableValues(_ Criteria, v candidate) (requested, actual string) {
 	return "phase Available", "phase " + string(v.Status.Phase)
 }
 
-func nodeAffinityValues(c Criteria, v candidate) (asks, has string) {
+func nodeAffinityValues(c Criteria, v candidate) (requested, actual string) {
 	required := RequiredAffinity(v.PersistentVolume)
-	has = oneline.OrNone(AffinityText(required))
+	actual = oneline.OrNone(AffinityText(required))
 	if _, err := matchLabels(c.Node, required); err != nil {
-		has += ", malformed: " + err.Error()
+		actual += ", malformed: " + err.Error()
 	}
-	return "node " + c.Node.Name, has
+	return "node " + c.Node.Name, actual
 }
 
-// delayedValues tells of the node that is awaited or, once the scheduler has chosen it, that a volume is being made there
-// (S4).
-func delayedValues(c Criteria, _ candidate) (asks, has string) {
+// waitValues says that a node is awaited or, once the scheduler has chosen it, that a volume is being made there (S4).
+func waitValues(c Criteria, _ candidate) (requested, actual string) {
 	if node := c.Claim.Annotations[storageclass.SelectedNodeAnnotation]; node != "" {
 		return "one made for node " + node + ", which the scheduler chose", "one that was there before"
 	}
 	return "a node first, as class " + c.Class + " is WaitForFirstConsumer", "no node yet"
 }
 
-// modesText is the modes in kubectl's short form, or as they stand if one is unknown.
+// modesText returns the modes in kubectl's short form, or as they are if one is unknown.
 func modesText(modes []corev1.PersistentVolumeAccessMode) string {
-	set, err := accessmode.Of(modes...)
-	if err == nil {
+	if set, err := accessmode.Of(modes...); err == nil {
 		return oneline.OrNone(set.String())
 	}
-	text := ""
-	for i, mode := range modes {
-		if i > 0 {
-			text += ","
-		}
-		text += string(mode)
+	var texts []string
+	for _, mode := range modes {
+		texts = append(texts, string(mode))
 	}
-	return text
+	return strings.Join(texts, ",")
 }

@@ -26,11 +26,11 @@ type Summary struct {
 	// Chosen is the name of the volume that Find chooses; "" if it chooses none.
 	Chosen string `json:"chosen,omitempty"`
 	// Counts has the volumes that do not fit, each counted once, under the first of its reasons. The highest
-	// number comes first, and equals are in the order of the M rules.
+	// number comes first, and ties are in the order of the M rules.
 	Counts []Count `json:"counts,omitempty"`
-	// Nearest is the near miss: the volume that needs least to fit, if none fits. If a volume that is set aside
-	// for the claim would do but for the node, it is that one, whatever fits (M13). Nil: there is none, for what
-	// is another claim's or is being deleted is not near.
+	// Nearest is the near miss: the volume that needs least to fit, if none fits. If a volume that is bound or pre-bound
+	// to the claim would fit but for the node, it is that one, whatever fits (M13). It is nil if there is none: a volume
+	// that another claim has or that is being deleted is not near.
 	Nearest *Verdict `json:"nearest,omitempty"`
 }
 
@@ -42,15 +42,10 @@ type Count struct {
 	Largest string `json:"largest,omitempty"`
 }
 
-// String is the summary in one line of at most 512 bytes:
+// String returns the summary in one line of at most 512 bytes:
 //
-//	0/12 volumes fit: 7 StorageClass, 3 TooSmall (largest 5Gi), 2 Claimed; pv-7 would fit but for its class: "slow", the claim asks "fast"
+//	0/12 volumes fit: 7 StorageClass, 3 TooSmall (largest 5Gi), 2 BoundToAnotherClaim; pv-7 would fit but for its class: "slow", the claim requests "fast"
 func (s Summary) String() string {
-	line := strconv.Itoa(s.Fit) + "/" + strconv.Itoa(s.Volumes) + " volumes fit: "
-	return oneline.Text(line+strings.Join(s.parts(), "; "), maxSummary)
-}
-
-func (s Summary) parts() []string {
 	var parts []string
 	switch {
 	case s.Volumes == 0:
@@ -66,10 +61,11 @@ func (s Summary) parts() []string {
 	if s.Nearest != nil {
 		parts = append(parts, s.Nearest.String())
 	}
-	return parts
+	line := strconv.Itoa(s.Fit) + "/" + strconv.Itoa(s.Volumes) + " volumes fit: "
+	return oneline.Text(line+strings.Join(parts, "; "), maxSummary)
 }
 
-// countsText is "7 StorageClass, 3 TooSmall (largest 5Gi)".
+// countsText returns "7 StorageClass, 3 TooSmall (largest 5Gi)".
 func (s Summary) countsText() string {
 	texts := make([]string, len(s.Counts))
 	for i, count := range s.Counts {
@@ -81,79 +77,78 @@ func (s Summary) countsText() string {
 	return strings.Join(texts, ", ")
 }
 
-// Tally counts volumes for a Summary. The zero value has counted nothing. An index that knows without a look why whole
-// buckets of volumes do not fit counts these by Count, AddTooSmall and AddMiss.
-type Tally struct {
+// Counts counts volumes for a Summary. The zero value has counted nothing. An index that need not look at each volume
+// calls Count, AddTooSmall and AddNearMiss instead of Add.
+type Counts struct {
 	Total, Fit int
 	Chosen     string
 	counts     [len(fitRules)]int       // by first reason, in the order of the rules
 	largest    *corev1.PersistentVolume // of those counted as TooSmall
 	nearest    Verdict
-	Elsewhere  Verdict // set aside for the claim and good but for the node (M13)
+	Elsewhere  Verdict // bound or pre-bound to the claim, and would fit but for the node (M13)
 }
 
 // Add counts one volume.
-func (t *Tally) Add(v Verdict) {
-	t.Total++
+func (c *Counts) Add(v Verdict) {
+	c.Total++
 	if v.Chosen {
-		t.Chosen = v.Volume.Name
+		c.Chosen = v.Volume.Name
 	}
 	if v.Fits() {
-		t.Fit++
+		c.Fit++
 		return
 	}
 	first := v.Mismatches[0].Reason
-	t.Count(first, 1)
+	c.Count(first, 1)
 	if first == TooSmall {
-		t.AddTooSmall(v.Volume)
+		c.AddTooSmall(v.Volume)
 	}
-	t.AddMiss(v)
-	if v.elsewhere() && (t.Elsewhere.Volume == nil || v.Volume.Name < t.Elsewhere.Volume.Name) {
-		t.Elsewhere = v
-	}
-}
-
-// AddMiss keeps the verdict if it is the nearest miss so far.
-func (t *Tally) AddMiss(v Verdict) {
-	if v.nearby() && (t.nearest.Volume == nil || CompareMisses(missOf(v), missOf(t.nearest)) < 0) {
-		t.nearest = v
+	c.AddNearMiss(v)
+	if v.elsewhere() && (c.Elsewhere.Volume == nil || v.Volume.Name < c.Elsewhere.Volume.Name) {
+		c.Elsewhere = v
 	}
 }
 
 // Count adds volumes that fail for this reason first.
-func (t *Tally) Count(first Reason, volumes int) { t.counts[position(first)] += volumes }
+func (c *Counts) Count(first Reason, volumes int) { c.counts[position(first)] += volumes }
 
-// AddTooSmall keeps the largest; of equals the first by name, for they may be written differently.
-func (t *Tally) AddTooSmall(volume *corev1.PersistentVolume) {
-	if t.largest == nil || cmp.Or(-compareCapacities(volume, t.largest), cmp.Compare(volume.Name, t.largest.Name)) < 0 {
-		t.largest = volume
+// AddTooSmall keeps the volume if it is the largest so far; of equals the first by name, for they may be written
+// differently.
+func (c *Counts) AddTooSmall(volume *corev1.PersistentVolume) {
+	if c.largest == nil || cmp.Or(compareCapacity(c.largest, volume), cmp.Compare(volume.Name, c.largest.Name)) < 0 {
+		c.largest = volume
 	}
 }
 
-// Summary is what was counted so far.
-func (t *Tally) Summary() Summary {
-	s := Summary{Volumes: t.Total, Fit: t.Fit, Chosen: t.Chosen, Counts: t.ordered()}
+// AddNearMiss keeps the verdict if its volume is the nearest so far.
+func (c *Counts) AddNearMiss(v Verdict) {
+	if v.near() && (c.nearest.Volume == nil || v.compareNearness(c.nearest) < 0) {
+		c.nearest = v
+	}
+}
+
+// Summary returns what was counted so far.
+func (c *Counts) Summary() Summary {
+	s := Summary{Volumes: c.Total, Fit: c.Fit, Chosen: c.Chosen, Counts: c.sorted()}
 	switch {
-	case t.Chosen == "" && t.Elsewhere.Volume != nil:
-		s.Nearest = &Verdict{}
-		*s.Nearest = t.Elsewhere
-	case t.Fit == 0 && t.nearest.Volume != nil:
-		s.Nearest = &Verdict{}
-		*s.Nearest = t.nearest
+	case c.Chosen == "" && c.Elsewhere.Volume != nil:
+		s.Nearest = new(c.Elsewhere)
+	case c.Fit == 0 && c.nearest.Volume != nil:
+		s.Nearest = new(c.nearest)
 	}
 	return s
 }
 
-// ordered are the counts, the highest first.
-func (t *Tally) ordered() []Count {
+// sorted returns the counts, the highest first.
+func (c *Counts) sorted() []Count {
 	var counts []Count
-	for i, volumes := range t.counts {
+	for i, volumes := range c.counts {
 		if volumes == 0 {
 			continue
 		}
 		count := Count{Reason: fitRules[i].reason, Volumes: volumes}
 		if count.Reason == TooSmall {
-			capacity, _ := CapacityOf(t.largest)
+			capacity, _ := CapacityOf(c.largest)
 			count.Largest = capacity.String()
 		}
 		counts = append(counts, count)
@@ -162,112 +157,61 @@ func (t *Tally) ordered() []Count {
 	return counts
 }
 
-// position is a reason's place in the order of the rules.
+// position returns a reason's place in the order of the rules.
 func position(reason Reason) int {
 	return slices.IndexFunc(fitRules[:], func(r fitRule) bool { return r.reason == reason })
 }
 
-// nearby reports whether the volume can be called a near miss at all: it stays and is nobody's, or its
+// near reports whether the volume can be called a near miss at all. Either it stays and no claim has it, or its
 // claimRef has the claim's name.
-func (v Verdict) nearby() bool {
-	switch v.Link {
-	case phase.Other:
+func (v Verdict) near() bool {
+	switch v.ClaimRef {
+	case phase.ClaimRefOther:
 		return false
-	case phase.Unclaimed:
-		return !v.Mismatches.Has(Deleting) && !v.Mismatches.Has(Claimed)
+	case phase.ClaimRefNone:
+		return !v.Mismatches.Has(Deleting) && !v.Mismatches.Has(BoundToAnotherClaim)
 	}
 	return true
 }
 
-// elsewhere reports whether the volume is set aside for the claim and would do but for the node (M13).
-func (v Verdict) elsewhere() bool { return v.setAside() && v.Mismatches.Only(NodeAffinity) }
+// NearMiss is a volume that does not fit, and how near it is to fitting.
+type NearMiss struct {
+	Volume *corev1.PersistentVolume // nil if only the reasons are to be compared
 
-// String is the verdict as a sentence: `pv-7 would fit but for its class: "slow", the claim asks "fast"`.
-func (v Verdict) String() string {
-	name := oneline.Text(v.Volume.Name, maxName)
-	switch {
-	case v.Chosen:
-		return name + " is chosen"
-	case v.Fits():
-		return name + " fits"
-	case v.elsewhere():
-		name += " is set aside for the claim, and"
-	}
-	return name + " would fit but for " + v.Mismatches.phrases()
+	unmendable int // reasons that no change of a field would mend
+	reasons    int // all reasons
+	tooSmall   int // 1 if TooSmall is among them
 }
 
-// phrases say in words what keeps the volume from fitting.
-func (m Mismatches) phrases() string {
-	width := m.width()
-	texts := make([]string, len(m))
-	for i := range m {
-		texts[i] = m[i].phrase(width)
-	}
-	return strings.Join(texts, "; ")
-}
-
-// phrase is `its class: "slow", the claim asks "fast"`.
-func (m Mismatch) phrase(width int) string {
-	asks, has := oneline.Text(m.Asks, width), oneline.Text(m.Has, width)
-	if m.Reason == StorageClass || m.Reason == AttributesClass {
-		asks, has = quoted(asks), quoted(has)
-	}
-	return fitRules[position(m.Reason)].subject + ": " + has + ", the claim asks " + asks
-}
-
-// quoted puts a name in quotes, so that it is not taken for a word of the sentence.
-func quoted(name string) string {
-	if name == oneline.None {
-		return name
-	}
-	return `"` + name + `"`
-}
-
-// Miss is what tells how near a volume is to fitting.
-type Miss struct {
-	Volume  *corev1.PersistentVolume
-	beyond  int // how many reasons no field could mend
-	Reasons int // how many in all
-	Short   int // 1 if TooSmall is among them
-}
-
-func missOf(v Verdict) Miss {
-	m := Miss{Volume: v.Volume, Reasons: len(v.Mismatches)}
-	for _, mismatch := range v.Mismatches {
-		switch mismatch.Reason {
-		case Deleting, Claimed, NotAvailable, Delayed:
-			m.beyond++
+// NearMissOf returns the near miss of a volume that does not fit for these reasons.
+func NearMissOf(volume *corev1.PersistentVolume, reasons ...Reason) NearMiss {
+	m := NearMiss{Volume: volume, reasons: len(reasons)}
+	for _, reason := range reasons {
+		switch reason {
+		case Deleting, BoundToAnotherClaim, NotAvailable, WaitForFirstConsumer:
+			m.unmendable++
 		case TooSmall:
-			m.Short = 1
+			m.tooSmall = 1
 		}
 	}
 	return m
 }
 
-// Add counts a reason, if it stands against the volume.
-func (m *Miss) Add(reason bool, beyond int) {
-	if reason {
-		m.Reasons++
-		m.beyond += beyond
+// Compare puts the volume first that is nearest to fitting: the one with the fewest reasons that no change of a field of
+// claim or volume would mend, then with the fewest reasons, then the one whose capacity is nearest to the request, any
+// that is enough before any that is not, then by name.
+func (m NearMiss) Compare(other NearMiss) int {
+	order := cmp.Or(cmp.Compare(m.unmendable, other.unmendable), cmp.Compare(m.reasons, other.reasons), cmp.Compare(m.tooSmall, other.tooSmall))
+	if order != 0 || m.Volume == nil || other.Volume == nil {
+		return order
 	}
-}
-
-// CompareMisses puts first the volume that is nearest to fitting: the one that the fewest reasons stand
-// against that no change of a field of claim or volume would mend, then the fewest reasons, then the one
-// whose capacity is nearest to the request, any that is enough before any that is not, then by name.
-func CompareMisses(a, b Miss) int {
-	byCapacity := compareCapacities(a.Volume, b.Volume)
-	if a.Short == 1 {
+	byCapacity := compareCapacity(m.Volume, other.Volume)
+	if m.tooSmall == 1 {
 		byCapacity = -byCapacity
 	}
-	return cmp.Or(a.CompareReasons(b), byCapacity, cmp.Compare(a.Volume.Name, b.Volume.Name))
+	return cmp.Or(byCapacity, cmp.Compare(m.Volume.Name, other.Volume.Name))
 }
 
-// CompareReasons is compareMisses as far as the volumes need not be known.
-func (m Miss) CompareReasons(other Miss) int {
-	return cmp.Or(cmp.Compare(m.beyond, other.beyond), cmp.Compare(m.Reasons, other.Reasons), cmp.Compare(m.Short, other.Short))
-}
-
-func compareCapacities(a, b *corev1.PersistentVolume) int {
-	return compareCapacity(candidate{PersistentVolume: a}, candidate{PersistentVolume: b})
+func (v Verdict) compareNearness(other Verdict) int {
+	return NearMissOf(v.Volume, v.Mismatches.reasons()...).Compare(NearMissOf(other.Volume, other.Mismatches.reasons()...))
 }

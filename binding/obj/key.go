@@ -1,7 +1,3 @@
-// Package obj names the objects that decisions are about, and says which of two versions is the later.
-//
-// A Key names one claim or volume, or a list that is read as one: the pods of a namespace, all attachments. Keys are what a
-// controller queues. An InvalidError is what every package returns for an object that no decision can be made on.
 package obj
 
 import (
@@ -9,82 +5,60 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	storagev1 "k8s.io/api/storage/v1"
 )
 
-// Kind is the kind of an object that decisions are about.
+// Kind is the kind of an object that decisions are about, or of a list that is read as one.
 type Kind string
 
 const (
-	KindVolume Kind = "PersistentVolume"
-	KindClaim  Kind = "PersistentVolumeClaim"
-	KindPods   Kind = "Pods" // all pods of a namespace, read as one list
-	// KindAttachments are all VolumeAttachments of the cluster, read as one list.
-	KindAttachments Kind = "VolumeAttachments"
-
+	KindVolume     Kind = "PersistentVolume"
+	KindClaim      Kind = "PersistentVolumeClaim"
+	KindClass      Kind = "StorageClass"
+	KindNode       Kind = "Node"
 	KindPod        Kind = "Pod"
 	KindAttachment Kind = "VolumeAttachment"
+
+	KindClaims      Kind = "PersistentVolumeClaims" // all claims of all namespaces
+	KindPods        Kind = "Pods"                   // all pods of a namespace
+	KindAttachments Kind = "VolumeAttachments"      // all VolumeAttachments of the cluster
 )
 
-// Key names one claim, one volume, the pods of one namespace or all attachments. It is comparable, so that a queue can
-// hold keys and fold equal ones.
+// Key names one object, or one list. It is comparable, so that a queue can hold keys and fold equal ones.
 type Key struct {
 	Kind      Kind
-	Namespace string // empty for a volume and for attachments
+	Namespace string // empty for what is in no namespace
 	Name      string // empty for a list
 }
 
-// VolumeKey names a volume.
+// VolumeKey returns the key of a volume.
 func VolumeKey(name string) Key { return Key{Kind: KindVolume, Name: name} }
 
-// ClaimKey names a claim.
+// ClaimKey returns the key of a claim.
 func ClaimKey(namespace, name string) Key {
 	return Key{Kind: KindClaim, Namespace: namespace, Name: name}
 }
 
-// PodsKey names the pods of a namespace.
+// PodsKey returns the key of the pods of a namespace.
 func PodsKey(namespace string) Key { return Key{Kind: KindPods, Namespace: namespace} }
 
-// AttachmentsKey names all VolumeAttachments of the cluster.
+// AttachmentsKey returns the key of all VolumeAttachments of the cluster.
 func AttachmentsKey() Key { return Key{Kind: KindAttachments} }
 
-// IsList reports whether the key names all objects of a kind, which are read together.
-func (k Key) IsList() bool { return k.Kind == KindPods || k.Kind == KindAttachments }
-
-// KeyOf names a claim.
+// KeyOf returns the key of a claim.
 func KeyOf(claim *corev1.PersistentVolumeClaim) Key { return ClaimKey(claim.Namespace, claim.Name) }
 
-// String is the key as kubectl would name it: "pv/a", "pvc/default/a", "pods/default", "pod/default/a",
-// "volumeattachments".
-func (k Key) String() string {
-	switch k.Kind {
-	case KindVolume:
-		return "pv/" + k.Name
-	case KindClaim:
-		return "pvc/" + k.Namespace + "/" + k.Name
-	case KindPods:
-		return "pods/" + k.Namespace
-	case KindAttachments:
-		return "volumeattachments"
-	}
-	kind := strings.ToLower(string(k.Kind)) // one that only others store
-	if k.Namespace == "" {
-		return kind + "/" + k.Name
-	}
-	return kind + "/" + k.Namespace + "/" + k.Name
+// KeyOfPod returns the key of a pod.
+func KeyOfPod(pod *corev1.Pod) Key {
+	return Key{Kind: KindPod, Namespace: pod.Namespace, Name: pod.Name}
 }
 
-// MarshalText is String, so that a key is a string in JSON.
-func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
-
-// Object is any Kubernetes API object.
-type Object interface {
-	metav1.Object
-	runtime.Object
+// KeyOfAttachment returns the key of a VolumeAttachment.
+func KeyOfAttachment(attachment *storagev1.VolumeAttachment) Key {
+	return Key{Kind: KindAttachment, Name: attachment.Name}
 }
 
-// ReferencedClaim names the claim in the volume's claimRef; the zero Key if there is none, or no volume.
+// ReferencedClaim returns the key of the claim in the volume's claimRef; the zero Key if there is none, or no volume.
 func ReferencedClaim(volume *corev1.PersistentVolume) Key {
 	if volume == nil || volume.Spec.ClaimRef == nil {
 		return Key{}
@@ -92,7 +66,7 @@ func ReferencedClaim(volume *corev1.PersistentVolume) Key {
 	return ClaimKey(volume.Spec.ClaimRef.Namespace, volume.Spec.ClaimRef.Name)
 }
 
-// NamedVolume names the volume in the claim's spec.volumeName; the zero Key if there is none, or no claim.
+// NamedVolume returns the key of the volume in the claim's spec.volumeName; the zero Key if there is none, or no claim.
 func NamedVolume(claim *corev1.PersistentVolumeClaim) Key {
 	if claim == nil || claim.Spec.VolumeName == "" {
 		return Key{}
@@ -100,17 +74,61 @@ func NamedVolume(claim *corev1.PersistentVolumeClaim) Key {
 	return VolumeKey(claim.Spec.VolumeName)
 }
 
-// KeyOfPod names a pod.
-func KeyOfPod(pod *corev1.Pod) Key {
-	return Key{Kind: KindPod, Namespace: pod.Namespace, Name: pod.Name}
+// AttachedVolume returns the key of the volume that an attachment names; the zero Key if there is no attachment, or one
+// of a volume that is written into a pod.
+func AttachedVolume(attachment *storagev1.VolumeAttachment) Key {
+	if attachment == nil || attachment.Spec.Source.PersistentVolumeName == nil {
+		return Key{}
+	}
+	return VolumeKey(*attachment.Spec.Source.PersistentVolumeName)
 }
+
+// AttachmentsOf returns those among all attachments that name the volume.
+func AttachmentsOf(all []*storagev1.VolumeAttachment, volume string) (found []*storagev1.VolumeAttachment) {
+	for _, attachment := range all {
+		if AttachedVolume(attachment) == VolumeKey(volume) {
+			found = append(found, attachment)
+		}
+	}
+	return found
+}
+
+// IsList reports whether the key names several objects of a kind, which are read together.
+func (k Key) IsList() bool {
+	return k.Kind == KindClaims || k.Kind == KindPods || k.Kind == KindAttachments
+}
+
+// String returns the key as kubectl would name it: "pv/a", "pvc/default/a", "pvc" for all claims, "pods/default",
+// "pod/default/a", "volumeattachments".
+func (k Key) String() string {
+	switch k.Kind {
+	case KindVolume:
+		return "pv/" + k.Name
+	case KindClaim:
+		return "pvc/" + k.Namespace + "/" + k.Name
+	case KindClaims:
+		return "pvc"
+	case KindPods:
+		return "pods/" + k.Namespace
+	case KindAttachments:
+		return "volumeattachments"
+	}
+	kind := strings.ToLower(string(k.Kind))
+	if k.Namespace == "" {
+		return kind + "/" + k.Name
+	}
+	return kind + "/" + k.Namespace + "/" + k.Name
+}
+
+// MarshalText returns String, so that a key is a string in JSON.
+func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // CompareKeys orders keys by kind, namespace and name.
 func CompareKeys(a, b Key) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// JoinKeys lists keys in one line.
+// JoinKeys returns the keys in one line, separated by commas.
 func JoinKeys(keys []Key) string {
 	names := make([]string, len(keys))
 	for i, key := range keys {

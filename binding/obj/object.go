@@ -1,27 +1,61 @@
 package obj
 
 import (
+	"errors"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// InvalidError is an object that no decision can be made on (X7). It concerns that object alone, and
-// nothing but a change of it mends it.
+// Object is any Kubernetes API object.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}
+
+// Newer reports whether a is a later version than b. It also reports true where the versions cannot be compared.
+func Newer(a, b Object) bool {
+	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
+	return err != nil || order > 0
+}
+
+// Older reports whether a is a version before b. It reports false where the versions cannot be compared.
+func Older(a, b Object) bool {
+	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
+	return err == nil && order < 0
+}
+
+// IsAbsent reports whether the error of a live read proves that the object does not exist: a NotFound of the API server
+// itself, which names kind and object. A proxy's 404 proves nothing. client-go makes the same error of it, kind and name
+// filled in, but with a cause. A list is never absent.
+func IsAbsent(err error, key Key) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	if details == nil || details.Group != corev1.GroupName || details.Name != key.Name || key.IsList() {
+		return false
+	}
+	kind := strings.TrimSuffix(strings.ToLower(details.Kind), "s") // the server names the resource, in the plural
+	byProxy := slices.ContainsFunc(details.Causes, func(cause metav1.StatusCause) bool {
+		return cause.Type == metav1.CauseTypeUnexpectedServerResponse
+	})
+	return !byProxy && kind == strings.ToLower(string(key.Kind))
+}
+
+// InvalidError reports an object that no decision can be made on. It concerns that object alone, and only a change of the
+// object mends it (X7).
 type InvalidError struct {
 	Object  string // such as "pvc/default/data" or "storageclass/fast"
 	Field   string // such as "spec.selector"
 	Problem string
 }
 
+// Error returns object, field and problem in one line.
 func (e *InvalidError) Error() string { return e.Object + ": " + e.Field + ": " + e.Problem }
-
-// Newer reports whether a is a later version than b. Versions that cannot be compared are taken as they come.
-func Newer(a, b Object) bool {
-	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
-	return err != nil || order > 0
-}
-
-// Older reports whether a is a version before b. Versions that cannot be compared are not.
-func Older(a, b Object) bool {
-	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
-	return err == nil && order < 0
-}

@@ -15,7 +15,7 @@ import (
 // Change is something that somebody might do; see Delete and Update.
 type Change struct {
 	object obj.Object
-	make   func(ctx context.Context, w *world, key obj.Key, object obj.Object) error
+	make   func(ctx context.Context, s *simulation, key obj.Key, object obj.Object) error
 }
 
 // Delete deletes the object of that kind, namespace and name. Of a pod the grace period is over at once.
@@ -25,7 +25,7 @@ func Delete(object obj.Object) Change { return Change{object, remove} }
 // Cluster is changed, and nothing else: the status is not, nor what the controller did in the meantime.
 func Update(object obj.Object) Change { return Change{object, update} }
 
-func (c Change) apply(ctx context.Context, w *world) error {
+func (c Change) apply(ctx context.Context, s *simulation) error {
 	if c.object == nil {
 		return fmt.Errorf("preview: a change without an object")
 	}
@@ -33,34 +33,34 @@ func (c Change) apply(ctx context.Context, w *world) error {
 	if err != nil {
 		return err
 	}
-	before, err := w.server.Get(ctx, key)
+	before, err := s.server.Get(ctx, key)
 	if err != nil {
 		return err
 	}
-	w.touch(key, before)
-	return c.make(ctx, w, key, c.object)
+	s.touch(key, before)
+	return c.make(ctx, s, key, c.object)
 }
 
-func remove(ctx context.Context, w *world, key obj.Key, _ obj.Object) error {
-	w.deleted[key] = true
-	return w.server.Delete(ctx, key, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
+func remove(ctx context.Context, s *simulation, key obj.Key, _ obj.Object) error {
+	s.deleted[key] = true
+	return s.server.Delete(ctx, key, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
 }
 
-func update(ctx context.Context, w *world, key obj.Key, object obj.Object) error {
-	current, err := w.server.Get(ctx, key)
+func update(ctx context.Context, s *simulation, key obj.Key, object obj.Object) error {
+	current, err := s.server.Get(ctx, key)
 	if err != nil {
 		return err
 	}
-	merged, err := merge(w.base[key], object, current)
+	merged, err := merge(s.base[key], object, current)
 	if err != nil {
 		return err
 	}
 	merged.SetResourceVersion(current.GetResourceVersion())
-	_, err = w.server.Update(ctx, merged)
+	_, err = s.server.Update(ctx, merged)
 	return err
 }
 
-// merge is the current object with what differs between the other two.
+// merge returns the current object with what differs between the other two.
 func merge(base, wanted, current obj.Object) (obj.Object, error) {
 	var fields [3]map[string]any
 	for i, object := range []obj.Object{base, wanted, current} {

@@ -27,7 +27,7 @@ func TestUnsettled(t *testing.T) {
 	released.UID, released.Status.Phase = "uid-of-old", corev1.VolumeReleased
 	released.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "shop", Name: "gone", UID: "was"}
 	objects := []obj.Object{volumeOf(), claimOf(), released}
-	outcome, err := preview.Of(t.Context(), preview.Cluster{Objects: objects, Rules: withHooks()}, preview.Delete(claimOf()))
+	outcome, err := preview.Of(t.Context(), preview.Cluster{Objects: objects, Options: withHooks()}, preview.Delete(claimOf()))
 	require.NoError(t, err)
 	assert.Equal(t, "pv/pv-1: Bound -> Released\n"+
 		"pvc/shop/orders: Bound -> gone\n"+
@@ -50,7 +50,7 @@ func TestUpdateIsMerged(t *testing.T) {
 	outcome, err := preview.Of(t.Context(), preview.Cluster{Objects: objects}, preview.Update(labelled), preview.Update(kept), preview.Delete(claim))
 	require.NoError(t, err)
 	require.Len(t, outcome.Storage, 1)
-	assert.Equal(t, preview.Kept, outcome.Storage[0].Fate)
+	assert.Equal(t, preview.Kept, outcome.Storage[0].Outcome)
 	assert.Len(t, outcome.Phases, 2, "it was bound")
 }
 
@@ -88,7 +88,7 @@ func stored(volume *corev1.PersistentVolume) *corev1.PersistentVolume {
 	return volume
 }
 
-// X7: a bad object is told of, and the rest goes on.
+// X7: a bad object is reported, and the rest goes on.
 func TestX7Problems(t *testing.T) {
 	bad := claimOf(func(c *corev1.PersistentVolumeClaim) {
 		c.Name, c.UID = "bad", "uid-of-bad"
@@ -133,7 +133,7 @@ func TestOfALargeCluster(t *testing.T) {
 	assert.Less(t, time.Since(start), time.Minute, "it takes a few seconds")
 }
 
-// manyPairs are as many volumes and claims, bound, in ten namespaces.
+// manyPairs returns as many volumes and claims, bound, in ten namespaces.
 func manyPairs(n int) []obj.Object {
 	var objects []obj.Object
 	for i := range n {

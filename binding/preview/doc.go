@@ -10,10 +10,13 @@
 //	// pvc/shop/orders: Bound -> gone
 //	// storage of pv/pv-1: Deleted by ebs.csi.aws.com, with the data of shop/orders
 //
-// What the cluster would do without the changes, because it was not at rest, is told apart, as Unsettled.
+// What the cluster would do without the changes, because it was not at rest, is in Unsettled.
 //
-// No storage is touched: the hooks that the controller has here only note what they are asked for. What others than
-// the controller do is foreseen as far as the controller's own decisions say: that an external provisioner deletes
-// the storage of a volume, and that the garbage collector deletes what one of the objects owned that go, such as the
+// No storage is touched: the hooks that the controller has here only record their calls. What others than
+// the controller do is foreseen as far as the controller's own decisions say: an external provisioner deletes
+// the storage of a volume, and the garbage collector deletes what an object owned that goes, such as the
 // claim of a pod's ephemeral volume. No new volume is provisioned, and no pod is moved elsewhere.
+//
+// The files: cluster.go has Cluster and Of, change.go what can be changed, outcome.go what comes of it, effects.go how that is
+// found, storage.go what becomes of the data.
 package preview

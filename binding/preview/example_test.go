@@ -41,7 +41,7 @@ func ExampleOf() {
 	// pv/pv-1: Bound -> Released
 	// pvc/shop/orders: Bound -> gone
 	// storage of pv/pv-1: Deleted by ebs.csi.aws.com, with the data of shop/orders
-	// [{"volume":"pv-1","fate":"Kept","claim":"shop/orders","why":"its reclaim policy is Retain"}] <nil>
+	// [{"volume":"pv-1","outcome":"Kept","claim":"shop/orders","why":"its reclaim policy is Retain"}] <nil>
 }
 
 // With a deleter of our own the volume goes too. Its hook is not run.
@@ -52,7 +52,7 @@ func ExampleCluster() {
 	})
 	claim, pod := bindingtest.Claim("shop", "orders", "5Gi"), bindingtest.Pod("shop", "web", "node-1", "orders")
 	cluster := preview.Cluster{Objects: []obj.Object{volume, claim, pod}}
-	cluster.Rules.Hooks.SourceDeleters = sets.New("hostPath")
+	cluster.Options.Hooks.SourceDeleters = sets.New("hostPath")
 
 	outcome, _ := preview.Of(ctx, cluster, preview.Delete(claim))
 	fmt.Println(outcome)

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -44,15 +44,15 @@ func claimOf(edits ...claimEdit) *corev1.PersistentVolumeClaim {
 	return bindingtest.Claim("shop", "orders", "5Gi", edits...)
 }
 
-// atRest is a cluster that has settled.
-func atRest(t testing.TB, rules binding.Rules, objects ...obj.Object) *bindingtest.Cluster {
-	rules.Protection = binding.ProtectionOn
-	cluster := bindingtest.NewClusterWith(bindingtest.Options{Rules: rules}, objects...)
+// atRest returns a cluster that has settled.
+func atRest(t testing.TB, rules decision.Options, objects ...obj.Object) *bindingtest.Cluster {
+	rules.Protection = decision.ProtectionOn
+	cluster := bindingtest.NewClusterWith(bindingtest.Options{BindingOptions: rules}, objects...)
 	require.NoError(t, cluster.Settle(context.Background()))
 	return cluster
 }
 
-// dump is everything on the server.
+// dump returns everything on the server.
 func dump(t testing.TB, server *bindingtest.Server) []obj.Object {
 	var all []obj.Object
 	for _, kind := range bindingtest.Kinds() {
@@ -63,7 +63,7 @@ func dump(t testing.TB, server *bindingtest.Server) []obj.Object {
 	return all
 }
 
-// find is the object of that key, as kubectl would name it, in a dump.
+// find returns the object of that key, as kubectl would name it, in a dump.
 func find(t testing.TB, objects []obj.Object, kind obj.Kind, name string) obj.Object {
 	for _, object := range objects {
 		if key, _ := bindingtest.KeyOf(object); key.Kind == kind && key.Name == name {

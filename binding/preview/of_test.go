@@ -11,8 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/binding/preview"
 	"github.com/pvbind/pvbind/reclaim"
@@ -23,9 +24,9 @@ const (
 	external = "ebs.csi.aws.com"
 )
 
-// withHooks are the rules of a controller that deletes what it provisions and hostPath volumes, and recycles those.
-func withHooks() binding.Rules {
-	return binding.Rules{Hooks: binding.HookNames{
+// withHooks returns the rules of a controller that deletes what it provisions and hostPath volumes, and recycles those.
+func withHooks() decision.Options {
+	return decision.Options{Hooks: hooks.Names{
 		Provisioners:   sets.New(ours),
 		Deleters:       sets.New(ours),
 		SourceDeleters: sets.New("hostPath"),
@@ -33,17 +34,17 @@ func withHooks() binding.Rules {
 	}}
 }
 
-// story is a cluster at rest, and what is done to it.
-type story struct {
+// previewCase is a cluster at rest, and what is done to it.
+type previewCase struct {
 	name    string
-	rules   binding.Rules
+	rules   decision.Options
 	objects []obj.Object
-	deletes []string // "pv", "pvc", "pod" or "va": that of the story
+	deletes []string // "pv", "pvc", "pod" or "va": that of the test
 	edit    volumeEdit
 	want    string
 }
 
-func (s story) changes(t testing.TB, objects []obj.Object) (changes []preview.Change) {
+func (s previewCase) changes(t testing.TB, objects []obj.Object) (changes []preview.Change) {
 	if s.edit != nil {
 		volume := find(t, objects, obj.KindVolume, "pv-1").(*corev1.PersistentVolume)
 		s.edit(volume)
@@ -56,15 +57,15 @@ func (s story) changes(t testing.TB, objects []obj.Object) (changes []preview.Ch
 		case "pvc":
 			changes = append(changes, preview.Delete(find(t, objects, obj.KindClaim, "orders")))
 		case "pod":
-			changes = append(changes, preview.Delete(find(t, objects, bindingtest.KindPod, "web")))
+			changes = append(changes, preview.Delete(find(t, objects, obj.KindPod, "web")))
 		case "va":
-			changes = append(changes, preview.Delete(find(t, objects, bindingtest.KindAttachment, "pv-1-n1")))
+			changes = append(changes, preview.Delete(find(t, objects, obj.KindAttachment, "pv-1-n1")))
 		}
 	}
 	return changes
 }
 
-func stories() []story {
+func previewCases() []previewCase {
 	pod := bindingtest.Pod("shop", "web", "node-1", "orders")
 	idle := bindingtest.Pod("shop", "web", "", "orders")
 	pair := func(edits ...volumeEdit) []obj.Object {
@@ -72,7 +73,7 @@ func stories() []story {
 	}
 	used := func(edits ...volumeEdit) []obj.Object { return append(pair(edits...), pod) }
 	const gone = "pv/pv-1: Bound -> Released\npvc/shop/orders: Bound -> gone\n"
-	return []story{
+	return []previewCase{
 		{name: "R7 nothing is done", objects: pair(), want: "nothing changes\n"},
 		{name: "R2 Retain", objects: pair(policy("Retain")), deletes: []string{"pvc"},
 			want: gone + "storage of pv/pv-1: Kept, with the data of shop/orders: its reclaim policy is Retain\n"},
@@ -125,20 +126,20 @@ func stories() []story {
 }
 
 func TestOf(t *testing.T) {
-	for _, story := range stories() {
-		t.Run(story.name, func(t *testing.T) {
-			cluster := atRest(t, binding.Rules{}, story.objects...)
+	for _, test := range previewCases() {
+		t.Run(test.name, func(t *testing.T) {
+			cluster := atRest(t, decision.Options{}, test.objects...)
 			objects := dump(t, cluster.Server)
 			before := dump(t, cluster.Server)
-			changes := story.changes(t, objects)
-			outcome, err := preview.Of(t.Context(), preview.Cluster{Objects: objects, Rules: story.rules}, changes...)
+			changes := test.changes(t, objects)
+			outcome, err := preview.Of(t.Context(), preview.Cluster{Objects: objects, Options: test.rules}, changes...)
 			require.NoError(t, err)
-			assert.Equal(t, story.want, outcome.String())
+			assert.Equal(t, test.want, outcome.String())
 			assert.True(t, outcome.Unsettled.Empty(), "it was at rest")
 			assert.Equal(t, before, objects, "X6")
 
 			slices.Reverse(objects)
-			again, err := preview.Of(t.Context(), preview.Cluster{Objects: objects, Rules: story.rules}, changes...)
+			again, err := preview.Of(t.Context(), preview.Cluster{Objects: objects, Options: test.rules}, changes...)
 			require.NoError(t, err)
 			assert.Equal(t, outcome, again, "whatever their order")
 		})
@@ -147,21 +148,21 @@ func TestOf(t *testing.T) {
 
 // TestOfIsWhatHappens does what was previewed, and compares the phases.
 func TestOfIsWhatHappens(t *testing.T) {
-	for _, story := range stories() {
-		t.Run(story.name, func(t *testing.T) {
-			hooks := bindingtest.NewStorage().Hooks(ours, "hostPath")
-			if story.rules.Hooks.Deleters == nil {
-				hooks = binding.Hooks{}
+	for _, test := range previewCases() {
+		t.Run(test.name, func(t *testing.T) {
+			set := bindingtest.NewStorage().Hooks(ours, "hostPath")
+			if test.rules.Hooks.Deleters == nil {
+				set = hooks.Set{}
 			}
-			rules := binding.Rules{Protection: binding.ProtectionOn}
-			cluster := bindingtest.NewClusterWith(bindingtest.Options{Rules: rules, Hooks: hooks}, story.objects...)
+			rules := decision.Options{Protection: decision.ProtectionOn}
+			cluster := bindingtest.NewClusterWith(bindingtest.Options{BindingOptions: rules, Hooks: set}, test.objects...)
 			require.NoError(t, cluster.Settle(t.Context()))
 			objects := dump(t, cluster.Server)
-			outcome, err := preview.Of(t.Context(), preview.Cluster{Objects: objects, Rules: story.rules}, story.changes(t, objects)...)
+			outcome, err := preview.Of(t.Context(), preview.Cluster{Objects: objects, Options: test.rules}, test.changes(t, objects)...)
 			require.NoError(t, err)
 
 			was := phases(objects)
-			story.act(t, cluster)
+			test.act(t, cluster)
 			require.NoError(t, cluster.Settle(t.Context()))
 			_, err = cluster.CollectGarbage(t.Context())
 			require.NoError(t, err)
@@ -193,7 +194,7 @@ func phases(objects []obj.Object) map[string]string {
 	return found
 }
 
-// ephemeral are a pod, and the claim and volume of its generic ephemeral volume.
+// ephemeral returns a pod, and the claim and volume of its generic ephemeral volume.
 func ephemeral() []obj.Object {
 	web := bindingtest.Pod("shop", "web", "node-1")
 	web.UID = "uid-of-web"
@@ -203,13 +204,13 @@ func ephemeral() []obj.Object {
 	return []obj.Object{web, claim, volumeOf(policy("Delete"), provisionedBy(external))}
 }
 
-// attached are the objects, and two nodes that pv-1 is attached to.
+// attached returns the objects, and two nodes that pv-1 is attached to.
 func attached(objects []obj.Object) []obj.Object {
 	return append(objects, bindingtest.Attachment("pv-1", "n2"), bindingtest.Attachment("pv-1", "n1"), bindingtest.Attachment("other", "n3"))
 }
 
-// act really does what the story says.
-func (s story) act(t *testing.T, cluster *bindingtest.Cluster) {
+// act really does what the test says.
+func (s previewCase) act(t *testing.T, cluster *bindingtest.Cluster) {
 	ctx := context.Background()
 	if s.edit != nil {
 		volume := cluster.Volume("pv-1")
@@ -230,7 +231,7 @@ func TestOfADetachment(t *testing.T) {
 		v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "shop", Name: "orders", UID: "uid-9"}
 	})
 	attachment := bindingtest.Attachment("pv-1", "n1")
-	cluster := preview.Cluster{Objects: []obj.Object{released, attachment}, Rules: withHooks()}
+	cluster := preview.Cluster{Objects: []obj.Object{released, attachment}, Options: withHooks()}
 	outcome, err := preview.Of(t.Context(), cluster)
 	require.NoError(t, err)
 	assert.Equal(t, "nothing changes\n", outcome.String(), "R3 it waits as it did before")

@@ -20,7 +20,7 @@ type Effects struct {
 	// Phases are the volumes and claims whose phase changes. A claim that becomes Lost is among them.
 	Phases []PhaseChange `json:"phases"`
 	// Storage is what becomes of the data.
-	Storage []StorageFate `json:"storage"`
+	Storage []StorageEffect `json:"storage"`
 	// Blocked are the objects that are being deleted and do not go.
 	Blocked []Blocked `json:"blocked"`
 }
@@ -35,38 +35,38 @@ type PhaseChange struct {
 	After  string `json:"after"`  // the phase; "gone" if it exists no more
 }
 
-// String is "pv/pv-1: Bound -> Released".
+// String returns "pv/pv-1: Bound -> Released".
 func (p PhaseChange) String() string { return p.Object + ": " + p.Before + " -> " + p.After }
 
-// Fate is what becomes of the storage of a volume.
-type Fate string
+// StorageOutcome is what becomes of the storage of a volume.
+type StorageOutcome string
 
-// The fates.
+// The outcomes for storage.
 const (
 	// Deleted: the storage is deleted, and the data with it.
-	Deleted Fate = "Deleted"
+	Deleted StorageOutcome = "Deleted"
 	// Scrubbed: the data is deleted, and the volume free for others.
-	Scrubbed Fate = "Scrubbed"
+	Scrubbed StorageOutcome = "Scrubbed"
 	// Kept: the storage stays, and its volume, which nobody has.
-	Kept Fate = "Kept"
+	Kept StorageOutcome = "Kept"
 	// Stranded: the storage stays, and no object stands for it any more.
-	Stranded Fate = "Stranded"
+	Stranded StorageOutcome = "Stranded"
 )
 
-// StorageFate is what becomes of the storage of a volume.
-type StorageFate struct {
-	Volume string `json:"volume"`
-	Fate   Fate   `json:"fate"`
-	By     string `json:"by,omitempty"`    // the hook, CSI driver or provisioner that does it; "" for nobody
-	Claim  string `json:"claim,omitempty"` // whose data it is, as "shop/orders"; "" if no claim had the volume
-	Why    string `json:"why"`
-	Once   string `json:"once,omitempty"` // what is awaited before it is Deleted or Scrubbed; "" for nothing
+// StorageEffect says what becomes of the storage of a volume, by whom and why.
+type StorageEffect struct {
+	Volume  string         `json:"volume"`
+	Outcome StorageOutcome `json:"outcome"`
+	By      string         `json:"by,omitempty"`    // the hook, CSI driver or provisioner that does it; "" for nobody
+	Claim   string         `json:"claim,omitempty"` // whose data it is, as "shop/orders"; "" if no claim had the volume
+	Why     string         `json:"why"`
+	Once    string         `json:"once,omitempty"` // what is awaited before it is Deleted or Scrubbed; "" for nothing
 }
 
-// String is "storage of pv/pv-1: Kept, with the data of shop/orders: its reclaim policy is Retain", or
+// String returns "storage of pv/pv-1: Kept, with the data of shop/orders: its reclaim policy is Retain", or
 // "storage of pv/pv-1: Deleted by hostPath, with the data of shop/orders, once it is detached from node n1".
-func (s StorageFate) String() string {
-	text := fmt.Sprintf("storage of pv/%s: %s", s.Volume, s.Fate)
+func (s StorageEffect) String() string {
+	text := fmt.Sprintf("storage of pv/%s: %s", s.Volume, s.Outcome)
 	if s.By != "" {
 		text += " by " + s.By
 	}
@@ -89,7 +89,7 @@ type Blocked struct {
 	Users      []string `json:"users,omitempty"` // the pods that use the claim, or the claim that has the volume
 }
 
-// String is "pvc/shop/orders stays: held by kubernetes.io/pvc-protection, used by pod/shop/web".
+// String returns "pvc/shop/orders stays: held by kubernetes.io/pvc-protection, used by pod/shop/web".
 func (b Blocked) String() string {
 	text := b.Object + " stays: held by " + strings.Join(b.Finalizers, ", ")
 	if len(b.Users) > 0 {

@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/binding/preview"
 )
@@ -44,9 +44,9 @@ type randomCluster struct {
 
 func newRandomCluster(t *testing.T, seed uint64) *randomCluster {
 	w := &randomCluster{Rand: rand.New(rand.NewPCG(seed, 0)), t: t, name: fmt.Sprintf("seed %d", seed), storage: bindingtest.NewStorage()}
-	hooks := w.storage.Hooks(ours, "hostPath")
+	set := w.storage.Hooks(ours, "hostPath")
 	if w.IntN(3) == 0 {
-		hooks.SourceDeleters = nil
+		set.SourceDeleters = nil
 	}
 	var objects []obj.Object
 	for i := range 6 {
@@ -67,7 +67,7 @@ func newRandomCluster(t *testing.T, seed uint64) *randomCluster {
 			objects = append(objects, bindingtest.Pod("shop", "pod-"+name, []string{"", "node"}[w.IntN(2)], name))
 		}
 	}
-	options := bindingtest.Options{Rules: binding.Rules{Protection: binding.ProtectionOn}, Hooks: hooks}
+	options := bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: set}
 	w.cluster = bindingtest.NewClusterWith(options, objects...)
 	require.NoError(t, w.cluster.Settle(context.Background()))
 	return w
@@ -77,7 +77,7 @@ func (w *randomCluster) policy() corev1.PersistentVolumeReclaimPolicy {
 	return []corev1.PersistentVolumeReclaimPolicy{"Retain", "Delete", "Recycle"}[w.IntN(3)]
 }
 
-// changes are some, for the preview and in earnest.
+// changes returns some, for the preview and in earnest.
 func (w *randomCluster) changes(objects []obj.Object) (foreseen []preview.Change, done []func() error) {
 	ctx := context.Background()
 	for _, object := range objects {
@@ -104,7 +104,7 @@ func (w *randomCluster) compare(effects map[string]int) {
 	if w.cluster.Controller.Hooks.SourceDeleters == nil {
 		rules.Hooks.SourceDeleters = nil
 	}
-	outcome, err := preview.Of(w.t.Context(), preview.Cluster{Objects: objects, Rules: rules}, foreseen...)
+	outcome, err := preview.Of(w.t.Context(), preview.Cluster{Objects: objects, Options: rules}, foreseen...)
 	require.NoError(w.t, err, w.name)
 	require.True(w.t, outcome.Unsettled.Empty(), w.name)
 
@@ -127,21 +127,21 @@ func (w *randomCluster) compare(effects map[string]int) {
 // compareStorage compares what hooks were really asked for.
 func (w *randomCluster) compareStorage(outcome preview.Outcome, effects map[string]int) {
 	effects["blocked"] += len(outcome.Blocked)
-	really := map[string]preview.Fate{}
+	really := map[string]preview.StorageOutcome{}
 	for _, call := range w.storage.Calls() {
-		really[call.Volume] = map[bindingtest.StorageVerb]preview.Fate{
+		really[call.Volume] = map[bindingtest.StorageVerb]preview.StorageOutcome{
 			bindingtest.StorageDelete: preview.Deleted, bindingtest.StorageRecycle: preview.Scrubbed,
 		}[call.Verb]
 	}
-	foretold := map[string]preview.Fate{}
+	foretold := map[string]preview.StorageOutcome{}
 	for _, storage := range outcome.Storage {
-		effects[string(storage.Fate)]++
+		effects[string(storage.Outcome)]++
 		if storage.Once != "" {
 			effects["awaited"]++
 			continue
 		}
 		if storage.By == ours || storage.By == "hostPath" {
-			foretold[storage.Volume] = storage.Fate
+			foretold[storage.Volume] = storage.Outcome
 		}
 	}
 	for _, problem := range w.storage.Problems() {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Why is it Pending? The first claim wants a class that nothing has, and nobody can make one.
+// Why is it Pending? The claim requests a class that no volume has, and nobody can make one.
 func Example() {
 	const manifests = `
 apiVersion: v1
@@ -34,5 +34,5 @@ spec:
 	//     0/1 volumes fit: 1 StorageClass
 	//
 	//     VOLUMES   NEAREST   WHY NOT
-	//     1         pv-7      its class: "slow", the claim asks "fast"
+	//     1         pv-7      its class: "slow", the claim requests "fast"
 }

@@ -1,11 +1,14 @@
 // Explain says of a cluster why claims are Pending, what can be done with volumes that nobody uses, and how claims and
 // volumes that came apart are brought together:
 //
-//	kubectl get sc,pv,pvc,pod,node,volumeattachment -A -o yaml | go run ./examples/explain
-//	go run ./examples/explain -claim shop/data dump.yaml
+//	kubectl get sc,pv,pvc,pod,node,volumeattachment -A -o json | go run ./examples/explain
+//	go run ./examples/explain -claim shop/data dump.json
 //
 // Built under the name kubectl-pvbind and put in the PATH it is a plugin, and called as kubectl pvbind. It only reads:
 // it writes nothing to any cluster.
+//
+// cluster.go has the input, claims.go, volumes.go and pairs.go the three parts of the answer, operations.go what can be done
+// with a volume; report.go and text.go print the answer, full.go that about one claim or one volume.
 package main
 
 import (
@@ -27,7 +30,7 @@ func main() {
 	os.Exit(env.run(os.Args[1:]))
 }
 
-// environment is everything that the program touches.
+// environment is everything outside the program.
 type environment struct {
 	program        string
 	stdin          io.Reader
@@ -36,7 +39,7 @@ type environment struct {
 	now            func() time.Time
 }
 
-// run returns the exit code.
+// run runs the program and returns its exit code.
 func (e environment) run(args []string) int {
 	usage := usageOf(e.program)
 	var out, notes bytes.Buffer
@@ -70,13 +73,13 @@ func (e environment) explain(args []string, out, notes io.Writer) error {
 		watched.end()
 		return err
 	}
-	w := newWorld(in.Objects(), watched)
-	dump.PrintNotes(notes, w.doubts())
+	c := newCluster(in.Objects(), watched)
+	dump.PrintNotes(notes, c.missing())
 	defer watched.end()
-	return w.write(o, out)
+	return c.write(o, out)
 }
 
-// checkInput spares somebody who forgot the pipe from waiting for ever.
+// checkInput returns an error where the program would wait for input for ever because the pipe was forgotten.
 func (e environment) checkInput(o options) error {
 	if file, ok := e.stdin.(*os.File); ok && len(o.files) == 1 && o.files[0] == "-" && isTerminal(file) {
 		return &dump.UsageError{Err: errors.New("nothing is piped into standard input: pipe the output of kubectl get into it, or name a FILE")}

@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/scheduling"
 )
 
 // nodeWait is why a pod cannot have its volumes on some nodes.
@@ -23,13 +23,13 @@ func (n nodeWait) String() string {
 	return "node " + n.Nodes[0].String() + others(n.Nodes[1:]) + ": " + n.Why
 }
 
-// placing is on which nodes of the input the pod could have its volumes, and why not on the others. It counts what
-// the volumes need and nothing else; free storage (CSIStorageCapacity) is not in the input. Empty: there are no nodes.
-func (w *world) placing(pod *corev1.Pod) (line string, waits []nodeWait) {
-	if len(w.Nodes) == 0 {
+// placement returns on which nodes of the input the pod could have its volumes, and why not on the others. Nothing but
+// volumes counts; free storage (CSIStorageCapacity) is not in the input. Without nodes it is empty.
+func (c *cluster) placement(pod *corev1.Pod) (line string, waits []nodeWait) {
+	if len(c.Nodes) == 0 {
 		return "", nil
 	}
-	plans, err := binding.PlanPodOnNodes(w.podRequest(pod), w.Nodes)
+	plans, err := scheduling.PlanPodOnNodes(c.podRequest(pod), c.Nodes)
 	if err != nil {
 		return err.Error(), nil
 	}
@@ -42,27 +42,27 @@ func (w *world) placing(pod *corev1.Pod) (line string, waits []nodeWait) {
 		at, found := known[why]
 		if !found {
 			at = len(waits)
-			known[why], waits = at, append(waits, nodeWait{Why: w.whyNot(pod, plan.Node)})
+			known[why], waits = at, append(waits, nodeWait{Why: c.whyNot(pod, plan.Node)})
 		}
 		waits[at].Nodes = append(waits[at].Nodes, nodeName(plan.Node.Name))
 	}
 	return plans.String(), waits
 }
 
-// whyNot tells of one node in full, with what became of each volume.
-func (w *world) whyNot(pod *corev1.Pod, node *corev1.Node) string {
-	plan, err := binding.PlanPod(w.podRequest(pod), node)
+// whyNot returns the reasons against one node in full, with what is wrong with each volume.
+func (c *cluster) whyNot(pod *corev1.Pod, node *corev1.Node) string {
+	plan, err := scheduling.PlanPod(c.podRequest(pod), node)
 	if err != nil {
 		return err.Error()
 	}
 	return reasonsText(plan.Reasons)
 }
 
-func (w *world) podRequest(pod *corev1.Pod) binding.PodRequest {
-	return binding.PodRequest{Pod: pod, View: w, Index: w.Index()}
+func (c *cluster) podRequest(pod *corev1.Pod) scheduling.Request {
+	return scheduling.Request{Pod: pod, View: c, Index: c.Index()}
 }
 
-func reasonsText(reasons []binding.PodReason) string {
+func reasonsText(reasons []scheduling.Reason) string {
 	said := make([]string, len(reasons))
 	for i, reason := range reasons {
 		said[i] = reason.String()

@@ -5,26 +5,26 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // pairGroups checks every claim with the volume that it names, and every volume with the claim that it names.
-func (w *world) pairGroups() []*pairGroup {
+func (c *cluster) pairGroups() []*pairGroup {
 	groups := []*pairGroup{}
 	known := map[string]*pairGroup{}
-	for i, pair := range w.pairs() {
-		w.progress.tell("checked pairs:", i, len(w.Claims))
-		group := w.checkPair(pair.claim, pair.volume)
+	for i, pair := range c.pairs() {
+		c.progress.tell("checked pairs:", i, len(c.Claims))
+		group := c.checkPair(pair.claim, pair.volume)
 		if group == nil || group.onlyTerminating() {
 			continue
 		}
-		likeness := group.likeness()
-		if first := known[likeness]; first != nil && group.Repair.By != binding.ByPerson {
+		key := group.groupKey()
+		if first := known[key]; first != nil && group.Repair.By != decision.ByPerson {
 			first.Alike = append(first.Alike, pairName{group.Claim, group.Volume})
 			continue
 		}
-		known[likeness] = group
+		known[key] = group
 		groups = append(groups, group)
 	}
 	return groups
@@ -36,52 +36,52 @@ type pair struct {
 	volume *corev1.PersistentVolume
 }
 
-// pairs are all that could be one. What the input cannot tell is left out.
-func (w *world) pairs() []pair {
+// pairs returns all that could be one, but those of which the input lacks a half.
+func (c *cluster) pairs() []pair {
 	var pairs []pair
 	named := map[string]bool{}
-	for _, claim := range w.Claims {
-		if p, ok := w.pairOfClaim(claim); ok {
+	for _, claim := range c.Claims {
+		if p, ok := c.pairOfClaim(claim); ok {
 			named[claim.Spec.VolumeName] = p.volume != nil
 			pairs = append(pairs, p)
 		}
 	}
-	for _, volume := range w.Volumes {
-		if p, ok := w.pairOf(volume, named[volume.Name]); ok {
+	for _, volume := range c.Volumes {
+		if p, ok := c.pairOf(volume, named[volume.Name]); ok {
 			pairs = append(pairs, p)
 		}
 	}
 	return pairs
 }
 
-// pairOfClaim is the claim with the volume that it names. One that names none and is being deleted may be kept by
+// pairOfClaim returns the claim with the volume that it names. One that names none and is being deleted may be kept by
 // something; any other stands for itself.
-func (w *world) pairOfClaim(claim *corev1.PersistentVolumeClaim) (pair, bool) {
+func (c *cluster) pairOfClaim(claim *corev1.PersistentVolumeClaim) (pair, bool) {
 	if claim.Spec.VolumeName == "" {
 		return pair{claim, nil}, claim.DeletionTimestamp != nil
 	}
-	volume, evidence := w.Volume(claim.Spec.VolumeName)
-	return pair{claim, volume}, evidence != binding.Unknown
+	volume, source := c.Volume(claim.Spec.VolumeName)
+	return pair{claim, volume}, source != decision.NotInCache
 }
 
-// pairOf is the volume with the claim in its claimRef, unless that claim names it and was looked at before.
-func (w *world) pairOf(volume *corev1.PersistentVolume, named bool) (pair, bool) {
+// pairOf returns the volume with the claim in its claimRef, unless that claim names it and was looked at before.
+func (c *cluster) pairOf(volume *corev1.PersistentVolume, named bool) (pair, bool) {
 	ref := volume.Spec.ClaimRef
 	if ref == nil {
 		return pair{nil, volume}, !named
 	}
-	claim, evidence := w.Claim(ref.Namespace, ref.Name)
-	known := evidence != binding.Unknown || ref.UID == ""
+	claim, source := c.Claim(ref.Namespace, ref.Name)
+	known := source != decision.NotInCache || ref.UID == ""
 	return pair{claim, volume}, known && (claim == nil || claim.Spec.VolumeName != volume.Name)
 }
 
-// checkPair is nil for a healthy pair.
-func (w *world) checkPair(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) *pairGroup {
-	request := binding.PairRequest{Claim: claim, Volume: volume, View: w, Rules: rulesFor(claim)}
-	report, err := binding.CheckPair(request)
-	if report.Repair.By == binding.ByPerson && volume != nil {
-		request.SameStorage = w.sameStorage(volume)
-		report, err = binding.CheckPair(request)
+// checkPair returns what is wrong with a pair, and nil for a healthy one.
+func (c *cluster) checkPair(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) *pairGroup {
+	request := decision.PairRequest{Claim: claim, Volume: volume, View: c, Options: optionsFor(claim)}
+	report, err := decision.CheckPair(request)
+	if report.Repair.By == decision.ByPerson && volume != nil {
+		request.SameStorage = c.sameStorage(volume)
+		report, err = decision.CheckPair(request)
 	}
 	if report.Healthy() {
 		return nil
@@ -93,28 +93,28 @@ func (w *world) checkPair(claim *corev1.PersistentVolumeClaim, volume *corev1.Pe
 	if err != nil {
 		group.Problem = err.Error()
 	}
-	if report.Repair.Action.Kind == binding.UpdateVolume && report.Repair.By == binding.ByPerson {
+	if report.Repair.Action.Kind == decision.UpdateVolume && report.Repair.By == decision.ByPerson {
 		group.Command = patchCommand(volume, report.Repair.Action.Volume)
 	}
 	return group
 }
 
-// onlyTerminating reports whether the volume is merely being deleted: that is told of the volume.
+// onlyTerminating reports whether the volume is merely being deleted: the part about volumes tells that.
 func (g *pairGroup) onlyTerminating() bool {
-	return g.Violations[0].Kind == binding.PairVolumeTerminating
+	return g.Violations[0].Kind == decision.PairVolumeTerminating
 }
 
-// rulesFor has the controller take the protection off a claim that is being deleted, as one in kube-controller-manager
-// does. That it puts it on others is no news.
-func rulesFor(claim *corev1.PersistentVolumeClaim) binding.Rules {
+// optionsFor returns options under which the protection finalizer is removed from a claim that is being deleted, as a
+// controller in kube-controller-manager does. That it adds the finalizer to other claims is no news.
+func optionsFor(claim *corev1.PersistentVolumeClaim) decision.Options {
 	if claim != nil && claim.DeletionTimestamp != nil {
-		return binding.Rules{Protection: binding.ProtectionOn}
+		return decision.Options{Protection: decision.ProtectionOn}
 	}
-	return binding.Rules{}
+	return decision.Options{}
 }
 
-// likeness is the same for pairs of which there is the same to say but for names and UIDs.
-func (g *pairGroup) likeness() string {
+// groupKey is equal for pairs whose answers differ in names and UIDs only.
+func (g *pairGroup) groupKey() string {
 	said := []string{g.Problem, string(g.Repair.By), g.Repair.Action.Rule, g.Repair.Why}
 	for _, violation := range g.Violations {
 		said = append(said, string(violation.Kind))

@@ -11,7 +11,7 @@ const (
 	pause    = 200 * time.Millisecond // between two lines
 )
 
-// progress tells somebody who watches how far the program is, in one line that is overwritten.
+// progress prints how far the program is, in one line that is overwritten.
 type progress struct {
 	to           io.Writer // nil: nobody watches
 	now          func() time.Time

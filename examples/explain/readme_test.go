@@ -24,5 +24,5 @@ func TestAnswerInTheREADME(t *testing.T) {
 		shown.WriteString(code)
 	}
 	assert.Contains(t, shown.String(), "pvc/shop/huge")
-	assert.Contains(t, runAs("explain", "", cluster).Stdout, "\n"+shown.String()+"\n")
+	assert.Contains(t, runAs("explain", "", clusterFile).Stdout, "\n"+shown.String()+"\n")
 }

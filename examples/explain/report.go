@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"io"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// report is the answer about a whole cluster. As JSON it has these fields; like things are told once, of the first, and
-// the others are named beside it.
+// report is the answer about a whole cluster. As JSON it has these fields. Of like things the first is reported, and the
+// others are named beside it.
 type report struct {
 	// Claims are those that are not Bound.
 	Claims []*claimGroup `json:"claims"`
@@ -21,12 +21,12 @@ type report struct {
 
 // claimGroup is a claim that is not Bound, and others like it.
 type claimGroup struct {
-	binding.Explanation
+	decision.Explanation
 	// Problem is why nothing can be decided for the claim.
 	Problem string `json:"problem,omitempty"`
 	// Contenders is how many claims of the input would take the same volume, if more than this one: one of them gets it.
 	Contenders int `json:"contenders,omitempty"`
-	// Scheduling is what keeps the pods that must be scheduled first from a node.
+	// Scheduling is why the pods that must be scheduled first have no node.
 	Scheduling []podWait `json:"scheduling,omitempty"`
 	Alike      []obj.Key `json:"alike,omitempty"`
 }
@@ -46,24 +46,24 @@ type volumeGroup struct {
 	Volume obj.Key `json:"volume"`
 	Phase  string  `json:"phase"`
 	Policy string  `json:"reclaimPolicy"`
-	// Was is the claim that it serves or served.
+	// Was is the claim in its claimRef.
 	Was obj.Key `json:"claim,omitzero"`
 	// Why says what becomes of it by itself.
 	Why string `json:"why"`
-	// Can are the things that a person can do.
-	Can []choice `json:"can,omitempty"`
-	// Finalizers are what keeps it, if it is being deleted.
+	// Operations are what a person can do with it.
+	Operations []operation `json:"operations,omitempty"`
+	// Finalizers keep it, if it is being deleted.
 	Finalizers []string `json:"finalizers,omitempty"`
 	// Attached are the nodes that it is attached to.
 	Attached []string  `json:"attached,omitempty"`
 	Alike    []obj.Key `json:"alike,omitempty"`
 }
 
-// pairGroup is a pair that is not healthy, and others like it. A pair that a person can repair stands for itself, for
-// each needs a write of its own.
+// pairGroup is a pair that is not healthy, and others like it. A pair that a person can repair is a group of its own,
+// for each needs a write of its own.
 type pairGroup struct {
-	binding.PairReport
-	// Problem is why no repair can be said, if the claim or the volume is malformed.
+	decision.PairReport
+	// Problem is why no repair can be named, if the claim or the volume is malformed.
 	Problem string `json:"problem,omitempty"`
 	// Command does the repair, if it is a change that a person can make: it fails if the object has changed meanwhile.
 	Command string     `json:"command,omitempty"`
@@ -78,21 +78,21 @@ type pairName struct {
 	Volume obj.Key `json:"volume,omitzero"`
 }
 
-func (w *world) report() report {
-	return report{Claims: w.claimGroups(), Volumes: w.volumeGroups(), Pairs: w.pairGroups()}
+func (c *cluster) report() report {
+	return report{Claims: c.explainClaims(), Volumes: c.volumeGroups(), Pairs: c.pairGroups()}
 }
 
-// write answers what was asked for.
-func (w *world) write(o options, out io.Writer) error {
+// write writes the answer that the options select.
+func (c *cluster) write(o options, out io.Writer) error {
 	switch {
 	case o.claim != (obj.Key{}):
-		return w.writeClaim(o, out)
+		return c.writeClaim(o, out)
 	case o.volume != "":
-		return w.writeVolume(o, out)
+		return c.writeVolume(o, out)
 	case o.format == formatJSON:
-		return writeJSON(out, w.report())
+		return writeJSON(out, c.report())
 	}
-	return w.writeText(out)
+	return c.writeText(out)
 }
 
 func writeJSON(out io.Writer, value any) error {

@@ -22,25 +22,25 @@ func runAs(program, stdin string, args ...string) programtest.Outcome {
 	})
 }
 
-const cluster = "testdata/cluster.yaml"
+const clusterFile = "testdata/cluster.yaml"
 
 func TestRun(t *testing.T) {
 	run := func(stdin string, args ...string) programtest.Outcome { return runAs("explain", stdin, args...) }
 	programtest.Calls(t, "explain", run, map[string]programtest.Call{
-		"cluster":           {Args: []string{cluster}},
-		"cluster-json":      {Args: []string{"-o", "json", cluster}},
-		"claim":             {Args: []string{"-claim", "shop/data-1", cluster}},
-		"claim-json":        {Args: []string{"-o=json", "-claim", "shop/huge", cluster}},
-		"claim-scheduling":  {Args: []string{cluster, "-claim", "db/data-db-1"}},
-		"claim-restored":    {Args: []string{"-claim", "web/restored", cluster}},
-		"claim-mismatch":    {Args: []string{"-claim", "web/misfit", cluster}},
-		"claim-bound":       {Args: []string{"-claim", "shop/orders", cluster}},
-		"volume-released":   {Args: []string{"-volume", "old-2", cluster}},
-		"volume-json":       {Args: []string{"-volume", "old-2", "-o", "json", cluster}},
-		"volume-free":       {Args: []string{"-volume", "slow-2", cluster}},
-		"volume-bound":      {Args: []string{"-volume", "healthy", cluster}},
-		"volume-half":       {Args: []string{"-volume", "half", cluster}},
-		"volume-restored":   {Args: []string{"-volume", "restored", cluster}},
+		"cluster":           {Args: []string{clusterFile}},
+		"cluster-json":      {Args: []string{"-o", "json", clusterFile}},
+		"claim":             {Args: []string{"-claim", "shop/data-1", clusterFile}},
+		"claim-json":        {Args: []string{"-o=json", "-claim", "shop/huge", clusterFile}},
+		"claim-scheduling":  {Args: []string{clusterFile, "-claim", "db/data-db-1"}},
+		"claim-restored":    {Args: []string{"-claim", "web/restored", clusterFile}},
+		"claim-mismatch":    {Args: []string{"-claim", "web/misfit", clusterFile}},
+		"claim-bound":       {Args: []string{"-claim", "shop/orders", clusterFile}},
+		"volume-released":   {Args: []string{"-volume", "old-2", clusterFile}},
+		"volume-json":       {Args: []string{"-volume", "old-2", "-o", "json", clusterFile}},
+		"volume-free":       {Args: []string{"-volume", "slow-2", clusterFile}},
+		"volume-bound":      {Args: []string{"-volume", "healthy", clusterFile}},
+		"volume-half":       {Args: []string{"-volume", "half", clusterFile}},
+		"volume-restored":   {Args: []string{"-volume", "restored", clusterFile}},
 		"other-cluster":     {Args: []string{"../simulate/testdata/dump.yaml"}},
 		"manifests":         {Args: []string{"../simulate/testdata/manifests.yaml"}},
 		"disowned":          {Args: []string{"testdata/disowned.yaml"}},
@@ -60,19 +60,19 @@ func TestRun(t *testing.T) {
 		"help":              {Args: []string{"-help"}},
 		"bad-input":         {Args: []string{"../simulate/testdata/bad.yaml"}, Code: dump.ExitInput},
 		"bad-file":          {Args: []string{"testdata/no-such-file.yaml"}, Code: dump.ExitInput},
-		"bad-twice":         {Args: []string{cluster, cluster}, Code: dump.ExitInput},
-		"bad-format":        {Args: []string{"-o", "yaml", cluster}, Code: dump.ExitInput},
-		"bad-flag":          {Args: []string{"-n", "shop", cluster}, Code: dump.ExitInput},
-		"bad-claim":         {Args: []string{"-claim", "shop/", cluster}, Code: dump.ExitInput},
-		"bad-claim-absent":  {Args: []string{"-claim", "shop/nobody", cluster}, Code: dump.ExitInput},
-		"bad-volume-absent": {Args: []string{"-volume", "nothing", cluster}, Code: dump.ExitInput},
-		"bad-both":          {Args: []string{"-volume", "half", "-claim", "web/half", cluster}, Code: dump.ExitInput},
+		"bad-twice":         {Args: []string{clusterFile, clusterFile}, Code: dump.ExitInput},
+		"bad-format":        {Args: []string{"-o", "yaml", clusterFile}, Code: dump.ExitInput},
+		"bad-flag":          {Args: []string{"-n", "shop", clusterFile}, Code: dump.ExitInput},
+		"bad-claim":         {Args: []string{"-claim", "shop/", clusterFile}, Code: dump.ExitInput},
+		"bad-claim-absent":  {Args: []string{"-claim", "shop/nobody", clusterFile}, Code: dump.ExitInput},
+		"bad-volume-absent": {Args: []string{"-volume", "nothing", clusterFile}, Code: dump.ExitInput},
+		"bad-both":          {Args: []string{"-volume", "half", "-claim", "web/half", clusterFile}, Code: dump.ExitInput},
 	})
 }
 
 // The order of the objects does not matter, nor whether they come as YAML or as JSON.
 func TestRunInAnyOrder(t *testing.T) {
-	in, err := dump.Read([]string{cluster}, nil, nil)
+	in, err := dump.Read([]string{clusterFile}, nil, nil)
 	require.NoError(t, err)
 	objects := in.Objects()
 	var text strings.Builder
@@ -82,19 +82,19 @@ func TestRunInAnyOrder(t *testing.T) {
 		require.NoError(t, err)
 		text.Write(line)
 	}
-	want := runAs("explain", "", cluster)
+	want := runAs("explain", "", clusterFile)
 	assert.Equal(t, want, runAs("explain", text.String(), "-"))
 }
 
 // What -o json says has the fields that are documented, and no others.
 func TestRunPrintsTheDocumentedFields(t *testing.T) {
-	got := runAs("explain", "", "-o", "json", cluster)
+	got := runAs("explain", "", "-o", "json", clusterFile)
 	require.Equal(t, dump.ExitOK, got.Code, got.Stderr)
 	decoder := json.NewDecoder(strings.NewReader(got.Stdout))
 	decoder.DisallowUnknownFields()
-	type mismatch struct{ Reason, Asks, Has string }
+	type mismatch struct{ Reason, Requested, Actual string }
 	type verdict struct {
-		Volume, Link string
+		Volume, ClaimRef string
 		Mismatches   []mismatch
 		Chosen       bool
 	}
@@ -123,14 +123,14 @@ func TestRunPrintsTheDocumentedFields(t *testing.T) {
 		Volumes []struct {
 			Volume, Phase, ReclaimPolicy, Claim, Why string
 			Finalizers, Alike                        []string
-			Can                                      []struct {
-				Verb, Does, Command string
-				Risks, Refused      []string
+			Operations                               []struct {
+				Operation, Does, Command string
+				Warnings, Refused        []string
 			}
 		}
 		Pairs []struct {
 			Claim, Volume, Command, Problem string
-			Violations                      []struct{ Violation, Wants, Has string }
+			Violations                      []struct{ Violation, Expected, Actual string }
 			Repair                          struct {
 				By, Why, Risk string
 				Step          *struct {
@@ -156,7 +156,7 @@ func TestRunAsAPlugin(t *testing.T) {
 	} {
 		help := runAs(program, "", "-h")
 		assert.Equal(t, dump.ExitOK, help.Code)
-		assert.Contains(t, help.Stdout, "-o yaml | "+command+" [-o text|json]", program)
+		assert.Contains(t, help.Stdout, "-o json | "+command+" [-o text|json]", program)
 		wrong := runAs(program, "", "-x")
 		assert.Equal(t, dump.ExitInput, wrong.Code)
 		assert.Contains(t, wrong.Stderr, command+": flag provided but not defined: -x\nUsage: ", program)

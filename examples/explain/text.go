@@ -5,36 +5,38 @@ import (
 	"io"
 	"strings"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/examples/internal/dump"
 )
 
-// printer writes lines, and remembers what went wrong.
+// printer writes lines, and keeps the first error.
 type printer struct {
 	to  io.Writer
 	err error
 }
 
-// line cuts what is too long.
+// line writes a line, cut if it is too long.
 func (p *printer) line(indent int, text string) { p.whole(indent, dump.OneLine(text)) }
 
+// whole writes a line of any length.
 func (p *printer) whole(indent int, text string) {
 	if p.err == nil {
 		_, p.err = fmt.Fprintln(p.to, strings.TrimRight(strings.Repeat("    ", indent)+text, " "))
 	}
 }
 
+// block writes several lines.
 func (p *printer) block(indent int, text string) {
 	for line := range strings.Lines(text) {
 		p.line(indent, strings.TrimSuffix(line, "\n"))
 	}
 }
 
-func (w *world) writeText(out io.Writer) error {
-	p, r := &printer{to: out}, w.report()
+func (c *cluster) writeText(out io.Writer) error {
+	p, r := &printer{to: out}, c.report()
 	switch {
-	case len(w.Claims)+len(w.Volumes) == 0:
+	case len(c.Claims)+len(c.Volumes) == 0:
 		p.line(0, "There are no claims and no volumes in the input.")
 	case len(r.Claims)+len(r.Volumes)+len(r.Pairs) == 0:
 		p.line(0, "Every claim is Bound, and nothing is stuck.")
@@ -65,7 +67,7 @@ func (g *claimGroup) print(p *printer) {
 	}
 }
 
-// printBody is everything but the near miss.
+// printBody prints everything but the near miss.
 func (g *claimGroup) printBody(p *printer) {
 	if g.Problem != "" {
 		p.line(1, g.Problem) // it has the message in it, if there is one (C9)
@@ -78,7 +80,7 @@ func (g *claimGroup) printBody(p *printer) {
 	if len(g.Finalizers) > 0 {
 		p.line(1, "finalizers: "+strings.Join(g.Finalizers, ", "))
 	}
-	if g.State == binding.ClaimTerminating && len(g.Pods) > 0 {
+	if g.State == decision.ClaimTerminating && len(g.Pods) > 0 {
 		p.line(1, "used by the pods "+strings.Join(g.Pods, ", "))
 	}
 	for _, wait := range g.Scheduling {
@@ -104,10 +106,10 @@ func (g *volumeGroup) print(p *printer) {
 	}
 	p.line(0, title+others(g.Alike))
 	p.line(1, g.Why)
-	for _, choice := range g.Can {
-		p.line(1, "- "+choice.String())
-		if choice.Command != "" {
-			p.whole(1, "  $ "+choice.Command)
+	for _, operation := range g.Operations {
+		p.line(1, "- "+operation.String())
+		if operation.Command != "" {
+			p.whole(1, "  $ "+operation.Command)
 		}
 	}
 }
@@ -120,10 +122,10 @@ func (g *pairGroup) print(p *printer) {
 	switch repair := g.Repair; {
 	case g.Problem != "":
 		p.line(1, g.Problem)
-	case repair.By == binding.ByController:
-		p.line(1, "the controller mends it: "+repair.Action.String())
-	case repair.By == binding.ByPerson:
-		p.line(1, "a person can mend it:")
+	case repair.By == decision.ByController:
+		p.line(1, "the controller repairs it: "+repair.Action.String())
+	case repair.By == decision.ByPerson:
+		p.line(1, "a person can repair it:")
 		for _, step := range strings.Split(repair.Why, "; ") { // not in one line, which could be cut
 			p.line(2, step)
 		}
@@ -146,10 +148,10 @@ func (n pairName) String() string {
 	return n.Claim.String() + " and " + n.Volume.String()
 }
 
-// shown is how many of those alike are named.
+// shown is how many of like things are named.
 const shown = 3
 
-// others names those that are alike: " (and 41 like it: pvc/a/b, pvc/a/c, pvc/a/d, …)".
+// others names like things: " (and 41 like it: pvc/a/b, pvc/a/c, pvc/a/d, …)".
 func others[K fmt.Stringer](alike []K) string {
 	if len(alike) == 0 {
 		return ""

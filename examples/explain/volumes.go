@@ -11,55 +11,55 @@ import (
 	"github.com/pvbind/pvbind/storageclass"
 )
 
-// volumeGroups looks at every volume that nobody can simply use.
-func (w *world) volumeGroups() []*volumeGroup {
+// volumeGroups describes each volume that nobody can simply use.
+func (c *cluster) volumeGroups() []*volumeGroup {
 	groups := []*volumeGroup{}
 	known := map[string]*volumeGroup{}
-	for i, volume := range w.Volumes {
-		w.progress.tell("looked at volumes:", i, len(w.Volumes))
-		group := w.stuck(volume)
+	for i, volume := range c.Volumes {
+		c.progress.tell("looked at volumes:", i, len(c.Volumes))
+		group := c.stuck(volume)
 		if group == nil {
 			continue
 		}
-		likeness := group.likeness()
-		if first := known[likeness]; first != nil {
+		key := group.groupKey()
+		if first := known[key]; first != nil {
 			first.Alike = append(first.Alike, group.Volume)
 			continue
 		}
-		known[likeness] = group
+		known[key] = group
 		groups = append(groups, group)
 	}
 	return groups
 }
 
-// stuck says what becomes of a volume that nobody can simply use; nil if it is none.
-func (w *world) stuck(volume *corev1.PersistentVolume) *volumeGroup {
+// stuck describes a volume that nobody can simply use; nil if it is none.
+func (c *cluster) stuck(volume *corev1.PersistentVolume) *volumeGroup {
 	group := describe(volume)
 	at, deleting := volume.Status.Phase, volume.DeletionTimestamp != nil
-	decision := reclaim.Decide(volume, reclaim.Rules{Migrations: storageclass.InTreeMigrations()})
+	decision := reclaim.Decide(volume, reclaim.Options{Migrations: storageclass.InTreeMigrations()})
 	switch {
 	case deleting:
-		group.Why, group.Finalizers = "it is being deleted: "+heldBy(volume), volume.Finalizers
+		group.Why, group.Finalizers = "it is being deleted: "+keptBy(volume), volume.Finalizers
 		if volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
-			group.Can = []choice{keep(volume)}
+			group.Operations = []operation{setRetain(volume)}
 		}
 	case at == corev1.VolumeReleased:
-		group.Why, group.Can = "its claim is gone, and "+decision.Message, w.choices(volume)
+		group.Why, group.Operations = "its claim is gone, and "+decision.Message, c.operations(volume)
 	case at == corev1.VolumeFailed:
-		group.Why, group.Can = "reclaiming it failed: "+orElse(volume.Status.Message, decision.Message), w.choices(volume)
+		group.Why, group.Operations = "reclaiming it failed: "+orElse(volume.Status.Message, decision.Message), c.operations(volume)
 	default:
 		return nil
 	}
-	w.attached(group)
-	for _, claim := range w.wantedBy(volume) {
-		group.Why += "; " + claim.String() + " asks for it by name"
+	c.addAttachments(group)
+	for _, claim := range c.requestedBy(volume) {
+		group.Why += "; " + claim.String() + " requests it by name"
 	}
 	return group
 }
 
-// attached says of a stuck volume which nodes it is attached to. Whoever reclaims its storage waits for that to end.
-func (w *world) attached(group *volumeGroup) {
-	attachments, _ := w.AttachmentsOf(group.Volume.Name)
+// addAttachments adds which nodes a stuck volume is attached to. Its storage is not reclaimed before it is detached.
+func (c *cluster) addAttachments(group *volumeGroup) {
+	attachments, _ := c.AttachmentsOf(group.Volume.Name)
 	for _, attachment := range attachments {
 		group.Attached = append(group.Attached, attachment.Spec.NodeName)
 	}
@@ -74,14 +74,14 @@ func (w *world) attached(group *volumeGroup) {
 	}
 }
 
-// wantedBy are the claims that are Bound to the volume, or else the one in its claimRef, if it names the volume: an older
-// one of that name may have had it.
-func (w *world) wantedBy(volume *corev1.PersistentVolume) []obj.Key {
-	if owners := w.Owners(volume.Name); len(owners) > 0 {
+// requestedBy returns the claims that are Bound to the volume, or else the one in its claimRef, if that names the volume:
+// an older one of that name may have had it.
+func (c *cluster) requestedBy(volume *corev1.PersistentVolume) []obj.Key {
+	if owners := c.Owners(volume.Name); len(owners) > 0 {
 		return owners
 	}
 	if ref := volume.Spec.ClaimRef; ref != nil {
-		if claim, _ := w.Claim(ref.Namespace, ref.Name); claim != nil && claim.Spec.VolumeName == volume.Name {
+		if claim, _ := c.Claim(ref.Namespace, ref.Name); claim != nil && claim.Spec.VolumeName == volume.Name {
 			return []obj.Key{obj.KeyOf(claim)}
 		}
 	}
@@ -100,8 +100,8 @@ func describe(volume *corev1.PersistentVolume) *volumeGroup {
 	return group
 }
 
-// heldBy says what keeps a volume that is being deleted.
-func heldBy(volume *corev1.PersistentVolume) string {
+// keptBy says what keeps a volume that is being deleted.
+func keptBy(volume *corev1.PersistentVolume) string {
 	switch {
 	case len(volume.Finalizers) == 0:
 		return "nothing keeps it"
@@ -118,11 +118,11 @@ func orElse(text, otherwise string) string {
 	return text
 }
 
-// likeness is the same for volumes of which there is the same to say but for names.
-func (g *volumeGroup) likeness() string {
+// groupKey is equal for volumes whose answers differ in names only.
+func (g *volumeGroup) groupKey() string {
 	said := append([]string{g.Phase, g.Policy, g.Why}, g.Finalizers...)
-	for _, choice := range g.Can {
-		said = append(said, choice.String())
+	for _, operation := range g.Operations {
+		said = append(said, operation.String())
 	}
 	of := g.Was.Namespace
 	names := strings.NewReplacer(g.Volume.Name, "VOLUME", g.Was.String(), "CLAIM", of+"/"+g.Was.Name, "CLAIM", "pods/"+of, "PODS", "namespace "+of, "NAMESPACE")

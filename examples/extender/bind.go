@@ -10,11 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	schedulerv1 "k8s.io/kube-scheduler/extender/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/scheduling"
 )
 
-// bind has the pod's claims bound and then the pod. What fails is told in the result, where the scheduler reads it; it
-// then tries the pod anew.
+// bind binds the pod's claims and then the pod. An error is in the result, where the scheduler reads it. It then tries the
+// pod anew.
 func (s *Server) bind(ctx context.Context, args *schedulerv1.ExtenderBindingArgs) (*schedulerv1.ExtenderBindingResult, error) {
 	if err := checkBindingArgs(args); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (s *Server) bindPod(ctx context.Context, args *schedulerv1.ExtenderBindingA
 	}, metav1.CreateOptions{})
 }
 
-// pod is the one that is meant. One that is not known may be newer than what is known, so the server is asked.
+// pod returns the pod of the request. One that is not in the cache may be newer than that, so it is read live.
 func (s *Server) pod(ctx context.Context, args *schedulerv1.ExtenderBindingArgs) (*corev1.Pod, error) {
 	pod, err := s.Cluster.pods.Pods(args.PodNamespace).Get(args.PodName)
 	if err != nil || pod.UID != args.PodUID {
@@ -63,26 +63,26 @@ func (s *Server) pod(ctx context.Context, args *schedulerv1.ExtenderBindingArgs)
 // attempts bounds how often a bind is planned anew because somebody else was faster.
 const attempts = 5
 
-// bindVolumes plans anew for the node, for others may have been bound since it was filtered, and carries the plan out.
+// bindVolumes plans anew for the node, for other pods may have been bound since the filter, and carries the plan out.
 func (s *Server) bindVolumes(ctx context.Context, args *schedulerv1.ExtenderBindingArgs, pod *corev1.Pod, node *corev1.Node) error {
-	stillWanted := func() error {
+	stillExists := func() error {
 		_, err := s.pod(ctx, args)
 		return err
 	}
 	var err error
 	for range attempts {
-		if err = s.tryVolumes(ctx, pod, node, stillWanted); !errors.Is(err, errOutdated) {
+		if err = s.tryVolumes(ctx, pod, node, stillExists); !errors.Is(err, errOutdated) {
 			break
 		}
 	}
 	return err
 }
 
-// errOutdated: something that the plan was made with has changed. Another plan for the same node may do.
+// errOutdated means that something that the plan was made with has changed. Another plan for the same node may do.
 var errOutdated = errors.New("something has changed since the plan was made")
 
-func (s *Server) tryVolumes(ctx context.Context, pod *corev1.Pod, node *corev1.Node, stillWanted func() error) error {
-	plan, err := binding.PlanPod(s.request(pod), node)
+func (s *Server) tryVolumes(ctx context.Context, pod *corev1.Pod, node *corev1.Node, stillExists func() error) error {
+	plan, err := scheduling.PlanPod(s.request(pod), node)
 	if err != nil {
 		return err
 	}
@@ -94,10 +94,10 @@ func (s *Server) tryVolumes(ctx context.Context, pod *corev1.Pod, node *corev1.N
 		return errOutdated
 	}
 	defer assumption.Revert()
-	return s.carryOut(ctx, plan, stillWanted)
+	return s.carryOut(ctx, plan, stillExists)
 }
 
-func reasonsError(reasons []binding.PodReason) error {
+func reasonsError(reasons []scheduling.Reason) error {
 	var all []error
 	for _, reason := range reasons {
 		all = append(all, errors.New(reason.String()))

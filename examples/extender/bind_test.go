@@ -23,18 +23,18 @@ import (
 var onVolume = bindingtest.On(bindingtest.VerbUpdate, obj.KindVolume)
 
 // later binds without waiting for the answer.
-func (c *town) later(pod *corev1.Pod, node string) <-chan string {
+func (c *cluster) later(pod *corev1.Pod, node string) <-chan string {
 	answer := make(chan string, 1)
 	go func() { answer <- c.bind(pod, node) }()
 	return answer
 }
 
-func (c *town) selected(name string) string {
+func (c *cluster) selected(name string) string {
 	return c.Claim("default", name).Annotations[storageclass.SelectedNodeAnnotation]
 }
 
 // provide makes the volume of a claim, as a provisioner does.
-func (c *town) provide(name, node string) {
+func (c *cluster) provide(name, node string) {
 	stored := c.Claim("default", name)
 	volume := disk("made-"+name, "5Gi", node)
 	volume.Spec.StorageClassName = made
@@ -43,7 +43,7 @@ func (c *town) provide(name, node string) {
 }
 
 // deselect does what a provisioner does that has failed.
-func (c *town) deselect(name string) {
+func (c *cluster) deselect(name string) {
 	c.Helper()
 	stored := c.Claim("default", name)
 	delete(stored.Annotations, storageclass.SelectedNodeAnnotation)
@@ -53,7 +53,7 @@ func (c *town) deselect(name string) {
 
 // S8: the pod is bound last, when its claims are.
 func TestBind(t *testing.T) {
-	c := newTown(t, disk("d1", "10Gi", "n1"), claim("data", "5Gi", local), claim("logs", "1Gi", made), pod("web", "data", "logs"))
+	c := newCluster(t, disk("d1", "10Gi", "n1"), claim("data", "5Gi", local), claim("logs", "1Gi", made), pod("web", "data", "logs"))
 	c.binder()
 	answer := c.later(pod("web", "data", "logs"), "n1")
 	c.eventually(func() bool {
@@ -69,7 +69,7 @@ func TestBind(t *testing.T) {
 
 // S8: what is promised to one pod no other gets, although nothing of it is written yet.
 func TestWhatIsAssumedIsNotGivenTwice(t *testing.T) {
-	c := newTown(t, disk("d1", "10Gi", "n1"), disk("d2", "10Gi", "n2"), claim("a", "5Gi", local), claim("b", "5Gi", local), pod("one", "a"), pod("two", "b"))
+	c := newCluster(t, disk("d1", "10Gi", "n1"), disk("d2", "10Gi", "n2"), claim("a", "5Gi", local), claim("b", "5Gi", local), pod("one", "a"), pod("two", "b"))
 	c.fits(pod("two", "b"), "n1", "n2")
 	reached, resume := make(chan struct{}), make(chan struct{})
 	c.Client.Use(bindingtest.Before(1, onVolume, func() {
@@ -96,17 +96,17 @@ func TestABindThatFails(t *testing.T) {
 		"B6 answer lost": {bindingtest.LoseAnswer(1, onVolume), "set d1 aside for default/a", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			town := newTown(t, disk("d1", "10Gi", "n1"), claim("a", "5Gi", local), claim("b", "5Gi", local), pod("one", "a"), pod("two", "b"))
-			town.Client.Use(c.fault)
-			assert.Contains(t, town.bind(pod("one", "a"), "n1"), c.text)
-			fits := *town.filter(pod("two", "b"), "n1").NodeNames
+			cluster := newCluster(t, disk("d1", "10Gi", "n1"), claim("a", "5Gi", local), claim("b", "5Gi", local), pod("one", "a"), pod("two", "b"))
+			cluster.Client.Use(c.fault)
+			assert.Contains(t, cluster.bind(pod("one", "a"), "n1"), c.text)
+			fits := *cluster.filter(pod("two", "b"), "n1").NodeNames
 			if c.kept {
 				assert.Empty(t, fits, "it was written: the volume is the claim's")
 			} else {
 				assert.Equal(t, []string{"n1"}, fits)
 			}
-			town.binder()
-			assert.Empty(t, town.bind(pod("one", "a"), "n1"), "the next attempt goes on from there")
+			cluster.binder()
+			assert.Empty(t, cluster.bind(pod("one", "a"), "n1"), "the next attempt goes on from there")
 		})
 	}
 }
@@ -114,7 +114,7 @@ func TestABindThatFails(t *testing.T) {
 // A volume that has been changed since the plan was made is planned with anew, at most a few times.
 func TestBindAfterConflicts(t *testing.T) {
 	for n, bound := range map[int]bool{1: true, 4: true, 5: false} {
-		c := newTown(t, disk("d1", "10Gi", "n1"), claim("a", "5Gi", local), pod("one", "a"))
+		c := newCluster(t, disk("d1", "10Gi", "n1"), claim("a", "5Gi", local), pod("one", "a"))
 		var writes atomic.Int32
 		c.Client.Use(func(call *bindingtest.Call, do func() error) error {
 			if onVolume(call) && int(writes.Add(1)) <= n {
@@ -127,7 +127,7 @@ func TestBindAfterConflicts(t *testing.T) {
 			assert.Equal(t, "something has changed since the plan was made", <-answer)
 			continue
 		}
-		c.eventually(func() bool { return c.Volume("d1").Spec.ClaimRef != nil }, "the volume is set aside")
+		c.eventually(func() bool { return c.Volume("d1").Spec.ClaimRef != nil }, "the volume is reserved")
 		c.binder()
 		assert.Empty(t, <-answer)
 	}
@@ -135,7 +135,7 @@ func TestBindAfterConflicts(t *testing.T) {
 
 // S8: a provision that fails takes the node off the claim, and the scheduler is told at once.
 func TestBindAfterAFailedProvision(t *testing.T) {
-	c := newTown(t, claim("logs", "1Gi", made), pod("web", "logs"))
+	c := newCluster(t, claim("logs", "1Gi", made), pod("web", "logs"))
 	c.binder()
 	c.fits(pod("web", "logs"), "n1", "n2", "n3")
 	answer := c.later(pod("web", "logs"), "n1")
@@ -155,15 +155,15 @@ func TestBindAfterAFailedProvision(t *testing.T) {
 }
 
 func TestBindThatTakesTooLong(t *testing.T) {
-	c := newTown(t, claim("logs", "1Gi", made), pod("web", "logs"))
-	c.asked.BindTimeout = 20 * time.Millisecond
+	c := newCluster(t, claim("logs", "1Gi", made), pod("web", "logs"))
+	c.extender.BindTimeout = 20 * time.Millisecond
 	assert.Equal(t, "waiting for a volume for pvc/default/logs: context deadline exceeded", c.bind(pod("web", "logs"), "n1"))
 	assert.Equal(t, "n1", c.selected("logs"), "what was written stays")
 }
 
 // A pod that is deleted while its claims are being bound is not waited for.
 func TestBindOfAPodThatGoes(t *testing.T) {
-	c := newTown(t, claim("logs", "1Gi", made), pod("web", "logs"))
+	c := newCluster(t, claim("logs", "1Gi", made), pod("web", "logs"))
 	answer := c.later(pod("web", "logs"), "n1")
 	c.eventually(func() bool { return c.selected("logs") == "n1" }, "the node is selected")
 	require.NoError(t, c.Server.Delete(t.Context(), bindingtest.PodKey("default", "web"), metav1.DeleteOptions{}))
@@ -173,7 +173,7 @@ func TestBindOfAPodThatGoes(t *testing.T) {
 // X1: pods that the scheduler sends to one node at once get a volume each, as long as there are any.
 func TestManyBindsAtOnce(t *testing.T) {
 	const pods, disks = 20, 12
-	c := newTown(t)
+	c := newCluster(t)
 	for i := range pods {
 		name := "p" + strings.Repeat("i", i+1)
 		c.create(claim(name, "1Gi", local), pod(name, name))

@@ -9,31 +9,32 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/binding/scheduling"
 )
 
-// carryOut makes the writes of a plan and waits until all its claims are bound. It gives up with the plan, with the
-// context, or when the pod is not wanted any more.
-func (s *Server) carryOut(ctx context.Context, plan binding.PodPlan, stillWanted func() error) error {
+// carryOut makes the writes of a plan and waits until all its claims are bound. It gives up when the plan has become
+// impossible, when the context ends, or when the pod does not exist any more.
+func (s *Server) carryOut(ctx context.Context, plan scheduling.Plan, stillExists func() error) error {
 	for {
 		changed := s.Cluster.changed()
-		if err := stillWanted(); err != nil {
+		if err := stillExists(); err != nil {
 			return err
 		}
-		step, err := binding.NextForPlan(plan, s.Cluster)
+		step, err := scheduling.NextForPlan(plan, s.Cluster)
 		if err != nil {
 			return err
 		}
 		switch step.Kind {
-		case binding.Nothing:
+		case decision.Nothing:
 			return nil
-		case binding.UpdateVolume, binding.UpdateClaim:
+		case decision.UpdateVolume, decision.UpdateClaim:
 			err = s.write(ctx, step.Action)
-		case binding.Wait:
+		case decision.Wait:
 			err = await(ctx, changed, step.Why)
 		default:
-			err = givenUp(step.Reasons)
+			err = giveUpError(step.Reasons)
 		}
 		if err != nil {
 			return err
@@ -41,10 +42,10 @@ func (s *Server) carryOut(ctx context.Context, plan binding.PodPlan, stillWanted
 	}
 }
 
-// givenUp is the error of a plan that is given up. If only volumes were changed, another plan for the node may do; but
+// giveUpError returns the error of a plan that is given up. If only volumes were changed, another plan for the node may do; but
 // where a provision has failed, the scheduler should choose again.
-func givenUp(reasons []binding.PodReason) error {
-	if slices.ContainsFunc(reasons, func(r binding.PodReason) bool { return r.Cause != binding.CauseVolumeTaken }) {
+func giveUpError(reasons []scheduling.Reason) error {
+	if slices.ContainsFunc(reasons, func(r scheduling.Reason) bool { return r.Cause != scheduling.CauseVolumeTaken }) {
 		return reasonsError(reasons)
 	}
 	return errors.Join(errOutdated, reasonsError(reasons))
@@ -59,12 +60,12 @@ func await(ctx context.Context, changed <-chan struct{}, why string) error {
 	}
 }
 
-// write makes one write. After one that failed the object is read, for it may have been written all the same (B6):
-// what is reserved is released only when that is known.
-func (s *Server) write(ctx context.Context, action binding.Action) error {
+// write makes one write. After one that failed the object is read, for it may have been written all the same (B6): what
+// was reserved for the pod is released only when the outcome is known.
+func (s *Server) write(ctx context.Context, action decision.Action) error {
 	var written obj.Object
 	var err error
-	if action.Kind == binding.UpdateVolume {
+	if action.Kind == decision.UpdateVolume {
 		written, err = s.client().UpdateVolume(ctx, action.Volume)
 	} else {
 		written, err = s.client().UpdateClaim(ctx, action.Claim)
@@ -80,15 +81,15 @@ func (s *Server) write(ctx context.Context, action binding.Action) error {
 	return fmt.Errorf("%s: %w", action.Why, err)
 }
 
-// rereadTimeout bounds the read after a failed write, which is made though the request is over.
+// rereadTimeout bounds the read after a failed write, which is made even if the request has ended.
 const rereadTimeout = 5 * time.Second
 
-func (s *Server) reread(ctx context.Context, action binding.Action) {
+func (s *Server) reread(ctx context.Context, action decision.Action) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rereadTimeout)
 	defer cancel()
 	var found obj.Object
 	var err error
-	if action.Kind == binding.UpdateVolume {
+	if action.Kind == decision.UpdateVolume {
 		found, err = s.client().GetVolume(ctx, action.Volume.Name)
 	} else {
 		found, err = s.client().GetClaim(ctx, action.Claim.Namespace, action.Claim.Name)

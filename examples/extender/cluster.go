@@ -6,51 +6,51 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/binding/scheduling"
 )
 
-// Cluster is what is known of a cluster, and what was decided for pods that are being bound. Make one with Watch. It
-// is safe for concurrent use.
+// Cluster is a cache of a cluster, and of what was decided for pods that are being bound. Make one with Watch. It is safe
+// for concurrent use.
 type Cluster struct {
 	lookups
 	stop func()
 
 	index   index.Index
-	assumed binding.Assumptions
+	assumed scheduling.Assumptions
 
 	mutex   sync.RWMutex
 	volumes map[string]*corev1.PersistentVolume
 	claims  map[obj.Key]*corev1.PersistentVolumeClaim
-	news    chan struct{} // closed at the next change
+	next    chan struct{} // closed at the next change
 }
 
 func newCluster() *Cluster {
 	return &Cluster{
 		volumes: map[string]*corev1.PersistentVolume{},
 		claims:  map[obj.Key]*corev1.PersistentVolumeClaim{},
-		news:    make(chan struct{}),
+		next:    make(chan struct{}),
 	}
 }
 
 // Stop ends what Watch has started.
 func (c *Cluster) Stop() { c.stop() }
 
-// changed is closed when something has changed since. Whoever waits takes it before looking.
+// changed returns a channel that is closed at the next change. A waiter takes it before it looks.
 func (c *Cluster) changed() <-chan struct{} {
 	c.mutex.RLock()
 	defer c.mutex.RUnlock()
-	return c.news
+	return c.next
 }
 
-// tell wakes those who wait. The mutex is held.
-func (c *Cluster) tell() {
-	close(c.news)
-	c.news = make(chan struct{})
+// notify wakes the waiters. The caller holds the mutex.
+func (c *Cluster) notify() {
+	close(c.next)
+	c.next = make(chan struct{})
 }
 
-// observe takes what an informer has seen.
+// observe takes an object from an informer.
 func (c *Cluster) observe(object any) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -60,12 +60,12 @@ func (c *Cluster) observe(object any) {
 	case *corev1.PersistentVolumeClaim:
 		c.setClaim(o)
 	default:
-		return // a pod: only its end matters to those who wait
+		return // a pod: only its end matters to waiters
 	}
-	c.tell()
+	c.notify()
 }
 
-// wrote takes the server's reply to a write. What has been deleted meanwhile stays so.
+// wrote takes the server's reply to a write. What was deleted meanwhile stays deleted.
 func (c *Cluster) wrote(object obj.Object) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -79,7 +79,7 @@ func (c *Cluster) wrote(object obj.Object) {
 			c.setClaim(o)
 		}
 	}
-	c.tell()
+	c.notify()
 }
 
 func (c *Cluster) setVolume(volume *corev1.PersistentVolume) {
@@ -100,7 +100,7 @@ func (c *Cluster) setClaim(claim *corev1.PersistentVolumeClaim) {
 	c.index.SetClaim(claim)
 }
 
-// forget takes the last that an informer has seen of an object that is gone.
+// forget takes the last state of an object that is gone, from an informer.
 func (c *Cluster) forget(object any) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -116,10 +116,10 @@ func (c *Cluster) forget(object any) {
 			c.index.DeleteClaim(obj.KeyOf(o))
 		}
 	}
-	c.tell()
+	c.notify()
 }
 
-// newer reports whether what is known is a later version of the same object.
+// newer reports whether the known object is a later version of the one seen.
 func newer(known, seen obj.Object) bool {
 	order, err := resourceversion.CompareResourceVersion(known.GetResourceVersion(), seen.GetResourceVersion())
 	return err == nil && order > 0 && known.GetUID() == seen.GetUID()

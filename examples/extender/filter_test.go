@@ -88,8 +88,8 @@ func TestFilter(t *testing.T) {
 			api := fakeapi.New()
 			api.Drivers = []*storagev1.CSIDriver{driver(disks)}
 			api.Capacities = []*storagev1.CSIStorageCapacity{capacity("n1", "10Gi"), capacity("n2", "1Gi")}
-			town := newTownOn(t, api, c.objects...)
-			got := town.filter(pod("web", c.claims...), "n1", "n2", "n9")
+			cluster := newClusterOn(t, api, c.objects...)
+			got := cluster.filter(pod("web", c.claims...), "n1", "n2", "n9")
 			assert.ElementsMatch(t, c.fits, *got.NodeNames)
 			assert.Equal(t, c.fails, orNil(got.FailedAndUnresolvableNodes))
 			assert.Equal(t, schedulerv1.FailedNodesMap{"n9": "the node is not known to the extender"}, got.FailedNodes)
@@ -108,7 +108,7 @@ func orNil(m schedulerv1.FailedNodesMap) schedulerv1.FailedNodesMap {
 
 // A scheduler that is not told nodeCacheCapable sends nodes, and gets nodes.
 func TestFilterNodesThatAreSent(t *testing.T) {
-	c := newTown(t, disk("d1", "10Gi", "new"), claim("data", "5Gi", local))
+	c := newCluster(t, disk("d1", "10Gi", "new"), claim("data", "5Gi", local))
 	nodes := &corev1.NodeList{Items: []corev1.Node{*node("new"), *node("n1")}}
 	got := ask[schedulerv1.ExtenderFilterResult](c, "/filter", schedulerv1.ExtenderArgs{Pod: pod("web", "data"), Nodes: nodes})
 	require.Len(t, got.Nodes.Items, 1)
@@ -119,7 +119,7 @@ func TestFilterNodesThatAreSent(t *testing.T) {
 }
 
 func TestPrioritize(t *testing.T) {
-	c := newTown(t, disk("d1", "10Gi", "n1"), disk("d2", "100Gi", "n2"), claim("data", "8Gi", local))
+	c := newCluster(t, disk("d1", "10Gi", "n1"), disk("d2", "100Gi", "n2"), claim("data", "8Gi", local))
 	names := []string{"n1", "n2", "n3", "n9"}
 	got := ask[schedulerv1.HostPriorityList](c, "/prioritize", schedulerv1.ExtenderArgs{Pod: pod("web", "data"), NodeNames: &names})
 	assert.Equal(t, schedulerv1.HostPriorityList{{Host: "n1", Score: 8}, {Host: "n2", Score: 1}, {Host: "n3"}, {Host: "n9"}}, got)

@@ -35,43 +35,43 @@ const (
 	made  = "made"  // a class of volumes that are made
 )
 
-// town is a cluster with an extender.
-type town struct {
+// cluster is a cluster with an extender.
+type cluster struct {
 	*testing.T
 	*fakeapi.Server
 	clientset *kubernetes.Clientset
-	asked     *extender.Server
+	extender  *extender.Server
 	url       string
 }
 
-// newTown has the classes local and made, and nodes n1 to n3.
-func newTown(t *testing.T, objects ...obj.Object) *town {
-	return newTownOn(t, fakeapi.New(), objects...)
+// newCluster has the classes local and made, and nodes n1 to n3.
+func newCluster(t *testing.T, objects ...obj.Object) *cluster {
+	return newClusterOn(t, fakeapi.New(), objects...)
 }
 
-func newTownOn(t *testing.T, api *fakeapi.Server, objects ...obj.Object) *town {
+func newClusterOn(t *testing.T, api *fakeapi.Server, objects ...obj.Object) *cluster {
 	t.Helper()
 	waits := func(c *storagev1.StorageClass) {
 		c.VolumeBindingMode = new(storagev1.VolumeBindingWaitForFirstConsumer)
 	}
-	c := &town{T: t, Server: api}
+	c := &cluster{T: t, Server: api}
 	c.create(bindingtest.Class(local, waits), bindingtest.Class(made, waits, func(c *storagev1.StorageClass) { c.Provisioner = disks }),
 		node("n1"), node("n2"), node("n3"))
 	c.create(objects...)
 	var err error
 	c.clientset, err = kubernetes.NewForConfig(api.Start(t))
 	require.NoError(t, err)
-	cluster, err := extender.Watch(t.Context(), c.clientset)
+	watched, err := extender.Watch(t.Context(), c.clientset)
 	require.NoError(t, err)
-	t.Cleanup(cluster.Stop)
-	c.asked = &extender.Server{Cluster: cluster, Clientset: c.clientset, BindTimeout: patience, Logger: slog.New(slog.DiscardHandler)}
-	listening := httptest.NewServer(c.asked.Handler())
+	t.Cleanup(watched.Stop)
+	c.extender = &extender.Server{Cluster: watched, Clientset: c.clientset, BindTimeout: patience, Logger: slog.New(slog.DiscardHandler)}
+	listening := httptest.NewServer(c.extender.Handler())
 	t.Cleanup(listening.Close)
 	c.url = listening.URL
 	return c
 }
 
-func (c *town) create(objects ...obj.Object) {
+func (c *cluster) create(objects ...obj.Object) {
 	c.Helper()
 	for _, object := range objects {
 		created, err := c.Server.Create(c.Context(), object)
@@ -86,20 +86,20 @@ func (c *town) create(objects ...obj.Object) {
 }
 
 // binder binds claims beside the extender until the test ends.
-func (c *town) binder() {
+func (c *cluster) binder() {
 	runner := &clientgo.Runner{Clientset: c.clientset, Logger: slog.New(slog.DiscardHandler)}
 	ended := make(chan error, 1)
 	go func() { ended <- runner.Run(c.Context()) }()
 	c.Cleanup(func() { require.NoError(c, <-ended) })
 }
 
-func (c *town) eventually(so func() bool, what string) {
+func (c *cluster) eventually(so func() bool, what string) {
 	c.Helper()
 	require.Eventually(c, so, patience, 2*time.Millisecond, what)
 }
 
 // post sends a text or, of anything else, the JSON.
-func (c *town) post(path string, body any) (code int, text string) {
+func (c *cluster) post(path string, body any) (code int, text string) {
 	c.Helper()
 	content, isText := body.(string)
 	if !isText {
@@ -115,7 +115,7 @@ func (c *town) post(path string, body any) (code int, text string) {
 	return response.StatusCode, string(bytes.TrimSpace(answer))
 }
 
-func ask[Result any](c *town, path string, args any) Result {
+func ask[Result any](c *cluster, path string, args any) Result {
 	c.Helper()
 	code, text := c.post(path, args)
 	require.Equal(c, http.StatusOK, code, text)
@@ -124,13 +124,13 @@ func ask[Result any](c *town, path string, args any) Result {
 	return result
 }
 
-func (c *town) filter(pod *corev1.Pod, names ...string) schedulerv1.ExtenderFilterResult {
+func (c *cluster) filter(pod *corev1.Pod, names ...string) schedulerv1.ExtenderFilterResult {
 	c.Helper()
 	return ask[schedulerv1.ExtenderFilterResult](c, "/filter", schedulerv1.ExtenderArgs{Pod: pod, NodeNames: &names})
 }
 
 // fits waits until the pod fits these nodes and no others, for what the extender knows comes after what happens.
-func (c *town) fits(pod *corev1.Pod, nodes ...string) {
+func (c *cluster) fits(pod *corev1.Pod, nodes ...string) {
 	c.Helper()
 	c.eventually(func() bool {
 		return strings.Join(*c.filter(pod, "n1", "n2", "n3").NodeNames, " ") == strings.Join(nodes, " ")
@@ -138,7 +138,7 @@ func (c *town) fits(pod *corev1.Pod, nodes ...string) {
 }
 
 // bind returns why the pod was not bound.
-func (c *town) bind(pod *corev1.Pod, node string) string {
+func (c *cluster) bind(pod *corev1.Pod, node string) string {
 	c.Helper()
 	stored := c.Pod(pod.Namespace, pod.Name)
 	require.NotNil(c, stored)
@@ -147,7 +147,7 @@ func (c *town) bind(pod *corev1.Pod, node string) string {
 }
 
 // Pod is the pod that is stored.
-func (c *town) Pod(namespace, name string) *corev1.Pod {
+func (c *cluster) Pod(namespace, name string) *corev1.Pod {
 	object, err := c.Server.Get(c.Context(), bindingtest.PodKey(namespace, name))
 	if err != nil {
 		return nil

@@ -4,12 +4,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulerv1 "k8s.io/kube-scheduler/extender/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/scheduling"
 )
 
-// asked are the nodes that a scheduler asks about: those it sends, or those of the names it sends. Names that are not
-// known are listed: the scheduler may have heard of a node first.
-func (s *Server) asked(args *schedulerv1.ExtenderArgs) (nodes []*corev1.Node, unknown []string) {
+// requested returns the nodes of a request: those that it has, or those of its names. Names that are not in the cache are
+// listed: the scheduler may have seen a node first.
+func (s *Server) requested(args *schedulerv1.ExtenderArgs) (nodes []*corev1.Node, unknown []string) {
 	if args.NodeNames == nil {
 		for i := range args.Nodes.Items {
 			nodes = append(nodes, &args.Nodes.Items[i])
@@ -26,6 +26,6 @@ func (s *Server) asked(args *schedulerv1.ExtenderArgs) (nodes []*corev1.Node, un
 	return nodes, unknown
 }
 
-func (s *Server) request(pod *corev1.Pod) binding.PodRequest {
-	return binding.PodRequest{Pod: pod, View: s.Cluster, Index: &s.Cluster.index, Assumed: &s.Cluster.assumed}
+func (s *Server) request(pod *corev1.Pod) scheduling.Request {
+	return scheduling.Request{Pod: pod, View: s.Cluster, Index: &s.Cluster.index, Assumptions: &s.Cluster.assumed}
 }

@@ -6,7 +6,7 @@ import (
 
 	schedulerv1 "k8s.io/kube-scheduler/extender/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/scheduling"
 )
 
 // prioritize compares nodes by how well the pod's volumes there use what there is, from 0 to 10. A node on which it
@@ -15,13 +15,13 @@ func (s *Server) prioritize(_ context.Context, args *schedulerv1.ExtenderArgs) (
 	if err := checkArgs(args); err != nil {
 		return nil, err
 	}
-	nodes, unknown := s.asked(args)
-	plans, _ := binding.PlanPodOnNodes(s.request(args.Pod), nodes) // filter has told of errors
+	nodes, unknown := s.requested(args)
+	plans, _ := scheduling.PlanPodOnNodes(s.request(args.Pod), nodes) // filter has reported errors
 	priorities := schedulerv1.HostPriorityList{}
 	for i, node := range nodes {
 		priority := schedulerv1.HostPriority{Host: node.Name}
 		if i < len(plans.Plans) && plans.Plans[i].Fits() {
-			priority.Score = scaled(binding.Score(plans.Plans[i]))
+			priority.Score = scaled(scheduling.Score(plans.Plans[i]))
 		}
 		priorities = append(priorities, priority)
 	}
@@ -32,5 +32,5 @@ func (s *Server) prioritize(_ context.Context, args *schedulerv1.ExtenderArgs) (
 }
 
 func scaled(score int) int64 {
-	return int64(math.Round(float64(score) / binding.MaxScore * float64(schedulerv1.MaxExtenderPriority)))
+	return int64(math.Round(float64(score) / scheduling.MaxScore * float64(schedulerv1.MaxExtenderPriority)))
 }

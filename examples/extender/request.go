@@ -12,21 +12,21 @@ import (
 	schedulerv1 "k8s.io/kube-scheduler/extender/v1"
 )
 
-// serve answers one kind of question.
+// serve answers one kind of request.
 func serve[Args, Result any](s *Server, answer func(context.Context, *Args) (Result, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		args := new(Args)
 		if err := read(http.MaxBytesReader(w, r.Body, s.maxRequest()), args); err != nil {
-			refuse(w, err)
+			reject(w, err)
 			return
 		}
 		result, err := answer(r.Context(), args)
 		if err != nil {
-			refuse(w, err)
+			reject(w, err)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(result) // whoever asked may be gone
+		_ = json.NewEncoder(w).Encode(result) // the scheduler may be gone
 	}
 }
 
@@ -45,7 +45,7 @@ func read(body io.Reader, args any) error {
 	return errors.New("the body has more than one JSON value")
 }
 
-func refuse(w http.ResponseWriter, err error) {
+func reject(w http.ResponseWriter, err error) {
 	var tooLarge *http.MaxBytesError
 	code := http.StatusBadRequest
 	switch {
@@ -59,7 +59,7 @@ func refuse(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), code)
 }
 
-// checkArgs finds out whether it can be told which pod and which nodes are asked about.
+// checkArgs checks that the request names a pod and nodes.
 func checkArgs(args *schedulerv1.ExtenderArgs) error {
 	switch {
 	case args.Pod == nil:

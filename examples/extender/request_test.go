@@ -16,7 +16,7 @@ const somePod = `{"metadata":{"namespace":"default","name":"web"}}`
 
 // What is no proper request gets one line that says why, and the next request is answered as if nothing had been.
 func TestMalformedRequests(t *testing.T) {
-	c := newTown(t)
+	c := newCluster(t)
 	for name, r := range map[string]struct {
 		method, path, body string
 		code               int
@@ -69,7 +69,7 @@ func TestMalformedRequests(t *testing.T) {
 }
 
 func TestBindOfWhatDoesNotExist(t *testing.T) {
-	c := newTown(t, pod("web"))
+	c := newCluster(t, pod("web"))
 	for name, r := range map[string]struct {
 		uid             types.UID
 		pod, node, text string

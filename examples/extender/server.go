@@ -21,7 +21,7 @@ type Server struct {
 	// MaxRequestBytes is the size of the largest request that is read; 4 MiB if zero. A scheduler that is not told
 	// nodeCacheCapable sends all nodes in each.
 	MaxRequestBytes int64
-	// Logger is told of binds; nil: slog.Default.
+	// Logger logs binds; nil: slog.Default.
 	Logger *slog.Logger
 }
 
@@ -35,7 +35,7 @@ func (s *Server) maxRequest() int64          { return cmp.Or(s.MaxRequestBytes, 
 func (s *Server) logger() *slog.Logger       { return cmp.Or(s.Logger, slog.Default()) }
 func (s *Server) client() *clientgo.Client   { return &clientgo.Client{Clientset: s.Clientset} }
 
-// Handler serves POST /filter, /prioritize and /bind, and GET /healthz. What is no proper request is answered with a
+// Handler serves POST /filter, /prioritize and /bind, and GET /healthz. A malformed request is answered with a
 // 4xx code and one line of text: 400, 404, 405, 408 if it takes too long to arrive, or 413 if it is too large.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()

@@ -7,11 +7,12 @@ import (
 	storagelisters "k8s.io/client-go/listers/storage/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/binding/scheduling"
 )
 
-// lookups are the informers' caches of what is only looked up.
+// lookups has the informers' caches of what is only looked up.
 type lookups struct {
 	nodes      corelisters.NodeLister
 	pods       corelisters.PodLister
@@ -27,29 +28,29 @@ func classOfCapacity(object any) ([]string, error) {
 	return []string{object.(*storagev1.CSIStorageCapacity).StorageClassName}, nil
 }
 
-var _ binding.PodView = &Cluster{}
+var _ scheduling.View = &Cluster{}
 
 // Volume looks up a volume.
-func (c *Cluster) Volume(name string) (*corev1.PersistentVolume, binding.Evidence) {
+func (c *Cluster) Volume(name string) (*corev1.PersistentVolume, decision.Source) {
 	c.mutex.RLock()
 	defer c.mutex.RUnlock()
 	volume, known := c.volumes[name]
-	return volume, evidence(known)
+	return volume, sourceOf(known)
 }
 
 // Claim looks up a claim.
-func (c *Cluster) Claim(namespace, name string) (*corev1.PersistentVolumeClaim, binding.Evidence) {
+func (c *Cluster) Claim(namespace, name string) (*corev1.PersistentVolumeClaim, decision.Source) {
 	c.mutex.RLock()
 	defer c.mutex.RUnlock()
 	claim, known := c.claims[obj.ClaimKey(namespace, name)]
-	return claim, evidence(known)
+	return claim, sourceOf(known)
 }
 
-func evidence(known bool) binding.Evidence {
+func sourceOf(known bool) decision.Source {
 	if known {
-		return binding.Cached
+		return decision.FromCache
 	}
-	return binding.Unknown
+	return decision.NotInCache
 }
 
 // Class looks up a class. A lister fails only by not finding.
@@ -64,7 +65,7 @@ func (c *Cluster) CSIDriver(name string) *storagev1.CSIDriver {
 	return driver
 }
 
-// CSIStorageCapacities are those of the class.
+// CSIStorageCapacities returns those of the class.
 func (c *Cluster) CSIStorageCapacities(class string) []*storagev1.CSIStorageCapacity {
 	found, _ := c.capacities.ByIndex(byClass, class)
 	capacities := make([]*storagev1.CSIStorageCapacity, len(found))

@@ -13,8 +13,8 @@ import (
 	"github.com/pvbind/pvbind/binding/clientgo"
 )
 
-// Watch begins to watch all that planning needs to know of, and returns once all of it is known. It watches until Stop
-// is called; the context bounds the beginning only.
+// Watch begins to watch all that planning depends on, and returns once the caches are filled. It watches until Stop is
+// called; the context bounds the beginning only.
 func Watch(ctx context.Context, clientset kubernetes.Interface) (*Cluster, error) {
 	factory := informers.NewSharedInformerFactoryWithOptions(clientset, 0, informers.WithTransform(trim))
 	core, storage := factory.Core().V1(), factory.Storage().V1()
@@ -29,7 +29,7 @@ func Watch(ctx context.Context, clientset kubernetes.Interface) (*Cluster, error
 	if err := c.capacities.AddIndexers(cache.Indexers{byClass: classOfCapacity}); err != nil {
 		return nil, err
 	}
-	told, err := c.listen(core.PersistentVolumes().Informer(), core.PersistentVolumeClaims().Informer(), core.Pods().Informer())
+	handled, err := c.handle(core.PersistentVolumes().Informer(), core.PersistentVolumeClaims().Informer(), core.Pods().Informer())
 	if err != nil {
 		return nil, err
 	}
@@ -39,28 +39,28 @@ func Watch(ctx context.Context, clientset kubernetes.Interface) (*Cluster, error
 		clientgo.Shutdown(factory)
 	}
 	factory.StartWithContext(watching)
-	if err := filled(ctx, factory, told); err != nil {
+	if err := filled(ctx, factory, handled); err != nil {
 		c.Stop()
 		return nil, err
 	}
 	return c, nil
 }
 
-// filled waits until all caches are, and the cluster has been told.
-func filled(ctx context.Context, factory informers.SharedInformerFactory, told []cache.DoneChecker) error {
+// filled waits until all caches are, and their objects were handled.
+func filled(ctx context.Context, factory informers.SharedInformerFactory, handled []cache.DoneChecker) error {
 	for kind, synced := range factory.WaitForCacheSync(ctx.Done()) {
 		if !synced {
 			return fmt.Errorf("the list of %s did not come: %w", kind, ctx.Err())
 		}
 	}
-	if !cache.WaitFor(ctx, "", told...) {
+	if !cache.WaitFor(ctx, "", handled...) {
 		return ctx.Err()
 	}
 	return nil
 }
 
-// listen has the cluster told of what these informers see.
-func (c *Cluster) listen(all ...cache.SharedIndexInformer) (told []cache.DoneChecker, err error) {
+// handle adds handlers to these informers.
+func (c *Cluster) handle(all ...cache.SharedIndexInformer) (handled []cache.DoneChecker, err error) {
 	for _, informer := range all {
 		registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc:    c.observe,
@@ -70,12 +70,12 @@ func (c *Cluster) listen(all ...cache.SharedIndexInformer) (told []cache.DoneChe
 		if err != nil {
 			return nil, err
 		}
-		told = append(told, registration.HasSyncedChecker())
+		handled = append(handled, registration.HasSyncedChecker())
 	}
-	return told, nil
+	return handled, nil
 }
 
-// replace takes two versions of one object, or two objects of one name if the end of the first went unseen.
+// replace takes two versions of one object, or two objects of one name if the end of the first was missed.
 func (c *Cluster) replace(old, now any) {
 	before, after := old.(metav1.Object), now.(metav1.Object)
 	if before.GetUID() != after.GetUID() {
@@ -85,8 +85,8 @@ func (c *Cluster) replace(old, now any) {
 }
 
 func (c *Cluster) observeDeleted(object any) {
-	if unseen, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = unseen.Obj
+	if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = missed.Obj
 	}
 	c.forget(object)
 }

@@ -85,7 +85,7 @@ func TestVolumesThatAreNoDirectory(t *testing.T) {
 }
 
 // What stands in the place of the volume's directory is left alone, and so is what it points to. That can be
-// mended without a change of the volume, so it is no refusal.
+// repaired without a change of the volume, so it is not hooks.Refused.
 func TestLinksInPlaceOfTheDirectory(t *testing.T) {
 	for name, put := range map[string]func(place){
 		"out of the root":           func(p place) { p.link(p.base+"/outside", "root/pvc-1") },
@@ -149,7 +149,7 @@ func TestLinksSwappedInMeanwhile(t *testing.T) {
 	var swapping sync.WaitGroup
 	swapping.Go(func() {
 		for !stop.Load() {
-			for _, name := range []string{"dir", "link"} {
+			for _, name := range []string{"dir", "claimRef"} {
 				_ = os.Rename(p.path(name), p.path("pvc-1"))
 				_ = os.Rename(p.path("pvc-1"), p.path(name))
 			}

@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
@@ -20,7 +20,7 @@ import (
 
 // cluster is one with a class whose volumes are directories in the place.
 func (p place) cluster(objects ...obj.Object) *bindingtest.Cluster {
-	options := bindingtest.Options{Rules: binding.Rules{Protection: binding.ProtectionOn}, Hooks: p.hooks()}
+	options := bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: p.hooks()}
 	return bindingtest.NewClusterWith(options, append([]obj.Object{class("fast", corev1.PersistentVolumeReclaimDelete)}, objects...)...)
 }
 
@@ -87,7 +87,7 @@ func TestP2AVolumeThatCannotBeStored(t *testing.T) {
 
 // Somebody makes a volume of a place outside the root, and has a claim take and drop it.
 func TestVolumesOfPlacesOutsideTheRoot(t *testing.T) {
-	for policy, reason := range map[corev1.PersistentVolumeReclaimPolicy]binding.EventReason{
+	for policy, reason := range map[corev1.PersistentVolumeReclaimPolicy]decision.EventReason{
 		corev1.PersistentVolumeReclaimDelete:  reclaim.EventFailedDelete,
 		corev1.PersistentVolumeReclaimRecycle: reclaim.EventFailedRecycle,
 	} {
@@ -121,7 +121,7 @@ func TestAClaimThatADirectoryCannotServe(t *testing.T) {
 	settle(t, cluster)
 	events := cluster.Events()
 	require.Len(t, events, 1)
-	assert.Equal(t, binding.EventProvisioningFailed, events[0].Reason)
+	assert.Equal(t, decision.EventProvisioningFailed, events[0].Reason)
 	assert.Contains(t, events[0].Message, "a directory is no block device")
 	assert.Empty(t, cluster.Delayed(), "Rh: what is refused is not tried again")
 	require.NoError(t, cluster.Delete(t.Context(), obj.ClaimKey(namespace, "data"), metav1.DeleteOptions{}))

@@ -10,18 +10,18 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
 var (
-	_ binding.Provisioner = directories{}
-	_ binding.Deleter     = directories{}
-	_ binding.Recycler    = directories{}
+	_ hooks.Provisioner = directories{}
+	_ hooks.Deleter     = directories{}
+	_ hooks.Recycler    = directories{}
 )
 
 // directories keeps each volume in a directory of the volume's name right below a root, on the machine that it
-// runs on. Capacity is what the volume declares: nothing keeps a pod from writing more.
+// runs on. Capacity is declared only: nothing keeps a pod from writing more.
 //
 // A pod may run as any user, so everybody may write to the directories; who gets that far, the mode of the root
 // says. Links are never followed; a file system that is mounted below the root counts as part of it.
@@ -29,8 +29,8 @@ type directories struct {
 	root string // absolute
 }
 
-// Provision makes the directory of the claim. It bears the claim's UID in its name, so asked twice it is there.
-func (d directories) Provision(ctx context.Context, request binding.ProvisionRequest) (*corev1.PersistentVolume, error) {
+// Provision makes the directory of the claim. Its name has the claim's UID, so a second call finds it there.
+func (d directories) Provision(ctx context.Context, request hooks.ProvisionRequest) (*corev1.PersistentVolume, error) {
 	volume := request.Volume
 	if problem := unsupported(request); problem != "" {
 		return nil, refuse("%s", problem)
@@ -74,8 +74,8 @@ func (d directories) Recycle(ctx context.Context, volume *corev1.PersistentVolum
 	return d.at(ctx, volume, func(root *os.Root, name string) error { return empty(ctx, root, name) })
 }
 
-// at does something to the directory that is the volume's. The root is opened each time, so that it is an error
-// if it is missing, and does not mean that its directories are gone.
+// at calls do with the root and the name of the volume's directory. The root is opened each time, so that a missing root
+// is an error, and does not mean that its directories are gone.
 func (d directories) at(ctx context.Context, volume *corev1.PersistentVolume, do func(root *os.Root, name string) error) error {
 	if err := d.check(volume); err != nil {
 		return err
@@ -91,8 +91,8 @@ func (d directories) at(ctx context.Context, volume *corev1.PersistentVolume, do
 	return do(root, volume.Name)
 }
 
-// check refuses every volume but those that say they are where theirs would be, or do not say where they are.
-// Anybody who may create volumes may write any path into them.
+// check rejects every volume but those whose path is that of their own directory, or that have no source. Anybody who may
+// create volumes may write any path into them.
 func (d directories) check(volume *corev1.PersistentVolume) error {
 	name := volume.Name
 	if !filepath.IsLocal(name) || filepath.Base(name) != name || name == "." {
@@ -110,7 +110,7 @@ func (d directories) check(volume *corev1.PersistentVolume) error {
 
 func (d directories) path(name string) string { return filepath.Join(d.root, name) }
 
-// refuse is an error that only a change of the object mends.
+// refuse returns an error after which nothing is tried again until the object changes.
 func refuse(format string, args ...any) error {
-	return &binding.HookError{Meaning: binding.HookRefused, Err: fmt.Errorf(format, args...)}
+	return &hooks.Error{Meaning: hooks.Refused, Err: fmt.Errorf(format, args...)}
 }

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/match"
 )
 
@@ -41,7 +41,7 @@ func TestProvisionAgainFindsWhatItMade(t *testing.T) {
 
 func TestProvisionOnANode(t *testing.T) {
 	p := newPlace(t)
-	volume, err := p.Provision(t.Context(), request("pvc-1", func(r *binding.ProvisionRequest) { r.Node = "node-1" }))
+	volume, err := p.Provision(t.Context(), request("pvc-1", func(r *hooks.ProvisionRequest) { r.Node = "node-1" }))
 	require.NoError(t, err)
 	for node, accepted := range map[string]bool{"node-1": true, "node-2": false} {
 		terms := match.Terms{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node, Labels: map[string]string{corev1.LabelHostname: node}}}}
@@ -54,12 +54,12 @@ func TestProvisionOnANode(t *testing.T) {
 }
 
 func TestProvisionRefusesWhatADirectoryIsNot(t *testing.T) {
-	for name, change := range map[string]func(*binding.ProvisionRequest){
-		"a block device": func(r *binding.ProvisionRequest) { r.Claim.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) },
-		"labels":         func(r *binding.ProvisionRequest) { r.Claim.Spec.Selector = &metav1.LabelSelector{} },
-		"a snapshot":     func(r *binding.ProvisionRequest) { r.Claim.Spec.DataSource = &corev1.TypedLocalObjectReference{} },
-		"any data":       func(r *binding.ProvisionRequest) { r.Claim.Spec.DataSourceRef = &corev1.TypedObjectReference{} },
-		"mount options":  func(r *binding.ProvisionRequest) { r.Class.MountOptions = []string{"ro"} },
+	for name, change := range map[string]func(*hooks.ProvisionRequest){
+		"a block device": func(r *hooks.ProvisionRequest) { r.Claim.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) },
+		"labels":         func(r *hooks.ProvisionRequest) { r.Claim.Spec.Selector = &metav1.LabelSelector{} },
+		"a snapshot":     func(r *hooks.ProvisionRequest) { r.Claim.Spec.DataSource = &corev1.TypedLocalObjectReference{} },
+		"any data":       func(r *hooks.ProvisionRequest) { r.Claim.Spec.DataSourceRef = &corev1.TypedObjectReference{} },
+		"mount options":  func(r *hooks.ProvisionRequest) { r.Class.MountOptions = []string{"ro"} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t)

@@ -32,7 +32,7 @@ func open(root *os.Root, name string) (*os.Root, error) {
 	return dir, nil
 }
 
-// empty removes all that is in the directory of that name. It looks at the context before each entry.
+// empty removes all that is in the directory of that name. It checks the context before each entry.
 func empty(ctx context.Context, root *os.Root, name string) error {
 	dir, err := open(root, name)
 	if err != nil {

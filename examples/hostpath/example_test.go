@@ -7,8 +7,8 @@ import (
 
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/hooks"
 )
 
 // A controller makes storage for claims once a provisioner is registered for the provisioner of their class.
@@ -19,12 +19,12 @@ func Example() {
 	}
 	defer os.RemoveAll(root)
 	dirs := directories{root: root}
-	hooks := binding.Hooks{
-		Provisioners: map[string]binding.Provisioner{"example.com/hostpath": dirs},
-		Deleters:     map[string]binding.Deleter{"example.com/hostpath": dirs},
+	hookSet := hooks.Set{
+		Provisioners: map[string]hooks.Provisioner{"example.com/hostpath": dirs},
+		Deleters:     map[string]hooks.Deleter{"example.com/hostpath": dirs},
 	}
 	fast := bindingtest.Class("fast", func(class *storagev1.StorageClass) { class.Provisioner = "example.com/hostpath" })
-	cluster := bindingtest.NewClusterWith(bindingtest.Options{Hooks: hooks}, fast, claim("data", "fast"))
+	cluster := bindingtest.NewClusterWith(bindingtest.Options{Hooks: hookSet}, fast, claim("data", "fast"))
 	if err := cluster.Settle(context.Background()); err != nil {
 		panic(err)
 	}

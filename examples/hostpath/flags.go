@@ -34,8 +34,9 @@ func parse(args []string) (root string, err error) {
 	return root, nil
 }
 
-// emptyDirectory wants a root that exists, for one that is missing may be a disk that is not mounted, and is empty:
-// UIDs on a server in memory begin anew with each run, so it would find the directories of the run before.
+// emptyDirectory returns the absolute path of a root, which must exist, for a missing one may be a disk that is not
+// mounted, and be empty: UIDs on a server in memory begin anew with each run, so the directories of an earlier run would be
+// taken for those of this one.
 func emptyDirectory(name string) (string, error) {
 	entries, err := os.ReadDir(name)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/hooks"
 )
 
 // place is a directory with the root in it, and beside the root what must never be touched.
@@ -94,8 +94,8 @@ func sourceless(name string) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-func request(name string, changes ...func(*binding.ProvisionRequest)) binding.ProvisionRequest {
-	r := binding.ProvisionRequest{
+func request(name string, changes ...func(*hooks.ProvisionRequest)) hooks.ProvisionRequest {
+	r := hooks.ProvisionRequest{
 		Claim:  bindingtest.Claim("default", "data", "1Gi"),
 		Class:  &storagev1.StorageClass{},
 		Volume: sourceless(name),
@@ -122,7 +122,7 @@ func (p place) calls() map[string]func(context.Context, *corev1.PersistentVolume
 
 func requireRefused(t *testing.T, err error) {
 	t.Helper()
-	var refused *binding.HookError
+	var refused *hooks.Error
 	require.ErrorAs(t, err, &refused)
-	require.Equal(t, binding.HookRefused, refused.Meaning)
+	require.Equal(t, hooks.Refused, refused.Meaning)
 }

@@ -1,5 +1,5 @@
 // Hostpath is a provisioner for a controller of one's own: it makes a directory for each claim, deletes it and
-// scrubs it. What it takes is in dirs.go, three methods that are registered as hooks with a binding.Controller.
+// scrubs it. All it needs is in dirs.go, three methods that are registered as hooks with a binding.Controller.
 //
 // Run, it tells the story of three volumes, on an API server in memory and with real directories:
 //
@@ -28,7 +28,7 @@ const (
 	exitUsage    = 2 // the command line is wrong; nothing is on standard output
 )
 
-// run is main with everything it touches handed in, but for the root. It returns the exit code.
+// run runs the program and returns its exit code.
 func run(args []string, stdout, stderr io.Writer) int {
 	root, err := parse(args)
 	if errors.Is(err, flag.ErrHelp) {

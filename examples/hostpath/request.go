@@ -3,12 +3,12 @@ package main
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/hooks"
 )
 
-// unsupported is what a new directory would silently not be; "" if nothing. A controller does not look at these
-// once a provisioner has answered.
-func unsupported(request binding.ProvisionRequest) string {
+// unsupported returns what of the request a new directory would silently lack; "" if nothing. A controller does not check
+// these once a provisioner has answered.
+func unsupported(request hooks.ProvisionRequest) string {
 	claim := request.Claim.Spec
 	switch {
 	case claim.VolumeMode != nil && *claim.VolumeMode == corev1.PersistentVolumeBlock:
@@ -23,7 +23,7 @@ func unsupported(request binding.ProvisionRequest) string {
 	return ""
 }
 
-// only is the affinity to one node; nil for "", for then no node was chosen. The label has the node's name, unless
+// only returns the affinity to one node; nil for "", for then no node was chosen. The label has the node's name, unless
 // somebody gave the node another host name.
 func only(node string) *corev1.VolumeNodeAffinity {
 	if node == "" {

@@ -15,14 +15,14 @@ import (
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// step is one thing that somebody does in the story, and what must come of it.
+// step is one thing that somebody does in the story, and its outcome.
 type step struct {
 	done string
 	do   func(context.Context) error
 	then string
 }
 
-// steps tell of a volume that is deleted, one that is retained, and one that is recycled.
+// steps returns the story of a volume that is deleted, one that is retained, and one that is recycled.
 func (t *teller) steps() []step {
 	deleted, retained := class("fast", corev1.PersistentVolumeReclaimDelete), class("safe", corev1.PersistentVolumeReclaimRetain)
 	return []step{
@@ -62,7 +62,7 @@ func byHand(name string, dirs directories) *corev1.PersistentVolume {
 	})
 }
 
-// inTurn does one thing after the other, each when the controller has nothing left to do.
+// inTurn does one thing after the other, each once the controller is idle.
 func (t *teller) inTurn(parts ...func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for _, do := range parts {

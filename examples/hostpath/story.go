@@ -8,8 +8,9 @@ import (
 	"os"
 	"strings"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
 )
 
 const (
@@ -17,17 +18,17 @@ const (
 	namespace   = "default"
 )
 
-// hooks are all that a controller needs of the directories.
-func (d directories) hooks() binding.Hooks {
-	return binding.Hooks{
-		Provisioners:   map[string]binding.Provisioner{provisioner: d},
-		Deleters:       map[string]binding.Deleter{provisioner: d},
-		SourceDeleters: map[string]binding.Deleter{"hostPath": d}, // of volumes that a person made
-		Recyclers:      map[string]binding.Recycler{"hostPath": d},
+// hooks returns all that a controller needs of the directories.
+func (d directories) hooks() hooks.Set {
+	return hooks.Set{
+		Provisioners:   map[string]hooks.Provisioner{provisioner: d},
+		Deleters:       map[string]hooks.Deleter{provisioner: d},
+		SourceDeleters: map[string]hooks.Deleter{"hostPath": d}, // of volumes that a person made
+		Recyclers:      map[string]hooks.Recycler{"hostPath": d},
 	}
 }
 
-// teller tells what happens on a cluster and below the root.
+// teller reports what happens on a cluster and below the root.
 type teller struct {
 	cluster *bindingtest.Cluster
 	dirs    directories
@@ -38,8 +39,8 @@ type teller struct {
 
 // tell runs the whole story.
 func tell(ctx context.Context, dirs directories, out io.Writer) error {
-	rules := binding.Rules{Protection: binding.ProtectionOn}
-	t := &teller{cluster: bindingtest.NewClusterWith(bindingtest.Options{Rules: rules, Hooks: dirs.hooks()}), dirs: dirs, out: out}
+	options := bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: dirs.hooks()}
+	t := &teller{cluster: bindingtest.NewClusterWith(options), dirs: dirs, out: out}
 	for _, step := range t.steps() {
 		if err := step.do(ctx); err != nil {
 			return fmt.Errorf("%s: %w", step.done, err)
@@ -80,7 +81,7 @@ func actor(call bindingtest.Call) string {
 	return call.Actor
 }
 
-// listing is all that is below a directory, by its path from there.
+// listing returns all that is below a directory, by its path from there.
 func listing(root string) (string, error) {
 	var names []string
 	err := fs.WalkDir(os.DirFS(root), ".", func(name string, entry fs.DirEntry, err error) error {

@@ -1,11 +1,14 @@
 // Simulate runs the binding controller on the PersistentVolumes and PersistentVolumeClaims in files, with
 // an API server in memory, and prints what becomes of them:
 //
-//	kubectl get sc,pv,pvc,pod,node -A -o yaml > dump.yaml
-//	go run ./examples/simulate dump.yaml
-//	go run ./examples/simulate -delete pvc/data -trace dump.yaml new-claim.yaml
+//	kubectl get sc,pv,pvc,pod,node -A -o json > dump.json
+//	go run ./examples/simulate dump.json
+//	go run ./examples/simulate -delete pvc/data -trace dump.json new-claim.yaml
 //
 // Without a file it runs a walkthrough of a volume's life.
+//
+// play.go does what the input and the command line say, schedule.go places pods, and result.go and output.go show what is
+// left.
 package main
 
 import (
@@ -22,7 +25,7 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-// run is main with everything it touches handed in. It returns the exit code.
+// run runs the program and returns its exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var out, notes bytes.Buffer
 	err := simulate(args, stdin, &out, &notes)
@@ -64,7 +67,7 @@ func simulate(args []string, stdin io.Reader, out, notes io.Writer) error {
 	return s.write(ctx, o, out, notes)
 }
 
-// writeTrace prints the trace: before the tables, or where it does not mix with a List.
+// writeTrace prints the trace: before the tables, or among the notes, where it does not mix with a List.
 func writeTrace(o options, s *simulation, out, notes io.Writer) {
 	if o.format != formatTable {
 		out = notes
@@ -77,7 +80,7 @@ func writeTrace(o options, s *simulation, out, notes io.Writer) {
 	}
 }
 
-// write prints what is left in the format asked for.
+// write prints what is left, in the format that the options name.
 func (s *simulation) write(ctx context.Context, o options, out, notes io.Writer) error {
 	dump.PrintNotes(notes, s.notes)
 	r, err := s.result(ctx)

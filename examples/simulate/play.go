@@ -4,39 +4,41 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/storage/ephemeral"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/examples/internal/dump"
 )
 
-// simulation is a cluster in memory on which one thing after another is done.
+// simulation runs one operation after another on a cluster in memory.
 type simulation struct {
 	server *bindingtest.Server
 	driver *bindingtest.Driver
 	pods   scheduler
-	notes  []string // objects that no decision could be made on, a line each
+	notes  []string // on objects that no decision could be made on, a line each
 }
 
-// start begins with the objects of a running cluster, and settles.
+// start returns a simulation that begins with the objects of a running cluster, after the controller has run until idle.
 func start(ctx context.Context, running []obj.Object) (*simulation, error) {
 	server := bindingtest.NewServer()
 	if err := server.Load(running...); err != nil {
 		return nil, err
 	}
-	rules := binding.Rules{Protection: binding.ProtectionOn}
-	s := &simulation{server: server, driver: bindingtest.NewDriver(server, bindingtest.Options{Rules: rules}), pods: scheduler{client: server.NewClient("scheduler")}}
+	options := bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}}
+	s := &simulation{server: server, driver: bindingtest.NewDriver(server, options), pods: scheduler{client: server.NewClient("scheduler")}}
 	return s, s.settle(ctx)
 }
 
-// play does all that was asked for, in the order that the usage promises.
+// play does all that the command line says, in the order that the usage promises.
 func play(ctx context.Context, entries []dump.Entry, deletes []target) (*simulation, error) {
 	running, first, then := order(entries)
 	s, err := start(ctx, running)
@@ -91,8 +93,8 @@ func order(entries []dump.Entry) (running []obj.Object, first, then []dump.Entry
 	return running, append(append(classes, nodes...), volumes...), then
 }
 
-// settle runs the controller until nothing changes. An object that it can make no decision on is noted;
-// it does not keep the others from being served.
+// settle runs the controller until it is idle. An object that no decision can be made on gets a note, and does not
+// hinder the others.
 func (s *simulation) settle(ctx context.Context) error {
 	for _, err := range dump.Unjoin(s.driver.Settle(ctx)) {
 		var invalid *obj.InvalidError
@@ -104,7 +106,7 @@ func (s *simulation) settle(ctx context.Context) error {
 	return nil
 }
 
-// schedule places pods, and settles, until nothing changes.
+// schedule places pods, and runs the controller, until nothing changes.
 func (s *simulation) schedule(ctx context.Context) error {
 	for {
 		objects, err := s.objects(ctx)
@@ -130,7 +132,7 @@ func (s *simulation) note(line string) {
 	}
 }
 
-// create stores an object of the input. What the server refuses is a problem of the input.
+// create stores an object of the input. What the server rejects is a problem of the input.
 func (s *simulation) create(ctx context.Context, e dump.Entry) error {
 	_, err := s.server.Create(ctx, e.Object)
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
@@ -139,8 +141,8 @@ func (s *simulation) create(ctx context.Context, e dump.Entry) error {
 	return err
 }
 
-// delete deletes an object, and settles. A pod that is given time to end ends, once that has settled; what it owned goes
-// with it.
+// delete deletes an object, and runs the controller until it is idle. A pod that has time to end ends after that, and what
+// it owned goes with it.
 func (s *simulation) delete(ctx context.Context, t target) error {
 	err := s.server.Delete(ctx, t.key(), metav1.DeleteOptions{})
 	if apierrors.IsNotFound(err) {
@@ -156,4 +158,57 @@ func (s *simulation) delete(ctx context.Context, t target) error {
 		}
 	}
 	return s.collect(ctx)
+}
+
+// makeClaims creates the claims of generic ephemeral volumes that are missing, as kube-controller-manager does, for the
+// pods that are to be placed. A pod whose claim the server rejects waits for it.
+func (s *simulation) makeClaims(ctx context.Context, objects []obj.Object) (made bool, err error) {
+	client := s.server.NewClient("ephemeral-volume-controller")
+	pods, _ := podsAndNodes(objects)
+	for _, pod := range pods {
+		for i := range pod.Spec.Volumes {
+			claim := claimOfVolume(pod, &pod.Spec.Volumes[i])
+			if claim == nil || s.server.Claim(claim.Namespace, claim.Name) != nil {
+				continue
+			}
+			_, err := client.Create(ctx, claim)
+			if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+				s.note(fmt.Sprintf("%s: its ephemeral volume %s: %v", podKey(pod), pod.Spec.Volumes[i].Name, err))
+			} else if err != nil {
+				return made, err
+			}
+			made = made || err == nil
+		}
+	}
+	return made, nil
+}
+
+// claimOfVolume returns the claim to create for a volume of the pod; nil if it is not ephemeral, or says nothing of a claim.
+func claimOfVolume(pod *corev1.Pod, volume *corev1.Volume) *corev1.PersistentVolumeClaim {
+	if volume.Ephemeral == nil || volume.Ephemeral.VolumeClaimTemplate == nil {
+		return nil
+	}
+	template := volume.Ephemeral.VolumeClaimTemplate
+	return &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       pod.Namespace,
+			Name:            ephemeral.VolumeClaimName(pod, volume),
+			Labels:          maps.Clone(template.Labels),
+			Annotations:     maps.Clone(template.Annotations),
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(pod, corev1.SchemeGroupVersion.WithKind("Pod"))},
+		},
+		Spec: *template.Spec.DeepCopy(),
+	}
+}
+
+// collect deletes what is left without owners, and runs the controller, until nothing is left so.
+func (s *simulation) collect(ctx context.Context) error {
+	for {
+		if err := s.settle(ctx); err != nil {
+			return err
+		}
+		if collected, err := s.server.CollectGarbage(ctx); err != nil || len(collected) == 0 {
+			return err
+		}
+	}
 }

@@ -12,9 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/binding/scheduling"
 	"github.com/pvbind/pvbind/examples/internal/dump"
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
@@ -143,15 +143,15 @@ func requirePodsAreRight(t *testing.T, r result, objects []obj.Object, where str
 			continue
 		}
 		key := podKey(pod)
-		isPlaced := slices.Contains(r.placed, placedPod{key, pod.Spec.NodeName})
+		isPlaced := slices.ContainsFunc(r.placed, func(p placedPod) bool { return podKey(p.Pod) == key && p.Spec.NodeName == pod.Spec.NodeName })
 		isWaiting := slices.ContainsFunc(r.waiting, func(w waitingPod) bool { return w.pod == key && w.why != "" })
 		require.Equal(t, pod.Spec.NodeName == "", isWaiting, "%s %s", where, key)
 		if !isPlaced {
 			continue
 		}
-		for _, v := range binding.VolumesOf(pod, r) {
+		for _, v := range scheduling.VolumesOf(pod, r) {
 			require.True(t, v.Ready(), "%s %s: %s", where, key, v.Wait)
-			require.Equal(t, phase.Held, phase.LinkOf(v.Volume, v.Claim))
+			require.Equal(t, phase.ClaimRefBound, phase.ClaimRefStateOf(v.Volume, v.Claim))
 			require.True(t, acceptsNode(v.Volume, nodes[pod.Spec.NodeName]), "%s %s", where, key)
 			if slices.Contains(v.Claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
 				require.Empty(t, alone[obj.KeyOf(v.Claim)], "%s %s", where, key)

@@ -56,7 +56,8 @@ func TestTheReadmeIsShortAndNamesWhatExists(t *testing.T) {
 	assert.Contains(t, text, "go run ./examples/simulate")
 	assert.Contains(t, text, "go test ./...")
 	for _, link := range regexp.MustCompile(`\]\(([^)#:]+)\)`).FindAllStringSubmatch(text, -1) {
-		assert.FileExists(t, filepath.Join("../..", link[1]))
+		_, err := os.Stat(filepath.Join("../..", link[1])) // a file or a folder
+		assert.NoError(t, err)
 	}
 	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z/]+)` ").FindAllStringSubmatch(text, -1) {
 		assert.DirExists(t, filepath.Join("../..", row[1]))

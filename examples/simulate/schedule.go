@@ -4,30 +4,28 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/accessmode"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/binding/scheduling"
 	"github.com/pvbind/pvbind/examples/internal/dump"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
-// scheduler places pods by their volumes alone: it knows nothing of processors, taints or affinities. It remembers
-// only what is to be told about pods in the end.
+// scheduler places pods by their volumes alone, whatever their resources, taints and affinities. It keeps only what is
+// printed about pods in the end.
 type scheduler struct {
 	client *bindingtest.Client
-	placed []placedPod
+	placed []obj.Key // in order
 	// waiting are those that have no node, as of the last pass.
 	waiting []waitingPod
-}
-
-type placedPod struct {
-	pod  obj.Key
-	node string
 }
 
 type waitingPod struct {
@@ -35,8 +33,8 @@ type waitingPod struct {
 	why string
 }
 
-// pass does for every pod that has claims and no node what can be done now: the writes of its plan on the best node or,
-// once all its claims are bound, to place it. It reports whether it has written anything.
+// pass makes an attempt for every pod that has claims and no node: the writes of its plan on the best node or, once all
+// its claims are bound, to place it. It reports whether it has written anything.
 func (s *scheduler) pass(ctx context.Context, objects []obj.Object) (wrote bool, err error) {
 	s.waiting = nil
 	pods, nodes := podsAndNodes(objects)
@@ -44,10 +42,10 @@ func (s *scheduler) pass(ctx context.Context, objects []obj.Object) (wrote bool,
 		return false, nil
 	}
 	view := dump.NewView(objects)
-	t := turn{binding.PodRequest{View: view, Index: view.Index(), Assumed: &binding.Assumptions{}}, nodes, usersOf(objects)}
+	a := attempt{scheduling.Request{View: view, Index: view.Index(), Assumptions: &scheduling.Assumptions{}}, nodes, usersOf(objects)}
 	for _, pod := range pods {
-		t.Pod = pod
-		changed, why, err := s.schedule(ctx, t)
+		a.Pod = pod
+		changed, why, err := s.schedule(ctx, a)
 		if err != nil {
 			return wrote, err
 		}
@@ -59,7 +57,7 @@ func (s *scheduler) pass(ctx context.Context, objects []obj.Object) (wrote bool,
 	return wrote, nil
 }
 
-// podsAndNodes are the pods to be placed, in the order of their names, and the nodes.
+// podsAndNodes returns the pods to be placed, in the order of their names, and the nodes.
 func podsAndNodes(objects []obj.Object) (pods []*corev1.Pod, nodes []*corev1.Node) {
 	for _, object := range objects {
 		switch o := object.(type) {
@@ -81,45 +79,45 @@ func toBePlaced(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && !ended(pod) && len(reclaim.ClaimNames(pod)) > 0
 }
 
-// schedule does what it can for one pod, and says why it is not placed; "" if it is.
-func (s *scheduler) schedule(ctx context.Context, t turn) (wrote bool, why string, err error) {
-	if why := t.notNow(); why != "" {
+// schedule makes an attempt for one pod, and returns why it is not placed; "" if it is.
+func (s *scheduler) schedule(ctx context.Context, a attempt) (wrote bool, why string, err error) {
+	if why := a.notNow(); why != "" {
 		return false, why, nil
 	}
-	plans, err := binding.PlanPodOnNodes(t.PodRequest, t.nodes)
+	plans, err := scheduling.PlanPodOnNodes(a.Request, a.nodes)
 	if err != nil {
-		return false, strings.TrimPrefix(err.Error(), podKey(t.Pod).String()+": "), nil // it is about the pod's claims, and does not keep other pods waiting
+		return false, strings.TrimPrefix(err.Error(), podKey(a.Pod).String()+": "), nil // it is about the pod's claims, and does not delay other pods
 	}
-	plan, fits := plans.Best(binding.Score)
+	plan, fits := plans.Best(scheduling.Score)
 	if !fits {
-		return false, t.whyNowhere(plans), nil
+		return false, a.whyNowhere(plans), nil
 	}
-	if why := t.users.refuse(t.Pod, t.View); why != "" {
+	if why := a.users.exclude(a.Pod, a.View); why != "" {
 		return false, why, nil
 	}
-	// What is promised to this pod, the next one is not to get. It ends with the pass, which writes it.
-	if _, ok := t.Assumed.Assume(t.Index, plan); !ok {
+	// Until the pass ends, which writes the plan, no other pod may get what this one was promised.
+	if _, ok := a.Assumptions.Assume(a.Index, plan); !ok {
 		return false, "", errors.New(plans.Pod.String() + ": its volumes changed while it was planned")
 	}
-	t.users.add(t.Pod)
+	a.users.add(a.Pod)
 	wrote, step, err := s.carryOut(ctx, plan)
 	switch {
 	case err != nil:
 		return wrote, "", err
-	case step.Kind != binding.Nothing:
+	case step.Kind != decision.Nothing:
 		return wrote, plan.Node.Name + " is chosen; " + step.Why, nil
 	}
-	return true, "", s.place(ctx, t.Pod, plan.Node.Name)
+	return true, "", s.place(ctx, a.Pod, plan.Node.Name)
 }
 
 // carryOut makes the plan's writes, up to the step that is none.
-func (s *scheduler) carryOut(ctx context.Context, plan binding.PodPlan) (wrote bool, step binding.PlanStep, err error) {
+func (s *scheduler) carryOut(ctx context.Context, plan scheduling.Plan) (wrote bool, step scheduling.Step, err error) {
 	for {
-		step, err = binding.NextForPlan(plan, liveView{ctx, s.client})
+		step, err = scheduling.NextForPlan(plan, liveView{ctx, s.client})
 		if err != nil || !step.Writes() {
 			return wrote, step, err
 		}
-		if step.Kind == binding.UpdateVolume {
+		if step.Kind == decision.UpdateVolume {
 			_, err = s.client.UpdateVolume(ctx, step.Volume)
 		} else {
 			_, err = s.client.UpdateClaim(ctx, step.Claim)
@@ -137,19 +135,111 @@ func (s *scheduler) place(ctx context.Context, pod *corev1.Pod, node string) err
 	if _, err := s.client.Update(ctx, placed); err != nil {
 		return err
 	}
-	s.placed = append(s.placed, placedPod{podKey(pod), node})
+	s.placed = append(s.placed, podKey(pod))
 	return nil
 }
 
-// left are the pods it has placed that nobody has deleted.
-func (s *scheduler) left(objects []obj.Object) []placedPod {
-	there := map[obj.Key]bool{}
-	for _, object := range objects {
-		if pod, ok := object.(*corev1.Pod); ok {
-			there[podKey(pod)] = true
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(s.placed), func(p placedPod) bool { return !there[p.pod] })
+func podKey(pod *corev1.Pod) obj.Key { return bindingtest.PodKey(pod.Namespace, pod.Name) }
+
+// attempt is one attempt to place a pod, and what it is placed with.
+type attempt struct {
+	scheduling.Request
+	nodes []*corev1.Node
+	users users
 }
 
-func podKey(pod *corev1.Pod) obj.Key { return bindingtest.PodKey(pod.Namespace, pod.Name) }
+// notNow returns why no node is looked for; "" if one is.
+func (a attempt) notNow() string {
+	if gates := a.Pod.Spec.SchedulingGates; len(gates) > 0 {
+		return "it is not to be placed before its scheduling gate " + gates[0].Name + " is removed"
+	}
+	if len(a.nodes) == 0 {
+		return "there are no nodes to place it on"
+	}
+	return ""
+}
+
+// whyNowhere returns the scheduler's line, and then what that leaves open: which claim it is about, or why the volumes do
+// not fit on the first of the nodes.
+func (a attempt) whyNowhere(plans scheduling.Plans) string {
+	line := plans.String()
+	plan, err := scheduling.PlanPod(a.Request, a.nodes[0])
+	if err != nil {
+		return line
+	}
+	for _, reason := range plan.Refused {
+		if !strings.Contains(line, reason.String()) {
+			line += " " + reason.String()
+		}
+	}
+	separator := " On " + plan.Node.Name + ": "
+	for _, reason := range plan.Reasons {
+		line += separator + reason.String()
+		separator = "; "
+	}
+	return line
+}
+
+// users has for each claim the names of the pods that use it on a node.
+type users map[obj.Key][]string
+
+func usersOf(objects []obj.Object) users {
+	u := users{}
+	for _, pod := range onNodes(objects) {
+		u.add(pod)
+	}
+	return u
+}
+
+// ended reports whether the pod uses its claims no more. One that is being deleted still does.
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+func (u users) add(pod *corev1.Pod) {
+	for _, name := range reclaim.ClaimNames(pod) {
+		key := obj.ClaimKey(pod.Namespace, name)
+		u[key] = append(u[key], pod.Name)
+	}
+}
+
+// exclude returns why the pod has to wait for others that use its claims; "" if it need not.
+func (u users) exclude(pod *corev1.Pod, view scheduling.ObjectView) string {
+	for _, name := range reclaim.ClaimNames(pod) {
+		key := obj.ClaimKey(pod.Namespace, name)
+		claim, _ := view.Claim(pod.Namespace, name)
+		if claim == nil {
+			continue
+		}
+		if modes, err := accessmode.Of(claim.Spec.AccessModes...); err == nil && !modes.AllowsPod(pod.Name, u[key]...) {
+			return fmt.Sprintf("%s is for one pod at a time, and pod %s uses it", key, u[key][0])
+		}
+	}
+	return ""
+}
+
+// liveView reads from the server in memory, which fails a look-up only for what is absent.
+type liveView struct {
+	context.Context
+	client *bindingtest.Client
+}
+
+var _ scheduling.ObjectView = liveView{}
+
+// Volume looks up a volume.
+func (v liveView) Volume(name string) (*corev1.PersistentVolume, decision.Source) {
+	volume, err := v.client.GetVolume(v, name)
+	if err != nil {
+		return nil, decision.AbsentInLiveRead
+	}
+	return volume, decision.FromLiveRead
+}
+
+// Claim looks up a claim.
+func (v liveView) Claim(namespace, name string) (*corev1.PersistentVolumeClaim, decision.Source) {
+	claim, err := v.client.GetClaim(v, namespace, name)
+	if err != nil {
+		return nil, decision.AbsentInLiveRead
+	}
+	return claim, decision.FromLiveRead
+}

@@ -5,15 +5,17 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
+	"github.com/pvbind/pvbind/binding/scheduling"
 	"github.com/pvbind/pvbind/examples/internal/dump"
 )
 
 //go:embed walkthrough.yaml
 var walkthrough string
 
-// stage is one thing that people do in the walkthrough, and what must come of it.
+// stage is one thing that people do in the walkthrough, and its outcome.
 type stage struct {
 	done string
 	then string
@@ -60,14 +62,23 @@ func walk(ctx context.Context, o options, out, notes io.Writer) error {
 	if o.format == formatTable {
 		story = out
 	}
+	var mounts []string
 	for i, stage := range stages(in.Entries[0], in.Entries[1], in.Entries[2]) {
-		before := len(s.server.Calls())
+		callsBefore, mountsBefore := len(s.server.Calls()), mounts
 		if err := stage.do(ctx, s); err != nil {
 			return err
 		}
+		if mounts, err = s.mounts(ctx); err != nil {
+			return err
+		}
 		fmt.Fprintf(story, "%d. %s\n", i+1, stage.done)
-		for _, line := range s.trace(before) {
+		for _, line := range s.trace(callsBefore) {
 			fmt.Fprintln(story, "     "+line)
+		}
+		if !slices.Equal(mounts, mountsBefore) {
+			for _, line := range mounts {
+				fmt.Fprintln(story, "     "+line)
+			}
 		}
 		fmt.Fprintf(story, "   %s\n\n", stage.then)
 	}
@@ -75,4 +86,20 @@ func walk(ctx context.Context, o options, out, notes io.Writer) error {
 		writeTrace(o, s, out, notes)
 	}
 	return s.write(ctx, o, out, notes)
+}
+
+// mounts says of each pod on a node which of its volumes may be mounted.
+func (s *simulation) mounts(ctx context.Context) ([]string, error) {
+	objects, err := s.objects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	view := dump.NewView(objects)
+	for _, pod := range onNodes(objects) {
+		for _, v := range scheduling.VolumesOf(pod, view) {
+			lines = append(lines, fmt.Sprintf("%s: volume %s: %s", podKey(pod), v.Name, mountLine(v)))
+		}
+	}
+	return lines, nil
 }

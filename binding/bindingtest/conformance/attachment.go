@@ -13,7 +13,7 @@ import (
 	"github.com/pvbind/pvbind/binding/bindingtest"
 )
 
-// testAttachments is what binding relies on of VolumeAttachments: they name a volume and a node, that cannot be changed,
+// testAttachments checks what binding relies on of VolumeAttachments: they name a volume and a node, that cannot be changed,
 // and a finalizer holds them (R3).
 func testAttachments(t *testing.T, newAPI NewAPI) {
 	ctx, server := t.Context(), newAPI(t)

@@ -9,6 +9,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
@@ -97,4 +98,118 @@ func testAClassHasNoStatus(t *testing.T, newAPI NewAPI) {
 	server := newAPI(t)
 	_, err := server.UpdateStatus(t.Context(), must.Create(t, server, bindingtest.Class("a")))
 	assert.Error(t, err)
+}
+
+func requests(size string) func(pvc) {
+	return func(c pvc) { c.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse(size) }
+}
+
+func classOf(name string) func(pvc) {
+	return func(c pvc) { c.Spec.StorageClassName = &name }
+}
+
+func betaClassOf(name string) func(pvc) {
+	return func(c pvc) { c.Annotations = map[string]string{corev1.BetaStorageClassAnnotation: name} }
+}
+
+func testWhatChangesOfAClaim(t *testing.T, newAPI NewAPI) {
+	nothing := func(pvc) {}
+	tests := map[string]struct {
+		start, change func(pvc)
+		field         string // that refuses it
+	}{
+		"A3 volumeName set":           {nothing, func(c pvc) { c.Spec.VolumeName = "a" }, ""},
+		"A3 volumeName changed":       {func(c pvc) { c.Spec.VolumeName = "a" }, func(c pvc) { c.Spec.VolumeName = "b" }, "spec"},
+		"A3 volumeName cleared":       {func(c pvc) { c.Spec.VolumeName = "a" }, func(c pvc) { c.Spec.VolumeName = "" }, "spec"},
+		"A3 class given":              {nothing, classOf("fast"), ""},
+		"A3 no class, from nil":       {nothing, classOf(""), ""},
+		"A3 class changed":            {classOf("fast"), classOf("slow"), "spec"},
+		"A3 class given after none":   {classOf(""), classOf("slow"), "spec"},
+		"A3 class dropped":            {classOf("fast"), func(c pvc) { c.Spec.StorageClassName = nil }, "spec"},
+		"A3 beta class changed":       {betaClassOf("fast"), betaClassOf("slow"), "annotations"},
+		"A3 beta class dropped":       {betaClassOf("fast"), func(c pvc) { c.Annotations = nil }, "annotations"},
+		"A3 beta class added":         {nothing, betaClassOf("fast"), "annotations"},
+		"A3 beta class moved":         {betaClassOf("fast"), func(c pvc) { c.Annotations = nil; classOf("fast")(c) }, ""},
+		"A3 beta class copied":        {betaClassOf("fast"), classOf("fast"), ""},
+		"A3 beta class contradicted":  {betaClassOf("fast"), classOf("slow"), "spec"},
+		"A3 request while Pending":    {nothing, requests("6Gi"), "spec"},
+		"A3 attributes while Pending": {nothing, func(c pvc) { c.Spec.VolumeAttributesClassName = new("gold") }, "spec"},
+		"A3 access modes": {nothing, func(c pvc) {
+			c.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
+		}, "spec"},
+		"A3 selector":    {nothing, func(c pvc) { c.Spec.Selector = &metav1.LabelSelector{} }, "spec"},
+		"A3 volume mode": {nothing, func(c pvc) { c.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) }, "volumeMode"},
+		"A3 metadata":    {nothing, func(c pvc) { c.Annotations = map[string]string{"a": "b"} }, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			server := newAPI(t)
+			claim := must.Create(t, server, bindingtest.Claim("default", "data", "5Gi", test.start))
+			test.change(claim)
+			_, err := server.Update(t.Context(), claim)
+			refused(t, test.field, err)
+		})
+	}
+}
+
+func testWhatChangesOfABoundClaim(t *testing.T, newAPI NewAPI) {
+	expandable := func(c sc) { c.AllowVolumeExpansion = new(true) }
+	tests := map[string]struct {
+		class  string
+		change func(pvc)
+		field  string
+	}{
+		"A3 grows":                         {"expandable", requests("6Gi"), ""},
+		"A3 shrinks above its capacity":    {"rigid", requests("4Gi"), ""},
+		"A3 shrinks to its capacity":       {"rigid", requests("3Gi"), "spec.resources.requests"},
+		"A3 shrinks below its capacity":    {"rigid", requests("2Gi"), "spec.resources.requests"},
+		"A3 attributes class":              {"rigid", func(c pvc) { c.Spec.VolumeAttributesClassName = new("gold") }, ""},
+		"A3 another resource is requested": {"rigid", func(c pvc) { c.Spec.Resources.Requests["cpu"] = resource.MustParse("1") }, "spec"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			server := newAPI(t)
+			must.Create(t, server, bindingtest.Class("expandable", expandable))
+			must.Create(t, server, bindingtest.Class("rigid"))
+			claim := boundClaim(t, server, test.class)
+			test.change(claim)
+			_, err := server.Update(t.Context(), claim)
+			refused(t, test.field, err)
+		})
+	}
+	t.Run("A3 grows in the class of the beta annotation", func(t *testing.T) {
+		server := newAPI(t)
+		must.Create(t, server, bindingtest.Class("expandable", expandable))
+		claim := must.Create(t, server, bindingtest.Claim("default", "data", "5Gi", betaClassOf("expandable")))
+		claim = must.UpdateStatus(t, server, claim, func(c pvc) { c.Status.Phase = corev1.ClaimBound })
+		must.Update(t, server, claim, requests("6Gi"))
+	})
+	for _, class := range []string{"rigid", "absent", ""} {
+		t.Run("A3 no expansion in class "+class, func(t *testing.T) {
+			server := newAPI(t)
+			must.Create(t, server, bindingtest.Class("rigid"))
+			claim := boundClaim(t, server, class)
+			requests("6Gi")(claim)
+			_, err := server.Update(t.Context(), claim)
+			assert.True(t, apierrors.IsForbidden(err), "%v", err)
+		})
+	}
+}
+
+func testAnAttributesClassInUseStays(t *testing.T, newAPI NewAPI) {
+	server := newAPI(t)
+	claim := boundClaim(t, server, "")
+	claim = must.Update(t, server, claim, func(c pvc) { c.Spec.VolumeAttributesClassName = new("gold") })
+	claim = must.UpdateStatus(t, server, claim, func(c pvc) { c.Status.CurrentVolumeAttributesClassName = new("gold") })
+	claim.Spec.VolumeAttributesClassName = nil
+	_, err := server.Update(t.Context(), claim)
+	refused(t, "spec.volumeAttributesClassName", err)
+}
+
+func testStatusOfAClaimIsChecked(t *testing.T, newAPI NewAPI) {
+	server := newAPI(t)
+	claim := must.Create(t, server, bindingtest.Claim("default", "data", "5Gi"))
+	claim.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("-1")}
+	_, err := server.UpdateStatus(t.Context(), claim)
+	refused(t, "status.capacity[storage]", err)
 }

@@ -1,18 +1,20 @@
-// Package conformance holds an API server to what binding relies on (rules A1 to A6), as testing/fstest does with a
-// file system. The server in memory of bindingtest and a real kube-apiserver have to pass the same tests, or a
-// unit test on the one says nothing of a cluster with the other.
 package conformance
 
 import (
 	"context"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// API is what is tested of an API server. Objects are volumes, claims, classes, pods, nodes and attachments. Once a class is
+// API is the part of an API server that is tested. Objects are volumes, claims, classes, pods, nodes and attachments. Once a class is
 // created, admission knows of it.
 type API interface {
 	Create(context.Context, obj.Object) (obj.Object, error)
@@ -23,7 +25,7 @@ type API interface {
 }
 
 // NewAPI returns an API server that holds no object of these kinds. One test is done with its server before the
-// next asks for another.
+// next one begins.
 type NewAPI func(*testing.T) API
 
 // Run runs all tests, one after the other.
@@ -69,4 +71,36 @@ func Run(t *testing.T, newAPI NewAPI) {
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, newAPI) })
 	}
+}
+
+type (
+	pv  = *corev1.PersistentVolume
+	pvc = *corev1.PersistentVolumeClaim
+	sc  = *storagev1.StorageClass
+)
+
+// boundClaim creates a claim with the class and makes it Bound, with 3Gi.
+func boundClaim(t *testing.T, server API, class string) pvc {
+	t.Helper()
+	claim := must.Create(t, server, bindingtest.Claim("default", "data", "5Gi", func(c pvc) { c.Spec.StorageClassName = &class }))
+	claim = must.Update(t, server, claim, func(c pvc) { c.Spec.VolumeName = "a" })
+	return must.UpdateStatus(t, server, claim, func(c pvc) {
+		c.Status.Phase = corev1.ClaimBound
+		c.Status.Capacity = bindingtest.Volume("a", "3Gi").Spec.Capacity
+	})
+}
+
+// tick returns when the server's clock has reached another second than at its last write.
+func tick(t *testing.T, server API) {
+	t.Helper()
+	for first := now(t, server); first == now(t, server); {
+	}
+}
+
+// now returns the server's time, as a new object tells it.
+func now(t *testing.T, server API) int64 {
+	t.Helper()
+	class := must.Create(t, server, bindingtest.Class("clock"))
+	require.NoError(t, server.Delete(t.Context(), must.KeyOf(t, class), metav1.DeleteOptions{}))
+	return class.CreationTimestamp.Unix()
 }

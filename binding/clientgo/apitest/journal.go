@@ -10,7 +10,7 @@ import (
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// journal is what became of the objects of one kind, and the state that came of it. Objects in it are never modified.
+// journal has the changes of the objects of one kind, and the state that they led to. Objects in it are never modified.
 type journal struct {
 	watch   *bindingtest.Watch
 	state   map[obj.Key]obj.Object
@@ -31,7 +31,7 @@ func newJournal(watch *bindingtest.Watch) *journal {
 	return j
 }
 
-// catchUp reads what has happened since.
+// catchUp reads the changes since the last call.
 func (j *journal) catchUp() {
 	for next, ok := j.watch.Next(); ok; next, ok = j.watch.Next() {
 		typed(next.Object)
@@ -64,7 +64,7 @@ func (j *journal) objects(namespace string) []obj.Object {
 	return objects
 }
 
-// since are the changes after a version.
+// since returns the changes after a version.
 func (j *journal) since(version uint64, namespace string) []change {
 	var later []change
 	for _, change := range j.changes {

@@ -10,14 +10,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// leases are those that leaders are elected by.
+// leases stores the leases of leader election.
 type leases struct {
 	mu      sync.Mutex
 	stored  map[string]*coordinationv1.Lease
 	version int
 }
 
-// Lease is a lease as it is stored; nil if there is none.
+// Lease returns a lease as it is stored; nil if there is none.
 func (s *Server) Lease(namespace, name string) *coordinationv1.Lease {
 	s.leases.mu.Lock()
 	defer s.leases.mu.Unlock()
@@ -59,10 +59,10 @@ func (l *leases) do(r *http.Request, request Request) (*coordinationv1.Lease, er
 	case request.Verb == "get":
 		return old, nil
 	}
-	return l.put(request, sent), nil
+	return l.store(request, sent), nil
 }
 
-func (l *leases) put(request Request, sent *coordinationv1.Lease) *coordinationv1.Lease {
+func (l *leases) store(request Request, sent *coordinationv1.Lease) *coordinationv1.Lease {
 	l.version++
 	sent.Namespace, sent.ResourceVersion = request.Namespace, strconv.Itoa(l.version)
 	if l.stored == nil {

@@ -13,11 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// Request is what a request asks for, in the words of RBAC.
+// Request is a request in the terms of RBAC.
 type Request struct {
 	Verb        string // get, list, watch, create, update, patch or delete
 	Group       string
@@ -27,15 +26,15 @@ type Request struct {
 	Name        string
 }
 
-// kinds are the resources that a bindingtest.Server stores.
+// kinds returns the resources that a bindingtest.Server stores.
 func kinds() map[string]obj.Kind {
 	return map[string]obj.Kind{
 		"persistentvolumes":      obj.KindVolume,
 		"persistentvolumeclaims": obj.KindClaim,
-		"storageclasses":         bindingtest.KindClass,
-		"nodes":                  bindingtest.KindNode,
-		"pods":                   bindingtest.KindPod,
-		"volumeattachments":      bindingtest.KindAttachment,
+		"storageclasses":         obj.KindClass,
+		"nodes":                  obj.KindNode,
+		"pods":                   obj.KindPod,
+		"volumeattachments":      obj.KindAttachment,
 	}
 }
 

@@ -26,8 +26,8 @@ import (
 // one behind it is seen by those that watch.
 type Server struct {
 	*bindingtest.Server
-	// Client is the one that requests are made through; faults go here. An error that is none of the API breaks the
-	// connection.
+	// Client makes the requests to the server behind; faults are injected here. An error that is not one of the API breaks
+	// the connection.
 	Client *bindingtest.Client
 
 	leases leases
@@ -39,7 +39,7 @@ type Server struct {
 	events   []corev1.Event
 }
 
-// New serves a server from the state that it is in.
+// New returns a Server in front of another, from the state that it is in.
 func New(behind *bindingtest.Server) *Server {
 	s := &Server{
 		Server:   behind,
@@ -79,8 +79,8 @@ func (s *Server) Disconnect() {
 	s.connects = make(chan struct{})
 }
 
-// Compact forgets all changes so far, as etcd does after some minutes. A client that wants to watch from an older version
-// than now has to list again; what was deleted meanwhile it learns from the list alone.
+// Compact forgets all changes so far, as etcd does after some minutes. A client that would watch from an older version has
+// to list again, and only the list shows what was deleted meanwhile.
 func (s *Server) Compact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,8 +89,8 @@ func (s *Server) Compact() {
 	}
 }
 
-// Restore takes the server back to a snapshot, as an etcd that is restored from a backup, and ends all watches. Those who go
-// on to watch from a later version are told of nothing until the server has come to it once more, as by kube-apiserver.
+// Restore takes the server back to a snapshot, as an etcd that is restored from a backup, and ends all watches. A
+// watch that goes on from a later version gets nothing until the server has reached that once more, as with kube-apiserver.
 func (s *Server) Restore(snapshot *bindingtest.Server) {
 	s.Server.Restore(snapshot)
 	s.mu.Lock()
@@ -101,14 +101,14 @@ func (s *Server) Restore(snapshot *bindingtest.Server) {
 	s.Disconnect()
 }
 
-// Deny refuses from now on, as Forbidden, the requests that the function says yes to; nil refuses none.
+// Deny rejects from now on, as Forbidden, the requests that the function returns true for; nil rejects none.
 func (s *Server) Deny(these func(Request) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.denied = these
 }
 
-// connected is closed when the watches that begin now are to end.
+// connected returns a channel that is closed when the watches that begin now are to end.
 func (s *Server) connected() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// pollPeriod is how often a watch looks for changes: the server behind has no way to call.
+// pollPeriod is how often a watch looks for changes: the server behind does not announce them.
 const pollPeriod = 2 * time.Millisecond
 
 // read brings the journal of a kind up to date and lets the function look at it.
@@ -50,13 +50,13 @@ func (s *Server) serveList(w http.ResponseWriter, r *http.Request, request Reque
 	})
 }
 
-// mayList lets the faults of the client have their say, and keeps the list in the log.
+// mayList returns the error that a fault of the client injects, and logs the list.
 func (s *Server) mayList(ctx context.Context, request Request) error {
 	_, err := s.Client.List(ctx, request.key().Kind, request.Namespace)
 	return err
 }
 
-// serveWatch streams changes from a version on or, as informers ask for, all objects first.
+// serveWatch streams changes from a version on or, as informers request, all objects first.
 func (s *Server) serveWatch(w http.ResponseWriter, r *http.Request, request Request) {
 	stream := &stream{server: s, kind: request.key().Kind, namespace: request.Namespace, out: json.NewEncoder(w)}
 	from := r.URL.Query().Get("resourceVersion")
@@ -104,7 +104,7 @@ func (s *stream) expired() (yes bool) {
 	return yes
 }
 
-// begin sends all objects and then the bookmark that says so.
+// begin sends all objects and then the bookmark that ends the initial list.
 func (s *stream) begin() {
 	var objects []obj.Object
 	s.server.read(s.kind, func(j *journal) { objects, s.version = j.objects(s.namespace), j.version })
@@ -121,7 +121,7 @@ func (s *stream) begin() {
 	})
 }
 
-// more sends what is new; false if nobody listens any more, or has missed something.
+// more sends what is new; false if the client is gone, or has missed a change.
 func (s *stream) more() bool {
 	var later []change
 	missed := false

@@ -1,4 +1,6 @@
-// Package quantities compares and reads quantities that anybody may have written.
+// Package quantities compares and parses quantities, in time that does not depend on how large they are.
+//
+// Anybody who may create a claim can request "1e10000000", and the methods of resource.Quantity take seconds over that.
 package quantities
 
 import (
@@ -11,9 +13,8 @@ import (
 	"github.com/pvbind/pvbind/binding/internal/oneline"
 )
 
-// Compare orders quantities as their Cmp does, which works out both to the same power of ten. Where those are
-// millions apart that takes seconds, and anybody who may create a claim can ask for "1e10000000" (X7). Cmp may also
-// change how its receiver is held, which here is a copy (X6).
+// Compare orders quantities as their method Cmp does. That one scales both to the same power of ten, which takes seconds
+// where they are millions of digits apart (X7). It may also change how its receiver is held, which here is a copy (X6).
 func Compare(a, b resource.Quantity) int {
 	_, wholeA := a.AsInt64()
 	_, wholeB := b.AsInt64()
@@ -24,24 +25,24 @@ func Compare(a, b resource.Quantity) int {
 	if order := cmp.Compare(sign, b.Sign()); order != 0 || sign == 0 {
 		return order
 	}
-	if apart := tens(a) - tens(b); apart < -2 || apart > 2 {
+	if apart := digits(a) - digits(b); apart < -2 || apart > 2 {
 		return sign * cmp.Compare(apart, 0)
 	}
 	return a.Cmp(b)
 }
 
-// tens is about how many decimal digits a quantity that is not zero has before its point: off by less than two.
-func tens(quantity resource.Quantity) int64 {
+// digits estimates how many decimal digits a quantity that is not zero has before its point: off by less than two.
+func digits(quantity resource.Quantity) int64 {
 	decimal := quantity.AsDec()
-	digits := int64(float64(decimal.UnscaledBig().BitLen()) * 0.30103) // the logarithm of 2
-	return digits - int64(decimal.Scale())
+	unscaled := int64(float64(decimal.UnscaledBig().BitLen()) * 0.30103) // the logarithm of 2
+	return unscaled - int64(decimal.Scale())
 }
 
-// maxExponent is how long an exponent of a quantity may be, with its letter and sign.
+// maxExponent is the length that an exponent of a quantity may have, with its letter and sign.
 const maxExponent = len("e-999")
 
-// Parse reads a quantity that no API server has read. One with a larger exponent is refused, for it could
-// take minutes to work out.
+// Parse parses a quantity that no API server has validated. It fails for an exponent longer than that of e-999, which
+// could take minutes.
 func Parse(text string) (resource.Quantity, error) {
 	if at := strings.LastIndexAny(text, "eE"); at >= 0 && len(text)-at > maxExponent {
 		return resource.Quantity{}, fmt.Errorf("its exponent is too long: %s", oneline.Text(text, len("1e10000000")*4))

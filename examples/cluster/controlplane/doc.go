@@ -1,4 +1,4 @@
-// Package controlplane runs a Kubernetes control plane for tests: etcd and kube-apiserver, and where a test wants
+// Package controlplane runs a Kubernetes control plane for tests: etcd and kube-apiserver, and where a test needs
 // them kube-controller-manager and kube-scheduler. They are processes on free ports of the loopback device that
 // keep their data in a directory of the caller's. There are no nodes, and so no pod ever runs.
 //

@@ -27,7 +27,7 @@ func (a api) awaitAdmission(ctx context.Context) error {
 	if err := a.awaitDefault(ctx, func(name string) bool { return name == newest }); err != nil {
 		return err
 	}
-	if err := a.Delete(ctx, obj.Key{Kind: bindingtest.KindClass, Name: newest}, metav1.DeleteOptions{}); err != nil {
+	if err := a.Delete(ctx, obj.Key{Kind: obj.KindClass, Name: newest}, metav1.DeleteOptions{}); err != nil {
 		return err
 	}
 	return a.awaitDefault(ctx, func(name string) bool { return name != newest })

@@ -35,13 +35,13 @@ func (a api) at(kind obj.Kind) endpoint {
 		return endpoint{core, "persistentvolumes", func() obj.Object { return &corev1.PersistentVolume{} }}
 	case obj.KindClaim:
 		return endpoint{core, "persistentvolumeclaims", func() obj.Object { return &corev1.PersistentVolumeClaim{} }}
-	case bindingtest.KindPod:
+	case obj.KindPod:
 		return endpoint{core, "pods", func() obj.Object { return &corev1.Pod{} }}
-	case bindingtest.KindNode:
+	case obj.KindNode:
 		return endpoint{core, "nodes", func() obj.Object { return &corev1.Node{} }}
-	case bindingtest.KindClass:
+	case obj.KindClass:
 		return endpoint{a.StorageV1().RESTClient(), "storageclasses", func() obj.Object { return &storagev1.StorageClass{} }}
-	case bindingtest.KindAttachment:
+	case obj.KindAttachment:
 		return endpoint{a.StorageV1().RESTClient(), "volumeattachments", func() obj.Object { return &storagev1.VolumeAttachment{} }}
 	}
 	panic(fmt.Sprintf("objects of kind %s are not tested", kind))

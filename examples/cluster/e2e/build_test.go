@@ -31,7 +31,7 @@ func claim(name, size string, changes ...func(pvc)) pvc {
 
 func class(name string, changes ...func(sc)) sc { return bindingtest.Class(name, changes...) }
 
-// forClaim sets a volume aside for a claim.
+// forClaim pre-binds a volume to a claim.
 func forClaim(name string) func(pv) {
 	return func(v pv) { v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: ns, Name: name} }
 }

@@ -13,11 +13,11 @@ var differences = []struct {
 	rule string
 	is   func(s scene, claim string) bool
 }{
-	{"M13 a reserved volume comes first among all", func(s scene, claim string) bool {
+	{"M13 a pre-bound volume comes first among all", func(s scene, claim string) bool {
 		ours, theirs := s.ours["pvc "+claim].Link, s.theirs["pvc "+claim].Link
 		return ours != theirs && s.before["pv "+ours].Link == claim+"?" && s.before["pv "+theirs].Link != claim+"?"
 	}},
-	{"M13 of several volumes that are reserved, the smallest", func(s scene, claim string) bool {
+	{"M13 of several pre-bound volumes, the smallest", func(s scene, claim string) bool {
 		ours, theirs := s.ours["pvc "+claim].Link, s.theirs["pvc "+claim].Link
 		return ours != theirs && s.before["pv "+ours].Link == claim+"?" && s.before["pv "+theirs].Link == claim+"?"
 	}},

@@ -9,9 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo"
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -21,7 +22,7 @@ type disks struct {
 	made map[string]bool
 }
 
-func (d *disks) Provision(_ context.Context, request binding.ProvisionRequest) (*corev1.PersistentVolume, error) {
+func (d *disks) Provision(_ context.Context, request hooks.ProvisionRequest) (*corev1.PersistentVolume, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.made[request.Volume.Name] = true
@@ -53,12 +54,12 @@ func TestStorageOfOnesOwn(t *testing.T) {
 	a, storage := newAPI(t), &disks{made: map[string]bool{}}
 	run(t, &clientgo.Runner{
 		Clientset: a,
-		Rules:     binding.Rules{Protection: binding.ProtectionOn},
-		Hooks: binding.Hooks{
-			Provisioners:   map[string]binding.Provisioner{"example.com/disks": storage},
-			Deleters:       map[string]binding.Deleter{"example.com/disks": storage},
-			SourceDeleters: map[string]binding.Deleter{"hostPath": storage},
-			Recyclers:      map[string]binding.Recycler{"hostPath": storage},
+		Options:   decision.Options{Protection: decision.ProtectionOn},
+		Hooks: hooks.Set{
+			Provisioners:   map[string]hooks.Provisioner{"example.com/disks": storage},
+			Deleters:       map[string]hooks.Deleter{"example.com/disks": storage},
+			SourceDeleters: map[string]hooks.Deleter{"hostPath": storage},
+			Recyclers:      map[string]hooks.Recycler{"hostPath": storage},
 		},
 	})
 	given(class("own", provisioner("example.com/disks")), claim("data", "5Gi", inClass("own")))(t, a)
@@ -75,7 +76,7 @@ func TestStorageOfOnesOwn(t *testing.T) {
 	deleting(obj.KindClaim, "data")(t, a)
 	a.tells(t, "VolumeDelete", "a")
 	a.becomes(t, "pv a Released data!")
-	deleting(bindingtest.KindAttachment, "a-n1")(t, a)
+	deleting(obj.KindAttachment, "a-n1")(t, a)
 	a.becomes(t, "")
 
 	given(volume("a", "5Gi", policy(corev1.PersistentVolumeReclaimRecycle)), data)(t, a)

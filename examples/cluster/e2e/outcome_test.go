@@ -34,7 +34,7 @@ func tells(reason, name string) act { return func(t *testing.T, a api) { a.tells
 func deleting(kind obj.Kind, name string) act {
 	return func(t *testing.T, a api) {
 		key := obj.Key{Kind: kind, Name: name}
-		if kind == obj.KindClaim || kind == bindingtest.KindPod {
+		if kind == obj.KindClaim || kind == obj.KindPod {
 			key.Namespace = ns
 		}
 		require.NoError(t, a.Delete(t.Context(), key, metav1.DeleteOptions{}))
@@ -62,7 +62,7 @@ func changing[T obj.Object](object T, change func(T)) act {
 func meanwhile(t *testing.T, a api) {
 	given(class("other"), volume("z", "1Gi", ofClass("other")), claim("z", "1Gi", inClass("other")))(t, a)
 	eventually(t, a.isBound("z"))
-	for _, kind := range []obj.Kind{obj.KindClaim, obj.KindVolume, bindingtest.KindClass} {
+	for _, kind := range []obj.Kind{obj.KindClaim, obj.KindVolume, obj.KindClass} {
 		keys, err := a.keys(t.Context(), kind)
 		require.NoError(t, err)
 		for _, key := range keys {
@@ -83,11 +83,11 @@ var (
 var outcomes = map[string][]act{
 	"C1 B1-B4 a volume fits": {given(volume("a", "5Gi"), data), becomes("pv a Bound data, pvc data Bound a")},
 	"M13 the smallest":       {given(volume("a", "9Gi"), volume("b", "6Gi"), volume("c", "1Gi")), becomes("pv a Available, pv b Available, pv c Available"), given(data), becomes("pv a Available, pv b Bound data, pv c Available, pvc data Bound b")},
-	"M13 reserved": {
+	"M13 pre-bound": {
 		given(volume("a", "9Gi", forClaim("data")), volume("b", "5Gi")), becomes("pv a Available data?, pv b Available"),
 		given(data), becomes("pv a Bound data, pv b Available, pvc data Bound a"),
 	},
-	"M12 reserved and too small": {
+	"M12 pre-bound and too small": {
 		given(volume("a", "1Gi", forClaim("data")), data), tells("VolumeMismatch", "data"), tells("VolumeMismatch", "a"),
 		becomes("pv a Available data?, pvc data Pending"),
 	},
@@ -134,7 +134,7 @@ var outcomes = map[string][]act{
 	"C12 it is being deleted":       {given(claim("data", "5Gi", held)), deleting(obj.KindClaim, "data"), given(volume("a", "5Gi")), becomes("pv a Available, †pvc data Pending")},
 	"M2 a bound claim's own volume": {given(claim("data", "5Gi", naming("a"), completed), claim("more", "5Gi")), becomes("pvc data Lost a, pvc more Pending"), given(volume("a", "5Gi")), becomes("pv a Bound data, pvc data Bound a, pvc more Pending")},
 	"V1 nobody's":                   {given(volume("a", "5Gi")), becomes("pv a Available")},
-	"V1 set aside":                  {given(volume("a", "5Gi", forClaim("data"))), becomes("pv a Available data?")},
+	"V1 pre-bound":                  {given(volume("a", "5Gi", forClaim("data"))), becomes("pv a Available data?")},
 	"V2 the claim is not yet told":  {given(data), withClaim(func(c pvc) obj.Object { return volume("a", "5Gi", heldBy(c)) }), becomes("pv a Bound data, pvc data Bound a")},
 	"V2 of another volume mode":     {given(data), withClaim(func(c pvc) obj.Object { return volume("a", "5Gi", heldBy(c), block) }), tells("VolumeMismatch", "data"), tells("VolumeMismatch", "a")},
 	"V2 V4 the claim has another":   {given(data, volume("a", "5Gi")), becomes("pv a Bound data, pvc data Bound a"), withClaim(func(c pvc) obj.Object { return volume("b", "5Gi", heldBy(c), noted(byController)) }), becomes("pv a Bound data, pv b Available, pvc data Bound a")},
@@ -149,7 +149,7 @@ var outcomes = map[string][]act{
 	"F2 a pod uses the claim": {
 		given(data, volume("a", "5Gi"), web), becomes("pv a Bound data, pvc data Bound a"),
 		deleting(obj.KindClaim, "data"), meanwhile, becomes("pv a Bound data, †pvc data Bound a"),
-		deleting(bindingtest.KindPod, "web"), becomes("pv a Released data!"),
+		deleting(obj.KindPod, "web"), becomes("pv a Released data!"),
 	},
 	"R3 nobody deletes":       {given(data, volume("a", "5Gi", policy("Delete"))), becomes("pv a Bound data, pvc data Bound a"), deleting(obj.KindClaim, "data"), becomes("pv a Failed data!"), tells("VolumeFailedDelete", "a")},
 	"R3 another one deletes":  {given(data, volume("a", "5Gi", policy("Delete"), noted(provisionedBy))), becomes("pv a Bound data, pvc data Bound a"), deleting(obj.KindClaim, "data"), becomes("pv a Released data!")},

@@ -17,7 +17,7 @@ type picture map[string]aspects
 // aspects are phase, links, annotations and capacity of an object.
 type aspects struct {
 	Phase       string
-	Link        string // of a volume: its claim, with "?" if it is set aside for it, "!" if it is another by now; of a claim: its volume
+	Link        string // of a volume: its claim, with "?" if it is pre-bound to it, "!" if it is another by now; of a claim: its volume
 	Gives       string // capacity and access modes
 	Annotations string
 	Finalizers  string

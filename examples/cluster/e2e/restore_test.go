@@ -15,8 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/clientgo"
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -37,12 +38,12 @@ func TestEtcdIsRestored(t *testing.T) {
 	run(t, &clientgo.Runner{
 		Clientset: a,
 		Resync:    resync,
-		Rules:     binding.Rules{Protection: binding.ProtectionOn},
-		Hooks: binding.Hooks{
-			Provisioners:   map[string]binding.Provisioner{"example.com/disks": storage},
-			Deleters:       map[string]binding.Deleter{"example.com/disks": storage},
-			SourceDeleters: map[string]binding.Deleter{"hostPath": storage},
-			AtOnce:         2 * unfinished,
+		Options:   decision.Options{Protection: decision.ProtectionOn},
+		Hooks: hooks.Set{
+			Provisioners:   map[string]hooks.Provisioner{"example.com/disks": storage},
+			Deleters:       map[string]hooks.Deleter{"example.com/disks": storage},
+			SourceDeleters: map[string]hooks.Deleter{"hostPath": storage},
+			MaxConcurrent:  2 * unfinished,
 		},
 	})
 	require.NoError(t, createAll(t.Context(), a, keptObjects()))
@@ -78,7 +79,7 @@ func TestEtcdIsRestored(t *testing.T) {
 	assert.ElementsMatch(t, left, storage.names(), "R3 their storage is gone; that whose deletion was in progress is not, for nobody asked for it again")
 }
 
-// keptObjects are claims, half of them with static volumes that are set aside for them.
+// keptObjects are claims, half of them with static volumes that are pre-bound to them.
 func keptObjects() []obj.Object {
 	objects := []obj.Object{class("own", provisioner("example.com/disks"))}
 	all := names(0, kept)
@@ -147,7 +148,7 @@ func (s *archive) Delete(ctx context.Context, volume *corev1.PersistentVolume) e
 		select {
 		case <-s.over:
 		default:
-			return &binding.HookError{Meaning: binding.HookInProgress, After: askAgain}
+			return &hooks.Error{Meaning: hooks.InProgress, After: askAgain}
 		}
 	}
 	return s.disks.Delete(ctx, volume)

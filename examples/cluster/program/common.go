@@ -15,7 +15,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Common is what every program is told: how to reach the API server, and what to log. Names and defaults are those of
+// Common has the flags of every program: how to reach the API server, and what to log. Names and defaults are those of
 // Kubernetes' own programs where they have the same.
 type Common struct {
 	Kubeconfig string
@@ -36,7 +36,7 @@ func (c *Common) Define(flags *flag.FlagSet) {
 	flags.IntVar(&c.Verbosity, "v", 0, "how much is logged, by the levels of Kubernetes")
 }
 
-// Check finds what cannot be.
+// Check returns an error for values that cannot be.
 func (c *Common) Check() error {
 	switch {
 	case c.QPS == 0:
@@ -64,7 +64,7 @@ func (c *Common) checkMaster() error {
 	return nil
 }
 
-// Logger is where everything is logged, what client-go says included.
+// Logger returns the logger of everything, client-go's messages included.
 func (c *Common) Logger(out io.Writer) *slog.Logger {
 	settings := &slog.HandlerOptions{Level: slog.Level(-c.Verbosity)}
 	var handler slog.Handler = slog.NewTextHandler(out, settings)
@@ -78,7 +78,7 @@ func (c *Common) Logger(out io.Writer) *slog.Logger {
 	return log
 }
 
-// Config is how to reach the API server: as the flags say, or else as a pod does. Requests are sent in the content type.
+// Config returns how to reach the API server: as the flags say, or else as a pod does. Requests are sent in the content type.
 func (c *Common) Config(contentType string) (*rest.Config, error) {
 	config, err := c.reach()
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *Common) Config(contentType string) (*rest.Config, error) {
 	config.QPS, config.Burst = float32(c.QPS), c.Burst
 	config.ContentType = contentType
 	config.AcceptContentTypes = contentType + "," + runtime.ContentTypeJSON
-	config.Wrap(new(refusals).watched)
+	config.Wrap(new(refusedLog).wrap)
 	return config, nil
 }
 

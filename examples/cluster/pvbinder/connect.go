@@ -8,11 +8,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// clients are two clientsets, so that a burst of writes does not keep the lease from being renewed, and events do not
+// clients has two clientsets, so that a burst of writes does not keep the lease from being renewed, and events do not
 // delay writes.
 type clients struct {
 	work  *kubernetes.Clientset
-	aside *kubernetes.Clientset // for events and the lease
+	other *kubernetes.Clientset // for events and the lease
 }
 
 func (o *options) connect() (clients, error) {
@@ -25,9 +25,9 @@ func (o *options) connect() (clients, error) {
 		return clients{}, fmt.Errorf("--kubeconfig: %w", err)
 	}
 	config.Timeout = max(time.Second, o.election.renew/2)
-	aside, err := kubernetes.NewForConfig(rest.AddUserAgent(config, "pvbinder-aside"))
+	other, err := kubernetes.NewForConfig(rest.AddUserAgent(config, "pvbinder-events-and-lease"))
 	if err != nil {
 		return clients{}, fmt.Errorf("--kubeconfig: %w", err)
 	}
-	return clients{work, aside}, nil
+	return clients{work, other}, nil
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 )
 
-// status is what pvbinder is doing.
+// status is the state of pvbinder.
 type status string
 
 const (
@@ -22,7 +22,7 @@ const (
 	stopping status = "stopping"
 )
 
-// health answers whether pvbinder lives and is ready.
+// health serves whether pvbinder is alive and ready.
 type health struct {
 	lease *leaderelection.HealthzAdaptor
 	now   atomic.Value // status
@@ -39,7 +39,7 @@ func newHealth() *health {
 
 func (h *health) is(now status) { h.now.Store(now) }
 
-// alive fails if pvbinder holds on to work that is not its own any more; then it should be restarted.
+// alive fails if pvbinder goes on working after its lease has ended. Then it should be restarted.
 func (h *health) alive(w http.ResponseWriter, r *http.Request) {
 	if err := h.lease.Check(r); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -48,7 +48,7 @@ func (h *health) alive(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// ready is who works, and who stands by to do so.
+// ready succeeds for the leader and for a standby.
 func (h *health) ready(w http.ResponseWriter, r *http.Request) {
 	now := h.now.Load().(status)
 	if now != working && now != standby {

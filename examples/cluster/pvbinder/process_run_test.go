@@ -110,6 +110,6 @@ func TestPodsUnwatched(t *testing.T) {
 	launch(t, server, "--watch-pods=false", "--resync=0")
 	eventually(t, bound(server, "data"), "the claim is bound without any right to pods")
 	for _, call := range server.Calls() {
-		assert.False(t, call.Verb == bindingtest.VerbList && call.Key.Kind == bindingtest.KindPod)
+		assert.False(t, call.Verb == bindingtest.VerbList && call.Key.Kind == obj.KindPod)
 	}
 }

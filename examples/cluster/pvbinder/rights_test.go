@@ -22,9 +22,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo/apitest"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/examples/cluster/program"
 )
@@ -95,7 +95,7 @@ func (r right) allows(request apitest.Request) bool {
 }
 
 func TestRightsAreEnoughAndAllUsed(t *testing.T) {
-	server := newServer(t, town()...)
+	server := newServer(t, everyObject()...)
 	granted := rights(t)
 	var mu sync.Mutex
 	used, refused := map[right]bool{}, []apitest.Request{}
@@ -128,8 +128,8 @@ func conflictOnce(kind obj.Kind) bindingtest.Hook {
 	})
 }
 
-// town needs everything at least once: see live.
-func town() []obj.Object {
+// everyObject makes pvbinder use each right at least once: see live.
+func everyObject() []obj.Object {
 	mode := storagev1.VolumeBindingWaitForFirstConsumer
 	return append(pair("data", "5Gi"),
 		bindingtest.Class("local", func(class *storagev1.StorageClass) { class.VolumeBindingMode = &mode }),
@@ -144,7 +144,7 @@ func live(t *testing.T, server *apitest.Server) {
 		return func() bool {
 			count := 0
 			for _, event := range server.Published() {
-				if event.Reason == string(binding.EventVolumeMismatch) {
+				if event.Reason == string(decision.EventVolumeMismatch) {
 					count++
 				}
 			}

@@ -12,11 +12,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/clientgo"
+	"github.com/pvbind/pvbind/binding/decision"
 )
 
-// Serve works until the context ends, or something goes wrong that only a restart can mend.
+// Serve works until the context ends, or something fails that only a restart can repair.
 func (o *options) Serve(ctx context.Context, log *slog.Logger) error {
 	clients, err := o.connect()
 	if err != nil {
@@ -32,7 +32,7 @@ func (o *options) Serve(ctx context.Context, log *slog.Logger) error {
 	recording, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	runner := o.runner(clients, health, log)
-	runner.Recorder = clientgo.StartRecorder(recording, clients.aside)
+	runner.Recorder = clientgo.StartRecorder(recording, clients.other)
 	runner.Registerer = registry
 	defer context.AfterFunc(ctx, func() {
 		health.is(stopping)
@@ -48,7 +48,7 @@ func (o *options) Serve(ctx context.Context, log *slog.Logger) error {
 	}
 	health.is(standby)
 	log.Info("waiting for the lease", "namespace", o.election.namespace, "name", o.election.name)
-	return o.election.lead(ctx, clients.aside, health.lease, work)
+	return o.election.lead(ctx, clients.other, health.lease, work)
 }
 
 func (o *options) runner(clients clients, health *health, log *slog.Logger) *clientgo.Runner {
@@ -66,7 +66,7 @@ func (o *options) runner(clients clients, health *health, log *slog.Logger) *cli
 		runner.Resync = -1
 	}
 	if o.protection {
-		runner.Rules.Protection = binding.ProtectionOn
+		runner.Options.Protection = decision.ProtectionOn
 	}
 	if !o.watchPods {
 		runner.Pods = clientgo.PodsIgnored

@@ -13,7 +13,7 @@ func TestLocalVolumesOnManyNodes(t *testing.T) {
 	for _, nodeCacheCapable := range []bool{true, false} {
 		t.Run(fmt.Sprintf("nodeCacheCapable %t", nodeCacheCapable), func(t *testing.T) {
 			const nodes, disksPerNode, pods = 20, 3, 60
-			c := newTown(t, fmt.Sprintf("local-%t", nodeCacheCapable))
+			c := newCluster(t, fmt.Sprintf("local-%t", nodeCacheCapable))
 			_, address := startExtender(t)
 			c.class("local")
 			for n := range nodes {
@@ -50,7 +50,7 @@ func TestLocalVolumesOnManyNodes(t *testing.T) {
 // away first, and leaves the pod pending.
 func TestTwoClaimsThatTheOwnPluginFails(t *testing.T) {
 	const rwo, rwx = corev1.ReadWriteOnce, corev1.ReadWriteMany
-	c := newTown(t, "two")
+	c := newCluster(t, "two")
 	c.class("local")
 	c.node("n1")
 	c.disk("p1", "1Gi", "n1", rwo, rwx)

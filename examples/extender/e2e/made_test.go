@@ -15,7 +15,7 @@ import (
 )
 
 // selected waits until a volume is to be made for the claim, and returns the node it is for.
-func (c *town) selected(claim string) (node string) {
+func (c *cluster) selected(claim string) (node string) {
 	c.Helper()
 	eventually(c.T, func() bool {
 		stored := c.stored(claim)
@@ -26,7 +26,7 @@ func (c *town) selected(claim string) (node string) {
 }
 
 // provide makes the volume, as a provisioner does.
-func (c *town) provide(claim, node string) {
+func (c *cluster) provide(claim, node string) {
 	c.Helper()
 	stored := c.stored(claim)
 	volume := c.volume("pvc-"+string(stored.UID), "5Gi", "made", node)
@@ -36,7 +36,7 @@ func (c *town) provide(claim, node string) {
 }
 
 // fail does what a provisioner does that cannot make a volume for the node.
-func (c *town) fail(claim string) {
+func (c *cluster) fail(claim string) {
 	c.Helper()
 	c.change(claim, func(claim *corev1.PersistentVolumeClaim) {
 		delete(claim.Annotations, storageclass.SelectedNodeAnnotation)
@@ -44,14 +44,14 @@ func (c *town) fail(claim string) {
 }
 
 // driver tells that capacities count.
-func (c *town) driver() {
+func (c *cluster) driver() {
 	c.Helper()
 	_, err := client.StorageV1().CSIDrivers().Create(c.Context(), &storagev1.CSIDriver{
 		ObjectMeta: metav1.ObjectMeta{Name: c.disks()}, Spec: storagev1.CSIDriverSpec{StorageCapacity: new(true)}}, metav1.CreateOptions{})
 	require.NoError(c, err)
 }
 
-func (c *town) capacity(node, size string) *storagev1.CSIStorageCapacity {
+func (c *cluster) capacity(node, size string) *storagev1.CSIStorageCapacity {
 	c.Helper()
 	stored, err := client.StorageV1().CSIStorageCapacities(c.name).Create(c.Context(), &storagev1.CSIStorageCapacity{
 		ObjectMeta:       metav1.ObjectMeta{Name: node},
@@ -65,7 +65,7 @@ func (c *town) capacity(node, size string) *storagev1.CSIStorageCapacity {
 
 // A pod with a volume that is there and one that is made: both on one node, and the pod last.
 func TestDynamicProvisioning(t *testing.T) {
-	c := newTown(t, "made")
+	c := newCluster(t, "made")
 	c.class("local")
 	c.class("made", c.provisioned)
 	c.node("n1")
@@ -88,7 +88,7 @@ func TestDynamicProvisioning(t *testing.T) {
 // A provision that fails takes its node off the claim, and the pod is scheduled anew: here to another node, for the
 // first one turns out to be full.
 func TestScheduledAnewAfterAFailedProvision(t *testing.T) {
-	c := newTown(t, "anew")
+	c := newCluster(t, "anew")
 	c.class("made", c.provisioned)
 	c.driver()
 	first := c.capacity("n1", "100Gi")
@@ -113,7 +113,7 @@ func TestScheduledAnewAfterAFailedProvision(t *testing.T) {
 
 // An extender that ends in the middle of a bind leaves nothing behind that the next one does not finish.
 func TestAnotherExtenderGoesOn(t *testing.T) {
-	c := newTown(t, "other")
+	c := newCluster(t, "other")
 	c.class("made", c.provisioned)
 	c.node("n1")
 	first, address := startExtender(t, "--shutdown-timeout=50ms")

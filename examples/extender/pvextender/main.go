@@ -1,4 +1,4 @@
-// Pvextender answers kube-scheduler's questions about volumes, in place of its VolumeBinding plugin, which must be
+// Pvextender answers kube-scheduler's requests about volumes, in place of its VolumeBinding plugin, which must be
 // switched off in the scheduler's configuration:
 //
 //	pvextender --kubeconfig=$HOME/.kube/config --listen=127.0.0.1:8888

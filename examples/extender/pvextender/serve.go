@@ -13,7 +13,7 @@ import (
 	"github.com/pvbind/pvbind/examples/extender"
 )
 
-// Serve answers until the context ends. It listens only once it knows the cluster, so that a connection means that it
+// Serve answers until the context ends. It listens only once its caches are filled, so that a connection means that it
 // is ready.
 func (o *options) Serve(ctx context.Context, log *slog.Logger) error {
 	clientset, err := o.connect()
@@ -27,7 +27,7 @@ func (o *options) Serve(ctx context.Context, log *slog.Logger) error {
 	log.Info("filling the caches")
 	cluster, err := extender.Watch(ctx, clientset)
 	if ctx.Err() != nil {
-		return nil // it was told to end before it had begun
+		return nil // it was stopped before it had begun
 	}
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func (o *options) Serve(ctx context.Context, log *slog.Logger) error {
 	return o.answer(ctx, answerer.Handler(), secrets, log)
 }
 
-// secrets is the certificate to serve with; nil: none.
+// secrets returns the certificate to serve with; nil: none.
 func (o *options) secrets() (*tls.Config, error) {
 	if o.certFile == "" {
 		return nil, nil

@@ -6,6 +6,14 @@ import (
 	"strings"
 )
 
+// document is one object of the input, not yet typed.
+type document struct {
+	Place
+	apiVersion string
+	kind       string
+	content    map[string]any
+}
+
 // open returns the object that a value is, or the objects of the list that it is.
 func open(at Place, value any) ([]document, error) {
 	content, ok := value.(map[string]any)

@@ -9,11 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Place is where in the input something was found.
+// Place is a place in the input.
 type Place struct {
 	file   string
 	number int    // of the document in the file, from 1; documents that hold nothing do not count
 	item   string // such as "items[3]"; empty if the document is not a list
+}
+
+func (p Place) in(item int) Place {
+	p.item = fmt.Sprintf("items[%d]", item)
+	return p
 }
 
 func (p Place) String() string {
@@ -24,7 +29,7 @@ func (p Place) String() string {
 	return text
 }
 
-// Problem is what is wrong with one document or object of the input, in one line.
+// Problem is a thing that is wrong with one document or object of the input, in one line.
 type Problem struct {
 	Place
 	Object string // such as "pvc/default/data"; empty if the document is not known to be an object
@@ -71,7 +76,7 @@ func OneLine(text string) string {
 	return text
 }
 
-// Lines are the errors that err joins, one a line.
+// Lines returns the errors that err joins, one a line.
 func Lines(err error) []string {
 	var all []string
 	for _, one := range Unjoin(err) {
@@ -80,7 +85,7 @@ func Lines(err error) []string {
 	return all
 }
 
-// Unjoin takes apart what errors.Join made, however deep.
+// Unjoin returns the errors that err joins, however deep.
 func Unjoin(err error) []error {
 	if err == nil {
 		return nil

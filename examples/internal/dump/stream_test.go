@@ -119,6 +119,7 @@ func TestDecodeNamesWhatIsWrong(t *testing.T) {
 		left int    // objects that are read all the same
 	}{
 		"no YAML":              {good + "---\na: [\n---\n" + good, "f: document 2: yaml: line 4: did not find expected node content", 2},
+		"no YAML in a List":    {"apiVersion: v1\nitems:\n- a: b\n- c: [\nkind: List\n", "f: document 1: yaml: line 5: did not find expected ',' or ']'", 0},
 		"a tab":                {"a:\n\tb: 1\n", "f: document 1: yaml: line 2: found character that cannot start any token", 0},
 		"a key twice":          {good + "kind: B\n", `f: document 1: yaml: unmarshal errors: line 3: key "kind" already set in map`, 0},
 		"no JSON":              {"---\n{\n \"a\": ]", "f: document 1: json: line 3: invalid character ']' looking for beginning of value", 0},

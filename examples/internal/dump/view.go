@@ -8,16 +8,17 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/binding/scheduling"
 	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
-// View is what a decision may know, from objects that are all there are. It finds each in one step and chooses from an
-// Index, so that many claims can be explained.
+// View is a decision.View of objects that are all there are. It looks each up in one step and finds volumes by an Index,
+// so that many claims can be explained.
 type View struct {
 	// Volumes, Claims and Nodes are in the order of their names.
 	Volumes []*corev1.PersistentVolume
@@ -36,8 +37,8 @@ type View struct {
 }
 
 var (
-	_ binding.View    = &View{}
-	_ binding.PodView = &View{}
+	_ decision.View   = &View{}
+	_ scheduling.View = &View{}
 )
 
 // NewView makes a View of the objects.
@@ -107,74 +108,74 @@ func (v *View) choose() {
 }
 
 // Volume looks up a volume. That one is absent is proof, unless there is none at all.
-func (v *View) Volume(name string) (*corev1.PersistentVolume, binding.Evidence) {
+func (v *View) Volume(name string) (*corev1.PersistentVolume, decision.Source) {
 	volume, found := v.volumes[name]
-	return volume, evidence(found, len(v.volumes) > 0)
+	return volume, source(found, len(v.volumes) > 0)
 }
 
 // Claim looks up a claim. That one is absent is proof, unless there is none in its namespace: then the objects may be
 // those of other namespaces only.
-func (v *View) Claim(namespace, name string) (*corev1.PersistentVolumeClaim, binding.Evidence) {
+func (v *View) Claim(namespace, name string) (*corev1.PersistentVolumeClaim, decision.Source) {
 	claim, found := v.claims[obj.ClaimKey(namespace, name)]
-	return claim, evidence(found, v.namespaces[namespace])
+	return claim, source(found, v.namespaces[namespace])
 }
 
-func evidence(found, complete bool) binding.Evidence {
+func source(found, complete bool) decision.Source {
 	switch {
 	case found:
-		return binding.Live
+		return decision.FromLiveRead
 	case complete:
-		return binding.Absent
+		return decision.AbsentInLiveRead
 	}
-	return binding.Unknown
+	return decision.NotInCache
 }
 
 // Class looks up a class.
 func (v *View) Class(name string) *storagev1.StorageClass { return v.classes[name] }
 
-// CSIDriver is nothing: a dump has no drivers, so that free storage is not counted (S5).
+// CSIDriver returns nil: a dump has no drivers, so that free storage is not counted (S5).
 func (v *View) CSIDriver(string) *storagev1.CSIDriver { return nil }
 
-// CSIStorageCapacities are none.
+// CSIStorageCapacities returns none.
 func (v *View) CSIStorageCapacities(string) []*storagev1.CSIStorageCapacity { return nil }
 
-// Index has the volumes.
+// Index returns the index of the volumes.
 func (v *View) Index() *index.Index { return &v.index }
 
-// DefaultClass is the default among the classes (C2).
+// DefaultClass returns the default class (C2).
 func (v *View) DefaultClass() *storagev1.StorageClass { return v.byDefault }
 
-// PodsOf are the pods that name the claim.
-func (v *View) PodsOf(namespace, claim string) ([]*corev1.Pod, binding.Evidence) {
-	return v.pods[obj.ClaimKey(namespace, claim)], evidence(v.podCount > 0, false)
+// PodsOf returns the pods that name the claim.
+func (v *View) PodsOf(namespace, claim string) ([]*corev1.Pod, decision.Source) {
+	return v.pods[obj.ClaimKey(namespace, claim)], source(v.podCount > 0, false)
 }
 
-// AttachmentsOf are the attachments that name the volume. If there is none, nobody may have asked for them.
-func (v *View) AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, binding.Evidence) {
-	return v.attached[volume], evidence(len(v.attached[volume]) > 0, false)
+// AttachmentsOf returns the attachments that name the volume. If there is none, the dump may lack them.
+func (v *View) AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, decision.Source) {
+	return v.attached[volume], source(len(v.attached[volume]) > 0, false)
 }
 
-// Find chooses a volume for the claim.
+// Find returns the best volume for the claim.
 func (v *View) Find(claim *corev1.PersistentVolumeClaim) (match.Match, error) {
 	return v.index.Find(claim, v.Terms(claim))
 }
 
-// Summary tells in numbers why no volume fits the claim.
+// Summary counts why no volume fits the claim.
 func (v *View) Summary(claim *corev1.PersistentVolumeClaim) (match.Summary, error) {
 	return v.index.Summary(claim, v.Terms(claim))
 }
 
-// Terms are those that a claim is matched on.
+// Terms returns the terms that the claim is matched on.
 func (v *View) Terms(claim *corev1.PersistentVolumeClaim) match.Terms {
 	return match.Terms{Class: v.Class(storageclass.OfClaim(claim))}
 }
 
-// Owners are the claims that are Bound to the volume.
+// Owners returns the claims that are Bound to the volume.
 func (v *View) Owners(volume string) []obj.Key { return v.index.Owners(volume) }
 
-// Answered is nothing: no hook was run.
-func (v *View) Answered(binding.ActionKind, types.UID) []binding.Answer { return nil }
+// Answered returns nil: no hook was run.
+func (v *View) Answered(decision.ActionKind, types.UID) []decision.Answer { return nil }
 
-// Waiting is nobody: to ask for each volume who waits for it would cost volumes times claims, and a claim that waits
-// for any volume finds it by itself.
+// Waiting returns nil. To look for the waiting claim of each volume would cost volumes times claims, and a claim that
+// waits for any volume finds it by itself.
 func (v *View) Waiting(*corev1.PersistentVolume) *corev1.PersistentVolumeClaim { return nil }

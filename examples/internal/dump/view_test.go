@@ -9,29 +9,29 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
 func TestViewProvesAbsenceOnlyWhereTheInputIsComplete(t *testing.T) {
 	view := NewView([]obj.Object{bindingtest.Volume("disk", "1Gi"), bindingtest.Claim("shop", "data", "1Gi"), bindingtest.Pod("shop", "web", "", "data")})
 	nothing := NewView(nil)
-	volume := func(v *View, name string) binding.Evidence { _, evidence := v.Volume(name); return evidence }
-	claim := func(v *View, namespace, name string) binding.Evidence {
-		_, evidence := v.Claim(namespace, name)
-		return evidence
+	volume := func(v *View, name string) decision.Source { _, source := v.Volume(name); return source }
+	claim := func(v *View, namespace, name string) decision.Source {
+		_, source := v.Claim(namespace, name)
+		return source
 	}
-	pods := func(v *View) binding.Evidence { _, evidence := v.PodsOf("shop", "data"); return evidence }
+	pods := func(v *View) decision.Source { _, source := v.PodsOf("shop", "data"); return source }
 
-	assert.Equal(t, binding.Live, volume(view, "disk"))
-	assert.Equal(t, binding.Absent, volume(view, "other"))
-	assert.Equal(t, binding.Unknown, volume(nothing, "disk"), "kubectl was not asked for volumes")
-	assert.Equal(t, binding.Live, claim(view, "shop", "data"))
-	assert.Equal(t, binding.Absent, claim(view, "shop", "other"))
-	assert.Equal(t, binding.Unknown, claim(view, "elsewhere", "data"), "kubectl was asked for one namespace")
-	assert.Equal(t, binding.Live, pods(view))
-	assert.Equal(t, binding.Unknown, pods(nothing))
+	assert.Equal(t, decision.FromLiveRead, volume(view, "disk"))
+	assert.Equal(t, decision.AbsentInLiveRead, volume(view, "other"))
+	assert.Equal(t, decision.NotInCache, volume(nothing, "disk"), "kubectl was not asked for volumes")
+	assert.Equal(t, decision.FromLiveRead, claim(view, "shop", "data"))
+	assert.Equal(t, decision.AbsentInLiveRead, claim(view, "shop", "other"))
+	assert.Equal(t, decision.NotInCache, claim(view, "elsewhere", "data"), "kubectl was asked for one namespace")
+	assert.Equal(t, decision.FromLiveRead, pods(view))
+	assert.Equal(t, decision.NotInCache, pods(nothing))
 	assert.Nil(t, nothing.DefaultClass())
 	assert.Nil(t, nothing.Class("any"))
 }
@@ -41,7 +41,7 @@ func TestViewAnswersAsASnapshot(t *testing.T) {
 	for _, file := range []string{"dump", "halfway", "manifests"} {
 		in, err := Read([]string{"../../simulate/testdata/" + file + ".yaml"}, os.Stdin, nil)
 		require.NoError(t, err)
-		var snapshot binding.Snapshot
+		var snapshot decision.Snapshot
 		for _, object := range in.Objects() {
 			bindingtest.SetDefaults(object)
 			switch o := object.(type) {

@@ -1,4 +1,4 @@
-// Package must makes calls of an API server for tests that can do nothing without the answer: an error ends the test.
+// Package must makes calls of an API server for tests that cannot go on without the answer: an error ends the test.
 package must
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// API is what is called.
+// API is the part of an API server that is called.
 type API interface {
 	Create(context.Context, obj.Object) (obj.Object, error)
 	Update(context.Context, obj.Object) (obj.Object, error)
@@ -31,7 +31,7 @@ func Update[T obj.Object](t *testing.T, server API, object T, changes ...func(T)
 	return write(t, server.Update, object, changes...)
 }
 
-// UpdateStatus is Update for the status.
+// UpdateStatus makes the changes to the object, writes its status, and returns what is stored.
 func UpdateStatus[T obj.Object](t *testing.T, server API, object T, changes ...func(T)) T {
 	t.Helper()
 	return write(t, server.UpdateStatus, object, changes...)

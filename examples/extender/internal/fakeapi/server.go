@@ -1,4 +1,4 @@
-// Package fakeapi is an API server for tests that has all that the extender asks for: what apitest has, and besides
+// Package fakeapi is an API server for tests that serves all that the extender requests: what apitest has, and besides
 // the binding of pods, CSIDrivers and CSIStorageCapacities.
 package fakeapi
 
@@ -25,7 +25,7 @@ type Server struct {
 	Capacities []*storagev1.CSIStorageCapacity
 }
 
-// New has nothing in it.
+// New returns an empty Server.
 func New() *Server { return &Server{Server: apitest.New(bindingtest.NewServer())} }
 
 // Start listens until the test ends, and returns how to connect, without limits.

@@ -1,0 +1,184 @@
+package clientgo
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+// workers are a controller, the queue of what it is to sync, and the goroutines that do.
+//
+// The queue has no rate limiter of its own: how long to wait after a failure is the controller's business, which
+// counts failures by key (W6).
+type workers struct {
+	controller  *binding.Controller
+	queue       workqueue.TypedDelayingInterface[obj.Key]
+	metrics     *metrics
+	log         *slog.Logger
+	unconfirmed unconfirmed
+
+	count      int
+	resync     time.Duration
+	stopWithin time.Duration
+}
+
+func newWorkers(r *Runner) *workers {
+	w := &workers{
+		queue:      workqueue.NewTypedDelayingQueue[obj.Key](),
+		log:        r.logger(),
+		count:      cmp.Or(r.Workers, defaultWorkers),
+		resync:     cmp.Or(r.Resync, defaultResync),
+		stopWithin: cmp.Or(r.StopWithin, defaultStopWithin),
+	}
+	w.metrics = newMetrics(w.queue.Len)
+	client := &Client{Clientset: r.Clientset, called: w.metrics.called}
+	if w.resync > 0 {
+		client.replied = w.unconfirmed.add
+	}
+	w.controller = &binding.Controller{Client: client, Options: r.Options, Hooks: r.Hooks}
+	return w
+}
+
+func (w *workers) add(keys ...obj.Key) {
+	for _, key := range keys {
+		w.queue.Add(key)
+	}
+}
+
+// run syncs until ctx ends. Syncs get the context running, which is cancelled for them only if they take too long to
+// end.
+func (w *workers) run(ctx, running context.Context, known caches) {
+	syncing, cancel := context.WithCancel(running)
+	defer cancel()
+	var group sync.WaitGroup
+	for range w.count {
+		group.Go(func() {
+			for w.next(ctx, syncing) {
+			}
+		})
+	}
+	w.resyncUntil(ctx, known)
+	w.queue.ShutDown()
+	timer := time.AfterFunc(w.stopWithin, cancel)
+	defer timer.Stop()
+	group.Wait()
+}
+
+// next syncs one key. What is still queued when the context ends is left: the next start finds it again.
+func (w *workers) next(ctx, syncing context.Context) bool {
+	key, closed := w.queue.Get()
+	if closed {
+		return false
+	}
+	defer w.queue.Done(key)
+	if ctx.Err() == nil {
+		w.sync(syncing, key)
+	}
+	return true
+}
+
+// sync syncs a key, and queues what the result of that says.
+func (w *workers) sync(ctx context.Context, key obj.Key) {
+	result, err := w.controller.Sync(ctx, key)
+	w.add(result.Next...)
+	if result.After > 0 {
+		w.queue.AddAfter(key, result.After)
+	}
+	w.metrics.synced(key, err)
+	if err != nil {
+		w.log.WarnContext(ctx, "sync failed", "key", key.String(), "error", err, "retry", result.After)
+	}
+}
+
+// caches are those of the informers.
+type caches interface {
+	objects() []obj.Object
+	has(obj.Object) bool
+}
+
+// resyncUntil has everything in the caches rechecked from time to time until the context ends, and reads what is still
+// unconfirmed.
+func (w *workers) resyncUntil(ctx context.Context, known caches) {
+	if w.resync < 0 {
+		<-ctx.Done()
+		return
+	}
+	ticker := time.NewTicker(w.resync)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			w.readUnconfirmed(ctx, known.has)
+			for _, object := range known.objects() {
+				w.add(w.controller.Recheck(object)...)
+			}
+		}
+	}
+}
+
+// unconfirmed has the objects that the controller got from replies of the server since the last resync. One that is in no
+// cache by then may be gone: if it went while nothing could be watched, no informer will ever report its end.
+type unconfirmed struct {
+	mu      sync.Mutex
+	objects map[obj.Key]obj.Object
+}
+
+func (u *unconfirmed) add(object obj.Object) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.objects == nil {
+		u.objects = map[obj.Key]obj.Object{}
+	}
+	u.objects[keyOf(object)] = object
+}
+
+// drain removes all of them, and returns them.
+func (u *unconfirmed) drain() map[obj.Key]obj.Object {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	drained := u.objects
+	u.objects = nil
+	return drained
+}
+
+// readUnconfirmed reads live what is in no cache, and reports to the controller what is gone. What still exists is read
+// again at the next resync, as is what the server gave no answer about.
+func (w *workers) readUnconfirmed(ctx context.Context, cached func(obj.Object) bool) {
+	objects := w.unconfirmed.drain()
+	maps.DeleteFunc(objects, func(_ obj.Key, object obj.Object) bool { return cached(object) })
+	for _, object := range objects {
+		current, err := w.read(ctx, object)
+		switch {
+		case obj.IsAbsent(err, keyOf(object)), err == nil && current.GetUID() != object.GetUID():
+			w.observeDeleted(object)
+		case err != nil:
+			w.unconfirmed.add(object)
+		}
+	}
+}
+
+// read reads the object of that name. If it exists it is unconfirmed again, as every reply.
+func (w *workers) read(ctx context.Context, object obj.Object) (obj.Object, error) {
+	if claim, ok := object.(*corev1.PersistentVolumeClaim); ok {
+		return w.controller.Client.GetClaim(ctx, claim.Namespace, claim.Name)
+	}
+	return w.controller.Client.GetVolume(ctx, object.GetName())
+}
+
+func keyOf(object obj.Object) obj.Key {
+	if claim, ok := object.(*corev1.PersistentVolumeClaim); ok {
+		return obj.KeyOf(claim)
+	}
+	return obj.VolumeKey(object.GetName())
+}

@@ -1,0 +1,244 @@
+package decision
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pvbind/pvbind/binding/hooks"
+	"github.com/pvbind/pvbind/binding/internal/oneline"
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
+)
+
+// Action is a decision: the one next write, or what comes before it, or why there is none. The zero value is Nothing.
+//
+// A write carries the whole object, changed, with the resourceVersion that the decision was made on.
+// The caller sends it, puts the server's reply in place of the old object, and decides again.
+type Action struct {
+	Kind ActionKind
+	// Volume or Claim is the object to write; the other is nil. Volume is also the one to delete, and the one whose storage a
+	// deleter or recycler works on.
+	Volume *corev1.PersistentVolume
+	Claim  *corev1.PersistentVolumeClaim
+	// Hook is the registered name of the hook to run, and Request what a provisioner is to make.
+	Hook    string
+	Request *hooks.ProvisionRequest
+	// Key is what to read (Read) or which claim to decide on first (Requeue).
+	Key obj.Key
+	// Rule is the number of the behaviour rule that decided, such as "C1" or "B3".
+	Rule string
+	// Why is the reason in one line, for people.
+	Why string
+	// Events are to be published once the write has succeeded, or at once if there is none to make.
+	Events []Event
+	// Retry says whether to decide again though nothing changes. Only a Wait carries it.
+	Retry Retry
+	// After is the delay of RetryAfter.
+	After time.Duration
+
+	explains *Explanation // what the decision means for its claim; nil for a write that ExplainClaim takes for done
+	searched bool         // no volume was found for the claim
+}
+
+// ActionKind is what the caller of a decision does next.
+type ActionKind string
+
+const (
+	// Nothing: all is as it should be.
+	Nothing ActionKind = ""
+	// UpdateVolume and the three after it: write the object, on the resourceVersion it carries.
+	UpdateVolume       ActionKind = "UpdateVolume"
+	UpdateVolumeStatus ActionKind = "UpdateVolumeStatus"
+	UpdateClaim        ActionKind = "UpdateClaim"
+	UpdateClaimStatus  ActionKind = "UpdateClaimStatus"
+	// CreateVolume: create it. That it exists already is success (P2).
+	CreateVolume ActionKind = "CreateVolume"
+	// DeleteVolume: delete the object, if it still has this UID and resourceVersion (R3).
+	DeleteVolume ActionKind = "DeleteVolume"
+	// RunProvisioner: run the provisioner named Hook with Action.Request, and add its Answer to the next View.
+	RunProvisioner ActionKind = "RunProvisioner"
+	// RunDeleter: do the same with the deleter of the volume's storage. Hook is the name of the provisioner that
+	// the volume is annotated with or, if it is not, of the volume's source.
+	RunDeleter ActionKind = "RunDeleter"
+	// RunRecycler: do the same with the recycler for the volume's source.
+	RunRecycler ActionKind = "RunRecycler"
+	// Read: read what Action.Key names from the server, not from a cache, and decide again.
+	Read ActionKind = "Read"
+	// Requeue: decide on the claim that Action.Key names first, and on this object after it.
+	Requeue ActionKind = "Requeue"
+	// Wait: nothing can be done until something changes; see Action.Retry.
+	Wait ActionKind = "Wait"
+)
+
+// Retry is when to decide again though no object has changed.
+type Retry string
+
+const (
+	// RetryNever: only a change of some object can alter the decision.
+	RetryNever Retry = ""
+	// RetryBackoff: something failed; decide again after a delay that grows with each failure (W6).
+	RetryBackoff Retry = "Backoff"
+	// RetryAfter: a hook said when to call it again; decide again after Action.After (Rh).
+	RetryAfter Retry = "After"
+)
+
+// Writes reports whether the action is a write.
+func (a Action) Writes() bool {
+	switch a.Kind {
+	case UpdateVolume, UpdateVolumeStatus, UpdateClaim, UpdateClaimStatus, CreateVolume, DeleteVolume:
+		return true
+	}
+	return false
+}
+
+// RunsHook reports whether the action is the call of a hook.
+func (a Action) RunsHook() bool {
+	return a.Kind == RunProvisioner || a.Kind == RunDeleter || a.Kind == RunRecycler
+}
+
+// Target returns the key of the object that the action is about: the one to write or to read, the claim to decide on first,
+// or the volume whose storage is to be made, deleted or recycled.
+func (a Action) Target() obj.Key {
+	switch {
+	case a.Request != nil:
+		return obj.VolumeKey(a.Request.Volume.Name)
+	case a.Volume != nil:
+		return obj.VolumeKey(a.Volume.Name)
+	case a.Claim != nil:
+		return obj.KeyOf(a.Claim)
+	}
+	return a.Key
+}
+
+// About returns the UID of the object that a hook is run for: of the volume or, where there is none yet, of the claim.
+func (a Action) About() types.UID {
+	switch {
+	case a.Request != nil:
+		return a.Request.Claim.UID
+	case a.Volume.UID == "" && a.Volume.Spec.ClaimRef != nil:
+		return a.Volume.Spec.ClaimRef.UID
+	}
+	return a.Volume.UID
+}
+
+// String returns the action in one line: "B1 UpdateVolume pv/a: it fits default/data best".
+func (a Action) String() string {
+	kind, target := string(a.Kind), ""
+	if kind == "" {
+		kind = "Nothing"
+	}
+	if a.Target() != (obj.Key{}) {
+		target = " " + a.Target().String()
+	}
+	return a.Rule + " " + kind + target + ": " + a.Why
+}
+
+// Event is something to tell the people who own an object.
+type Event struct {
+	On      obj.Key
+	UID     types.UID // of the object that the event is on
+	Type    string    // corev1.EventTypeNormal or corev1.EventTypeWarning
+	Reason  EventReason
+	Message string // one line
+
+	same string // what makes the event the same as an earlier one; "": the message
+}
+
+// EventSource is the component that events come from; dashboards match it (N).
+const EventSource = "persistentvolume-controller"
+
+// EventReason is the reason of an event. The values are an interface that dashboards match (N).
+type EventReason string
+
+const (
+	EventClaimLost            EventReason = "ClaimLost"                 // C10
+	EventClaimMisbound        EventReason = "ClaimMisbound"             // C10
+	EventExternalProvisioning EventReason = "ExternalProvisioning"      // P3
+	EventFailedBinding        EventReason = "FailedBinding"             // C5, C9, C11, V1
+	EventProvisioningFailed   EventReason = "ProvisioningFailed"        // P1, P2
+	EventProvisioningCleanup  EventReason = "ProvisioningCleanupFailed" // P2
+	EventProvisioned          EventReason = "ProvisioningSucceeded"     // P2
+	EventUnknownReclaimPolicy EventReason = reclaim.EventUnknownPolicy  // R5
+	EventVolumeDelete         EventReason = "VolumeDelete"              // R3
+	EventVolumeFailedDelete   EventReason = reclaim.EventFailedDelete   // R3
+	EventVolumeFailedRecycle  EventReason = reclaim.EventFailedRecycle  // R4
+	EventVolumeRecycled       EventReason = "VolumeRecycled"            // R4
+	EventVolumeMismatch       EventReason = "VolumeMismatch"            // C7, M12, V2
+	EventWaitForConsumer      EventReason = "WaitForFirstConsumer"      // C3
+	EventWaitForPodScheduled  EventReason = "WaitForPodScheduled"       // C3
+)
+
+// Identity returns the part of the event that is equal in two events which say the same thing.
+func (e Event) Identity() Event {
+	if e.same != "" {
+		e.Message = e.same
+	}
+	return e
+}
+
+// String returns the event in one line.
+func (e Event) String() string {
+	return e.Type + " " + string(e.Reason) + " " + e.On.String() + ": " + e.Message
+}
+
+// messageLimit bounds a message; the API server takes no more than 1,024 bytes.
+const messageLimit = 1000
+
+func normal(on obj.Object, reason EventReason, message string) Event {
+	return newEvent(on, corev1.EventTypeNormal, reason, message)
+}
+
+func warning(on obj.Object, reason EventReason, message string) Event {
+	return newEvent(on, corev1.EventTypeWarning, reason, message)
+}
+
+// newEvent returns an event on a claim or volume. The message becomes one line and is cut where it is too long.
+func newEvent(on obj.Object, kind string, reason EventReason, message string) Event {
+	key := obj.VolumeKey(on.GetName())
+	if on.GetNamespace() != "" {
+		key = obj.ClaimKey(on.GetNamespace(), on.GetName())
+	}
+	return Event{On: key, UID: on.GetUID(), Type: kind, Reason: reason, Message: oneline.Text(message, messageLimit)}
+}
+
+func updateVolume(changed *corev1.PersistentVolume, rule, why string) Action {
+	return Action{Kind: UpdateVolume, Volume: changed, Rule: rule, Why: why}
+}
+
+// setPhase gives the volume another phase. The message and reason of the earlier phase go with it (B2).
+func setPhase(volume *corev1.PersistentVolume, to corev1.PersistentVolumePhase, rule, why string) Action {
+	changed := volume.DeepCopy()
+	changed.Status.Phase, changed.Status.Reason, changed.Status.Message = to, "", ""
+	return Action{Kind: UpdateVolumeStatus, Volume: changed, Rule: rule, Why: why}
+}
+
+func updateClaim(changed *corev1.PersistentVolumeClaim, rule, why string) Action {
+	return Action{Kind: UpdateClaim, Claim: changed, Rule: rule, Why: why}
+}
+
+func updateClaimStatus(changed *corev1.PersistentVolumeClaim, rule, why string) Action {
+	return Action{Kind: UpdateClaimStatus, Claim: changed, Rule: rule, Why: why}
+}
+
+// ReadLive returns the action that reads the key from the server.
+func ReadLive(key obj.Key, rule, why string) Action {
+	return Action{Kind: Read, Key: key, Rule: rule, Why: why}
+}
+
+func requeue(claim obj.Key, rule, why string) Action {
+	return Action{Kind: Requeue, Key: claim, Rule: rule, Why: why}
+}
+
+func nothing(rule, why string) Action { return Action{Rule: rule, Why: why} }
+
+func wait(rule, why string, events ...Event) Action {
+	return Action{Kind: Wait, Rule: rule, Why: oneline.Text(why, messageLimit), Events: events}
+}
+
+// withBackoff makes a Wait end after a growing delay.
+func (a Action) withBackoff() Action {
+	a.Retry = RetryBackoff
+	return a
+}

@@ -1,0 +1,164 @@
+package decision
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding/internal/quantities"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
+)
+
+// PreBind returns the first of the four writes: the volume with a claimRef that names the claim (B1). A claimRef that a
+// person set keeps its lack of bound-by-controller, so that no controller clears it later (V4).
+func PreBind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) Action {
+	reserved := volume.DeepCopy()
+	if phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefPreBound {
+		metav1.SetMetaDataAnnotation(&reserved.ObjectMeta, phase.BoundByControllerAnnotation, "yes")
+	}
+	reserved.Spec.ClaimRef = referenceTo(claim)
+	return updateVolume(reserved, "B1", "set "+volume.Name+" aside for "+claim.Namespace+"/"+claim.Name)
+}
+
+// bind returns the next of the four writes that bind a volume and a claim (B1 to B4), or Nothing. Its caller has decided that
+// the two belong together. A crash after any of the writes leaves a pair that the next decision recognises and continues: the
+// volume's claimRef is the record.
+func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) (Action, error) {
+	if claim.UID == "" {
+		// A claimRef without a UID is a reservation: written for such a claim it would never be done.
+		return Action{}, missingUID(claim)
+	}
+	if _, sized := match.CapacityOf(volume); !sized && claim.Status.Phase != corev1.ClaimBound {
+		return Action{}, match.CheckWellFormed(volume)
+	}
+	action := nextOfFour(volume, claim)
+	state := ClaimBinding
+	if action.Kind == Nothing {
+		state = ClaimBound
+	}
+	return action.explained(Explanation{State: state, Volume: volume.Name}), nil
+}
+
+func missingUID(claim *corev1.PersistentVolumeClaim) error {
+	return &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: "metadata.uid", Problem: "is missing"}
+}
+
+func nextOfFour(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) Action {
+	switch {
+	case phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound:
+		return PreBind(volume, claim)
+	case volume.Status.Phase != corev1.VolumeBound:
+		return setPhase(volume, corev1.VolumeBound, "B2", "it is bound to "+claim.Namespace+"/"+claim.Name)
+	case claim.Spec.VolumeName != volume.Name || !phase.BindCompleted(claim):
+		return updateClaim(completed(claim, volume), "B3", "it is bound to "+volume.Name)
+	}
+	if bound := boundStatus(claim, volume); bound != nil {
+		return updateClaimStatus(bound, "B4", "it is bound to "+volume.Name)
+	}
+	return nothing("C11", "bound to "+volume.Name)
+}
+
+func referenceTo(claim *corev1.PersistentVolumeClaim) *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		Kind:            string(obj.KindClaim),
+		APIVersion:      corev1.SchemeGroupVersion.String(),
+		Namespace:       claim.Namespace,
+		Name:            claim.Name,
+		UID:             claim.UID,
+		ResourceVersion: claim.ResourceVersion,
+	}
+}
+
+// completed returns the claim with the name of its volume and bind-completed (B3). From here on the volume stands for the
+// storage that was provisioned for the claim.
+func completed(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
+	changed := claim.DeepCopy()
+	if claim.Spec.VolumeName != volume.Name {
+		changed.Spec.VolumeName = volume.Name
+		metav1.SetMetaDataAnnotation(&changed.ObjectMeta, phase.BoundByControllerAnnotation, "yes")
+	}
+	if !phase.BindCompleted(claim) {
+		metav1.SetMetaDataAnnotation(&changed.ObjectMeta, phase.BindCompletedAnnotation, "yes")
+	}
+	if volume.Name == ProvisionedName(claim.UID) {
+		changed.Finalizers = without(changed.Finalizers, ProvisioningFinalizer)
+	}
+	return changed
+}
+
+// boundStatus returns the claim with the status that the volume gives it (B4), or nil if it has
+// that already. Capacity and attributes class are taken over on the transition alone: afterwards they
+// belong to the resizer and the modifier.
+func boundStatus(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
+	from, modes := claim.Status.Phase, volume.Spec.AccessModes
+	if from == corev1.ClaimBound && slices.Equal(claim.Status.AccessModes, modes) {
+		return nil
+	}
+	bound := claim.DeepCopy()
+	bound.Status.Phase = corev1.ClaimBound
+	bound.Status.AccessModes = slices.Clone(modes)
+	if from != corev1.ClaimBound {
+		bound.Status.Capacity = boundCapacity(claim, volume)
+		bound.Status.CurrentVolumeAttributesClassName = nil
+		if class := volume.Spec.VolumeAttributesClassName; class != nil && *class != "" {
+			bound.Status.CurrentVolumeAttributesClassName = new(*class)
+		}
+	}
+	return bound
+}
+
+// preResizeCapacity on a volume is the size that its file system had before the volume was made
+// larger outside the API. A claim that binds to it starts at that size, so that a resizer
+// notices the difference (B4).
+const preResizeCapacity = "volume.alpha.kubernetes.io/pre-resize-capacity"
+
+// boundCapacity returns the capacity of a claim that becomes Bound: the size before an unfinished resize if
+// the volume records one that parses, else the volume's.
+func boundCapacity(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) corev1.ResourceList {
+	size, capacity := volume.Spec.Capacity[corev1.ResourceStorage], claim.Status.Capacity.DeepCopy()
+	if recorded, ok := volume.Annotations[preResizeCapacity]; ok {
+		if before, err := quantities.Parse(recorded); err == nil {
+			size = before
+		}
+		if capacity == nil {
+			capacity = corev1.ResourceList{}
+		}
+		capacity[corev1.ResourceStorage] = size
+		return capacity
+	}
+	if actual, ok := capacity[corev1.ResourceStorage]; ok && quantities.Compare(actual, size) == 0 {
+		return capacity
+	}
+	return volume.Spec.Capacity.DeepCopy()
+}
+
+// unboundStatus returns the claim in a phase without a volume, Pending or Lost, or nil if it is so
+// already. Both clear what only a volume can give (C10).
+func unboundStatus(claim *corev1.PersistentVolumeClaim, to corev1.PersistentVolumeClaimPhase) *corev1.PersistentVolumeClaim {
+	status := claim.Status
+	if status.Phase == to && len(status.AccessModes) == 0 && len(status.Capacity) == 0 && status.CurrentVolumeAttributesClassName == nil {
+		return nil
+	}
+	unbound := claim.DeepCopy()
+	unbound.Status.Phase = to
+	unbound.Status.AccessModes = nil
+	unbound.Status.Capacity = nil
+	unbound.Status.CurrentVolumeAttributesClassName = nil
+	return unbound
+}
+
+// unbind returns the volume without its claim (V4): free again if a controller set the claimRef, pre-bound as
+// the person left it if a person did.
+func unbind(volume *corev1.PersistentVolume) *corev1.PersistentVolume {
+	unbound := volume.DeepCopy()
+	if !phase.BoundByController(volume) {
+		unbound.Spec.ClaimRef.UID = ""
+		return unbound
+	}
+	unbound.Spec.ClaimRef = nil
+	delete(unbound.Annotations, phase.BoundByControllerAnnotation)
+	return unbound
+}

@@ -1,0 +1,310 @@
+package decision
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/reclaim"
+	"github.com/pvbind/pvbind/storageclass"
+)
+
+// NextForClaim returns the next write for a claim, or what to read, which claim to decide on first, or what it waits for (C, B,
+// G, F and P rules). It modifies nothing that it is given. Its caller does what the action says, puts the
+// server's reply in place of the old object, and calls again, until the answer is Nothing or Wait.
+//
+// An error is about malformed objects (*obj.InvalidError) or a state that only a person can have made (C9);
+// the action returned beside it then has events and no write.
+func NextForClaim(claim *corev1.PersistentVolumeClaim, view View, options Options) (Action, error) {
+	options = options.WithDefaults()
+	if action, changes := updateClaimMetadata(claim, options); changes {
+		return action, nil
+	}
+	volume, source := namedVolume(claim, view)
+	state := phase.ClaimBindingStateOf(claim, volume)
+	deleting := claim.DeletionTimestamp != nil
+	if deleting {
+		if action, decided := nextTerminating(claim, state, view, options); decided {
+			return action.explained(explainTerminating(claim, view)), nil
+		}
+	}
+	action, err := nextInState(claim, state, volume, source, view, options)
+	if action.Kind != Nothing || err != nil || !provisioning(claim) || !deleting && state != phase.ClaimBound {
+		return action, err
+	}
+	explanation := *action.explains
+	if state != phase.ClaimBound {
+		explanation = explainTerminating(claim, view)
+	}
+	return abandonProvisioning(claim, view, options).explained(explanation), nil
+}
+
+// namedVolume looks up the volume that the claim names; nil if it names none.
+func namedVolume(claim *corev1.PersistentVolumeClaim, view View) (*corev1.PersistentVolume, Source) {
+	if claim.Spec.VolumeName == "" {
+		return nil, NotInCache
+	}
+	return view.Volume(claim.Spec.VolumeName)
+}
+
+// nextTerminating takes off a claim that is being deleted its protection and the finalizer of its provisioning. Nothing new is
+// begun for it (C12). A claim that was bound first becomes what C10 and C11 say, if there is nothing to do here but wait.
+func nextTerminating(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindingState, view View, options Options) (action Action, decided bool) {
+	if action, decided := unprotectClaim(claim, view, options); decided {
+		return action, true
+	}
+	onceBound := state == phase.ClaimBound || state == phase.ClaimMisbound || state == phase.ClaimLost
+	if provisioning(claim) {
+		action = abandonProvisioning(claim, view, options)
+		return action, action.Kind != Wait || !onceBound
+	}
+	return nothing("C12", "the claim is being deleted: nothing new is begun for it"), !onceBound
+}
+
+func nextInState(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindingState, volume *corev1.PersistentVolume, source Source, view View, options Options) (Action, error) {
+	switch state {
+	case phase.ClaimUnbound:
+		return nextUnbound(claim, view, options)
+	case phase.ClaimAwaitsVolume:
+		waiting := wait("C6", "volume "+claim.Spec.VolumeName+" does not exist")
+		return pendingFirst(claim, waiting.explained(Explanation{State: ClaimAwaitsVolume, Volume: claim.Spec.VolumeName})), nil
+	case phase.ClaimRequestsVolume:
+		return bindRequested(claim, volume, view)
+	case phase.ClaimBinding:
+		return bind(volume, claim)
+	case phase.ClaimVolumeTaken:
+		return volumeTaken(claim, obj.ReferencedClaim(volume), referenceText(volume.Spec.ClaimRef))
+	case phase.ClaimBound:
+		if owners := view.Owners(volume.Name); volume.Spec.ClaimRef == nil && match.OwnedByAnother(obj.KeyOf(claim), owners) {
+			return claimContended(claim, volume.Name, owners), nil
+		}
+		return bind(volume, claim)
+	}
+	return nextLost(claim, volume, source), nil
+}
+
+// pendingFirst makes the claim Pending, if it is not, before the given Wait. A claim that was bound once
+// stays as it is: Pending must not hide that it is Lost (C7).
+func pendingFirst(claim *corev1.PersistentVolumeClaim, then Action) Action {
+	pending := unboundStatus(claim, corev1.ClaimPending)
+	if pending == nil || phase.BindCompleted(claim) {
+		return then
+	}
+	action := updateClaimStatus(pending, then.Rule, then.Why)
+	action.Events, action.explains = then.Events, then.explains
+	return action
+}
+
+// nextUnbound decides on a claim that names no volume: the best volume that fits (C1), else a class (C2), a consumer
+// (C3), a provisioner (C4), or to wait for a volume (C5).
+func nextUnbound(claim *corev1.PersistentVolumeClaim, view View, options Options) (Action, error) {
+	found, err := view.Find(claim)
+	if err != nil {
+		return Action{}, err
+	}
+	var action Action
+	if found.Volume != nil {
+		action, err = bind(found.Volume, claim)
+	} else {
+		action, err = nextUnmatched(claim, view, options)
+		action.searched = true
+	}
+	action.Events = append(rejections(claim, found.Rejected), action.Events...)
+	return action, err
+}
+
+func nextUnmatched(claim *corev1.PersistentVolumeClaim, view View, options Options) (Action, error) {
+	if storageclass.Unset(claim) {
+		if class := view.DefaultClass(); class != nil {
+			changed := claim.DeepCopy()
+			changed.Spec.StorageClassName = new(class.Name)
+			return updateClaim(changed, "C2", "no volume fits; "+class.Name+" is the default class"), nil
+		}
+	}
+	name := storageclass.OfClaim(claim)
+	class := view.Class(name)
+	waits, err := match.WaitsForFirstConsumer(class)
+	switch {
+	case err != nil:
+		return Action{}, err
+	case waits && !nodeSelected(claim):
+		return awaitConsumer(claim, view), nil
+	case name != "":
+		return provision(claim, class, view, options)
+	}
+	return awaitAnyVolume(claim, view)
+}
+
+func nodeSelected(claim *corev1.PersistentVolumeClaim) bool {
+	_, selected := claim.Annotations[storageclass.SelectedNodeAnnotation]
+	return selected
+}
+
+// awaitConsumer waits, for a claim of class WaitForFirstConsumer, until a pod that uses it is scheduled (C3).
+func awaitConsumer(claim *corev1.PersistentVolumeClaim, view View) Action {
+	state, reason, message := ClaimAwaitsConsumer, EventWaitForConsumer, "waiting for a pod that uses the claim before it is bound"
+	pods := podsOf(claim, view, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == "" && !reclaim.Finished(pod) })
+	if len(pods) > 0 {
+		state, reason, message = ClaimAwaitsScheduling, EventWaitForPodScheduled, "waiting for its pods to be scheduled: "+strings.Join(pods, ", ")
+	}
+	waiting := wait("C3", message, normal(claim, reason, message))
+	return pendingFirst(claim, waiting.explained(Explanation{State: state, Class: storageclass.OfClaim(claim), Pods: pods}))
+}
+
+// podsOf returns the names of the claim's pods that are selected, in the view's order.
+func podsOf(claim *corev1.PersistentVolumeClaim, view View, selected func(*corev1.Pod) bool) (names []string) {
+	pods, _ := view.PodsOf(claim.Namespace, claim.Name)
+	for _, pod := range pods {
+		if selected(pod) {
+			names = append(names, pod.Name)
+		}
+	}
+	return names
+}
+
+// awaitAnyVolume waits for a volume that fits (C5). The numbers of the search do not make the event a new one: the binding of
+// any other claim changes them, and would send it again for every claim that waits (X8).
+func awaitAnyVolume(claim *corev1.PersistentVolumeClaim, view View) (Action, error) {
+	search, err := view.Summary(claim)
+	if err != nil {
+		return Action{}, err
+	}
+	message := "no volume fits and the claim names no storage class"
+	explanation := message + ": " + search.String()
+	event := normal(claim, EventFailedBinding, explanation)
+	event.same = message
+	waiting := wait("C5", explanation, event)
+	return pendingFirst(claim, waiting.explained(Explanation{State: ClaimUnmatched, Message: message, Search: &search})), nil
+}
+
+// rejections returns events on claim and volume for each volume whose claimRef names the claim and that does not fit it (M12).
+// For a volume that is bound to the claim and differs in volume mode, the volume's own decision has them (V2).
+func rejections(claim *corev1.PersistentVolumeClaim, rejected []match.Rejection) []Event {
+	var events []Event
+	for _, rejection := range rejected {
+		relation := "set aside for"
+		if phase.ClaimRefStateOf(rejection.Volume, claim) == phase.ClaimRefBound {
+			relation = "bound to"
+			if rejection.Mismatches.Has(match.VolumeMode) {
+				continue
+			}
+		}
+		message := fmt.Sprintf("volume %q is %s claim %s/%s but does not fit it: %s",
+			rejection.Volume.Name, relation, claim.Namespace, claim.Name, rejection.Mismatches)
+		events = append(events, warning(claim, EventVolumeMismatch, message), warning(rejection.Volume, EventVolumeMismatch, message))
+	}
+	return events
+}
+
+// bindRequested binds a claim to the volume without claimRef that it names, if that fits (C7).
+func bindRequested(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View) (Action, error) {
+	if owners := view.Owners(volume.Name); match.OwnedByAnother(obj.KeyOf(claim), owners) {
+		var holder obj.Key
+		if len(owners) == 1 {
+			holder = owners[0]
+		}
+		return volumeTaken(claim, holder, claimNames(owners))
+	}
+	mismatches, err := match.CheckNamed(claim, volume)
+	if err != nil {
+		return Action{}, err
+	}
+	if len(mismatches) == 0 {
+		return bind(volume, claim)
+	}
+	message := fmt.Sprintf("the volume %q that the claim names does not fit it: %s", volume.Name, mismatches)
+	waiting := wait("C7", message, warning(claim, EventVolumeMismatch, message))
+	return pendingFirst(claim, waiting.explained(Explanation{State: ClaimVolumeMismatch, Volume: volume.Name, Mismatches: mismatches})), nil
+}
+
+// volumeTaken makes a claim wait whose named volume belongs to another claim (C9), or to several (the zero Key). A claim with
+// bound-by-controller and without bind-completed is an error, and left as it is: a controller bound it, and somebody removed
+// the second annotation. A claim with bind-completed only waits, as it is.
+func volumeTaken(claim *corev1.PersistentVolumeClaim, holder obj.Key, names string) (Action, error) {
+	whose := "another claim"
+	if holder == (obj.Key{}) {
+		whose = "other claims"
+	}
+	message := fmt.Sprintf("the volume %q that the claim names belongs to %s, %s", claim.Spec.VolumeName, whose, names)
+	waiting := wait("C9", message, warning(claim, EventFailedBinding, message))
+	waiting = waiting.explained(Explanation{State: ClaimVolumeTaken, Volume: claim.Spec.VolumeName, Holder: holder})
+	if phase.BoundByController(claim) && !phase.BindCompleted(claim) {
+		return waiting, &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: "spec.volumeName", Problem: message}
+	}
+	return pendingFirst(claim, waiting), nil
+}
+
+// claimContended makes a claim wait that is Bound to a volume without claimRef to which other claims are Bound as well (C11).
+// Nothing here tells whose data it is, so no claim gets it.
+func claimContended(claim *corev1.PersistentVolumeClaim, volume string, owners []obj.Key) Action {
+	message := fmt.Sprintf("the volume %q has no claimRef, and several claims are bound to it; to give it to this one, set its claimRef to %s/%s with UID %s, and the others become Lost: %s",
+		volume, claim.Namespace, claim.Name, claim.UID, claimNames(others(obj.KeyOf(claim), owners)))
+	waiting := wait("C11", message, warning(claim, EventFailedBinding, message))
+	return waiting.explained(Explanation{State: ClaimContended, Volume: volume})
+}
+
+// others returns the owners without the claim.
+func others(claim obj.Key, owners []obj.Key) []obj.Key {
+	return slices.DeleteFunc(slices.Clone(owners), func(owner obj.Key) bool { return owner == claim })
+}
+
+// claimNames returns the names of claims: "shop/data" or "shop/data, shop/logs".
+func claimNames(claims []obj.Key) string {
+	names := make([]string, len(claims))
+	for i, claim := range claims {
+		names[i] = claim.Namespace + "/" + claim.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// nextLost makes a claim Lost that was bound and has no volume any more (C10). A live read comes before that is said of a volume
+// that a cache lacks, or has with another claim.
+func nextLost(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, source Source) Action {
+	explanation, reason := explainLost(claim, volume)
+	lost := unboundStatus(claim, corev1.ClaimLost)
+	switch name := claim.Spec.VolumeName; {
+	case lost == nil:
+		return nothing("C10", "lost").explained(explanation)
+	case name != "" && !source.IsLive():
+		return ReadLive(obj.VolumeKey(name), "C10", "before the claim is declared lost").explained(explanation)
+	}
+	action := updateClaimStatus(lost, "C10", explanation.Message)
+	if claim.Status.Phase != corev1.ClaimLost {
+		action.Events = []Event{warning(claim, reason, explanation.Message)}
+	}
+	return action.explained(explanation)
+}
+
+// explainLost says how a claim lost its volume.
+func explainLost(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) (Explanation, EventReason) {
+	reason, message := EventClaimLost, "the claim was bound and names no volume any more; the data on its volume may be lost"
+	switch {
+	case volume != nil:
+		reason = EventClaimMisbound
+		message = fmt.Sprintf("the claim was bound to volume %q, which now belongs to %s; its data may be lost to this claim", volume.Name, holderText(volume))
+	case claim.Spec.VolumeName != "":
+		message = fmt.Sprintf("the claim was bound to volume %q, which does not exist any more; its data may be lost", claim.Spec.VolumeName)
+	}
+	return Explanation{State: ClaimLost, Volume: claim.Spec.VolumeName, Holder: obj.ReferencedClaim(volume), Message: message}, reason
+}
+
+// holderText says in words which claim a volume's claimRef names.
+func holderText(volume *corev1.PersistentVolume) string {
+	if ref := volume.Spec.ClaimRef; ref.UID == "" {
+		return fmt.Sprintf("whoever claims it as %s/%s, without a UID", ref.Namespace, ref.Name)
+	}
+	return "claim " + referenceText(volume.Spec.ClaimRef)
+}
+
+// referenceText returns "shop/data with UID 1234". The UID tells an earlier claim of the same name apart.
+func referenceText(ref *corev1.ObjectReference) string {
+	if ref.UID == "" {
+		return ref.Namespace + "/" + ref.Name
+	}
+	return fmt.Sprintf("%s/%s with UID %s", ref.Namespace, ref.Name, ref.UID)
+}

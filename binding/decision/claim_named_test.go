@@ -1,0 +1,146 @@
+package decision_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+func TestAClaimThatNamesAVolumeItNeverHad(t *testing.T) {
+	asks := KnownClaim(Naming("a"))
+	begins := "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy
+	finishes := "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1}"
+	refused := []string{"Warning VolumeMismatch pvc/default/data"}
+	block := func(v *corev1.PersistentVolume) { v.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) }
+	attributes := func(v *corev1.PersistentVolume) { v.Spec.VolumeAttributesClassName = new("gold") }
+	mismatch := func(name, says string, edits ...VolumeEdit) decisionTest {
+		return decisionTest{name: name, claim: asks, known: Knowing(KnownVolume("a", edits...)),
+			want: "C7 Wait", events: refused, says: []string{`"a"`, says}}
+	}
+	runDecisions(t, []decisionTest{
+		{name: "C6 it does not exist", claim: asks, want: "C6 Wait"},
+		{name: "C6 others do not matter", claim: asks, known: Knowing(KnownVolume("b")), want: "C6 Wait"},
+		{name: "C6 it was Lost", claim: KnownClaim(Naming("a"), ClaimPhase(corev1.ClaimLost)), want: "C6 UpdateClaimStatus pvc/default/data: status.phase=Pending"},
+		{name: "C6 Pending keeps nothing of a volume", claim: KnownClaim(Naming("a"), BoundTo("a"), WithoutNote(Completed), ClaimPhase(corev1.ClaimPending)),
+			want: "C6 UpdateClaimStatus pvc/default/data: -status.accessModes -status.capacity.storage"},
+
+		{name: "C7 it fits", claim: asks, known: Knowing(KnownVolume("a")), want: begins},
+		{name: "C7 it need not be the best", claim: asks, known: Knowing(KnownVolume("a", Sized("99Gi")), KnownVolume("b")), want: begins},
+		{name: "C7 the selector does not count", claim: KnownClaim(Naming("a"), RequestingLabel("tier", "gold")), known: Knowing(KnownVolume("a")), want: begins},
+		{name: "C7 nor the phase", claim: asks, known: Knowing(KnownVolume("a", InPhase(corev1.VolumeFailed))), want: begins},
+		{name: "C7 nor a class that waits", claim: KnownClaim(Naming("a"), RequestingClass(new("local"))),
+			known: Knowing(KnownVolume("a", OfClass("local")), ClassOf("local", "csi.example.com", WaitsForFirstConsumer)), want: begins},
+		mismatch("C7 M1", "Deleting", BeingDeleted),
+		mismatch("C7 M3", "TooSmall: requested 10Gi, actual 9Gi", Sized("9Gi")),
+		mismatch("C7 M3 without a capacity", "Malformed", unsized),
+		mismatch("C7 M4", "AccessModes: requested RWO, actual ROX", Offering(corev1.ReadOnlyMany)),
+		mismatch("C7 M5", "VolumeMode: requested Filesystem, actual Block", block),
+		mismatch("C7 M6", "StorageClass", OfClass("fast")),
+		mismatch("C7 M7", "AttributesClass", attributes),
+		{name: "C7 every reason", claim: asks, known: Knowing(KnownVolume("a", BeingDeleted, Sized("9Gi"), Offering(corev1.ReadOnlyMany), block, OfClass("fast"), attributes)),
+			want: "C7 Wait", events: refused, says: []string{"Deleting", "TooSmall", "AccessModes", "VolumeMode", "StorageClass", "AttributesClass"}},
+		{name: "C7 and it was Lost", claim: KnownClaim(Naming("a"), ClaimPhase(corev1.ClaimLost)), known: Knowing(KnownVolume("a", Sized("9Gi"))),
+			want: "C7 UpdateClaimStatus pvc/default/data: status.phase=Pending", events: refused},
+		{name: "C7 M2 another claim owns it", claim: asks, known: Knowing(KnownVolume("a"), FitClaim(BoundTo("a"), Named("other"))),
+			want: "C9 Wait", events: []string{"Warning FailedBinding pvc/default/data"}, says: []string{`"a"`, "default/other"}},
+		{name: "C7 M2 two claims own it", claim: asks, known: Knowing(KnownVolume("a"), FitClaim(BoundTo("a"), Named("other")), FitClaim(BoundTo("a"), Named("another"))),
+			want: "C9 Wait", events: []string{"Warning FailedBinding pvc/default/data"}, says: []string{"default/another", "default/other"}},
+		{name: "C7 M2 a claim with a forged annotation does not", claim: asks, known: Knowing(KnownVolume("a"), KnownClaim(Naming("a"), Named("aaa"), ClaimNote(Completed, "yes"))), want: begins},
+		{name: "X7 C7 a malformed claim", claim: KnownClaim(Naming("a"), Requesting("-1")), known: Knowing(KnownVolume("a")), fails: "spec.resources.requests.storage"},
+
+		{name: "C8 it is reserved for it", claim: asks, known: Knowing(KnownVolume("a", PreBound)), want: finishes},
+		{name: "C8 it holds it", claim: asks, known: Knowing(KnownVolume("a", BoundToClaim)), want: "B2 UpdateVolumeStatus pv/a: status.phase=Bound"},
+		{name: "C8 no M check: nothing fits", claim: asks,
+			known: Knowing(KnownVolume("a", PreBound, BeingDeleted, Sized("1Gi"), Offering(corev1.ReadOnlyMany), block, OfClass("fast"), attributes, InPhase(corev1.VolumeReleased))), want: finishes},
+		{name: "C8 no M check of one that it holds", claim: asks,
+			known: Knowing(KnownVolume("a", BoundToClaim, BeingDeleted, Sized("1Gi"), block)), want: "B2 UpdateVolumeStatus pv/a: status.phase=Bound"},
+		{name: "C8 not even a malformed claim stops it", claim: KnownClaim(Naming("a"), RequestingModes("Sometimes")), known: Knowing(KnownVolume("a", PreBound)), want: finishes},
+
+		{name: "C9 L5 another claim's", claim: asks, known: Knowing(KnownVolume("a", RefersToOther)),
+			want: "C9 Wait", events: []string{"Warning FailedBinding pvc/default/data"}, says: []string{`"a"`, "another claim", "default/other"}},
+		{name: "C9 L4 an earlier claim's of its name", claim: asks, known: Knowing(KnownVolume("a", RefersToStale)),
+			want: "C9 Wait", events: []string{"Warning FailedBinding pvc/default/data"}, says: []string{`"a"`, "another claim"}},
+		{name: "C9 L5 reserved for another claim", claim: asks, known: Knowing(KnownVolume("a", RefersTo("default", "other", ""))),
+			want: "C9 Wait", events: []string{"Warning FailedBinding pvc/default/data"}},
+		{name: "C9 it was Lost", claim: KnownClaim(Naming("a"), ClaimPhase(corev1.ClaimLost)), known: Knowing(KnownVolume("a", RefersToOther)),
+			want: "C9 UpdateClaimStatus pvc/default/data: status.phase=Pending", events: []string{"Warning FailedBinding pvc/default/data"}},
+		{name: "C9 bound by a controller: an error, its status untouched", claim: KnownClaim(BoundTo("a"), WithoutNote(Completed), ClaimNote(BoundBy, "yes")),
+			known: Knowing(KnownVolume("a", RefersToOther)),
+			want:  "C9 Wait", fails: "pvc/default/data", events: []string{"Warning FailedBinding pvc/default/data"}, says: []string{"another claim"}},
+		{name: "C9 the same for L4", claim: KnownClaim(Naming("a"), ClaimNote(BoundBy, "yes"), ClaimPhase(corev1.ClaimLost)),
+			known: Knowing(KnownVolume("a", RefersToStale)),
+			want:  "C9 Wait", fails: "pvc/default/data", events: []string{"Warning FailedBinding pvc/default/data"}},
+	})
+}
+
+func TestAClaimThatWasBoundOnce(t *testing.T) {
+	bound := KnownClaim(BoundTo("a"))
+	absent := Proving(decision.Snapshot{}, obj.VolumeKey("a"))
+	read := func(v *corev1.PersistentVolume) decision.Snapshot { return Proving(Knowing(v), obj.VolumeKey("a")) }
+	lost := "C10 UpdateClaimStatus pvc/default/data: -status.accessModes -status.capacity.storage status.phase=Lost"
+	claimLost, misbound := []string{"Warning ClaimLost pvc/default/data"}, []string{"Warning ClaimMisbound pvc/default/data"}
+	holds := KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound))
+	attributes := func(c *corev1.PersistentVolumeClaim) { c.Status.CurrentVolumeAttributesClassName = new("gold") }
+	lostBefore := KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost), func(c *corev1.PersistentVolumeClaim) { c.Status.AccessModes, c.Status.Capacity = nil, nil })
+	forged, bare := KnownClaim(Naming("a"), ClaimNote(Completed, "yes"), ClaimNote(BoundBy, "yes")), KnownClaim(BoundTo("a"), WithoutNote(Completed))
+	byController := lostBefore.DeepCopy()
+	ClaimNote(BoundBy, "yes")(byController)
+	refused, mismatched := []string{"Warning FailedBinding pvc/default/data"}, []string{"Warning VolumeMismatch pvc/default/data"}
+	runDecisions(t, []decisionTest{
+		{name: "C7 M2 the annotation alone: it must fit", claim: forged, known: Knowing(KnownVolume("a", Sized("9Gi"))), want: "C7 Wait", events: mismatched, says: []string{"TooSmall"}},
+		{name: "C7 M2 and it must not be another's", claim: forged, known: Knowing(KnownVolume("a"), KnownClaim(BoundTo("a"), Named("other"))), want: "C9 Wait", events: refused, says: []string{"default/other"}},
+		{name: "C7 M2 if it fits, it is bound", claim: forged, known: Knowing(KnownVolume("a")), want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
+		{name: "C12 M2 not if it is being deleted", claim: KnownClaim(Naming("a"), ClaimNote(Completed, "yes"), ClaimBeingDeleted), known: Knowing(KnownVolume("a")), want: "C12 Nothing"},
+		{name: "C7 a Lost one stays Lost if the volume comes back too small", claim: lostBefore, known: Knowing(KnownVolume("a", Sized("9Gi"))), want: "C7 Wait", events: mismatched},
+		{name: "C9 M2 a Lost one stays Lost if it is another's", claim: byController, known: Knowing(KnownVolume("a"), KnownClaim(BoundTo("a"), Named("other"))), want: "C9 Wait", events: refused},
+		{name: "C11 M2 two claims are bound to it: its status is untouched", claim: bound, known: Knowing(KnownVolume("a"), bound, KnownClaim(BoundTo("a"), Named("other"))), want: "C11 Wait", events: refused,
+			says: []string{`"a"`, "no claimRef", "default/data with UID uid-1", "Lost: default/other"}},
+		{name: "C11 M2 the same without the annotation", claim: bare, known: Knowing(KnownVolume("a"), bare, KnownClaim(BoundTo("a"), Named("other"))), want: "C11 Wait", events: refused},
+		{name: "C11 M2 whoever holds it has it", claim: bound, known: Knowing(KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound)), bound, KnownClaim(BoundTo("a"), Named("other"))), want: "C11 Nothing"},
+		{name: "C11 M2 one whose annotation somebody took off is bound again, whether it fits or not", claim: bare, known: Knowing(KnownVolume("a", Sized("9Gi")), bare),
+			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
+		{name: "C11 C12 M2 also while it is being deleted", claim: KnownClaim(BoundTo("a"), WithoutNote(Completed), ClaimBeingDeleted), known: Knowing(KnownVolume("a")),
+			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
+		{name: "C10 it names none: no proof is needed", claim: KnownClaim(BoundTo("")), want: lost, events: claimLost, says: []string{"names no volume", "lost"}},
+		{name: "C10 unknown: read it first", claim: bound, want: "C10 Read pv/a"},
+		{name: "C10 known to be absent", claim: bound, known: absent, want: lost, events: claimLost, says: []string{`"a"`, "does not exist", "lost"}},
+		{name: "C10 attributes class goes too", claim: KnownClaim(BoundTo("a"), attributes), known: absent,
+			want:   "C10 UpdateClaimStatus pvc/default/data: -status.accessModes -status.capacity.storage -status.currentVolumeAttributesClassName status.phase=Lost",
+			events: claimLost},
+		{name: "C10 L5: read it first", claim: bound, known: Knowing(KnownVolume("a", RefersToOther)), want: "C10 Read pv/a"},
+		{name: "C10 L5", claim: bound, known: read(KnownVolume("a", RefersToOther)), want: lost, events: misbound, says: []string{`"a"`, "default/other", "lost"}},
+		{name: "C10 L4: read it first", claim: bound, known: Knowing(KnownVolume("a", RefersToStale)), want: "C10 Read pv/a"},
+		{name: "C10 L4", claim: bound, known: read(KnownVolume("a", RefersToStale)), want: lost, events: misbound, says: []string{"uid-0"}},
+		{name: "C11 reserved for it, its UID cleared: misbound", claim: bound, known: read(KnownVolume("a", PreBound)), want: lost, events: misbound, says: []string{"without a UID"}},
+		{name: "C11 the same: read it first", claim: bound, known: Knowing(KnownVolume("a", PreBound)), want: "C10 Read pv/a"},
+		{name: "C10 a read of another volume proves nothing", claim: bound, known: Proving(decision.Snapshot{}, obj.VolumeKey("b"), DataKey), want: "C10 Read pv/a"},
+		{name: "C10 Lost once, without another read", claim: lostBefore, want: "C10 Nothing"},
+		{name: "C10 Lost, and misbound now: still Lost", claim: lostBefore, known: read(KnownVolume("a", RefersToOther)), want: "C10 Nothing"},
+		{name: "C10 Lost with a status left over: cleared, no second event", claim: KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost)), known: absent,
+			want: "C10 UpdateClaimStatus pvc/default/data: -status.accessModes -status.capacity.storage"},
+		{name: "C10 Lost, and modes alone left over", claim: KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost), func(c *corev1.PersistentVolumeClaim) { c.Status.Capacity = nil }),
+			known: absent, want: "C10 UpdateClaimStatus pvc/default/data: -status.accessModes"},
+		{name: "C10 Lost, and an attributes class alone left over", claim: KnownClaim(BoundTo("a"), func(c *corev1.PersistentVolumeClaim) {
+			c.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimLost, CurrentVolumeAttributesClassName: new("gold")}
+		}), known: absent, want: "C10 UpdateClaimStatus pvc/default/data: -status.currentVolumeAttributesClassName"},
+
+		{name: "C11 all is well", claim: bound, known: Knowing(holds), want: "C11 Nothing"},
+		{name: "C11 the claimRef is gone", claim: bound, known: Knowing(KnownVolume("a", InPhase(corev1.VolumeBound))),
+			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
+		{name: "C11 the phase is wrong", claim: bound, known: Knowing(KnownVolume("a", BoundToClaim)), want: "B2 UpdateVolumeStatus pv/a: status.phase=Bound"},
+		{name: "C11 X4 Lost is not final", claim: lostBefore, known: Knowing(holds),
+			want: "B4 UpdateClaimStatus pvc/default/data: status.accessModes=[ReadWriteOnce] status.capacity.storage=10Gi status.phase=Bound"},
+		{name: "C11 M is not checked", claim: bound, known: Knowing(KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), Sized("1Gi"), OfClass("fast"), BeingDeleted)), want: "C11 Nothing"},
+		{name: "C11 it asks for nothing that counts any more", claim: KnownClaim(BoundTo("a"), MalformedSelector), known: Knowing(holds), want: "C11 Nothing"},
+		{name: "C11 bound-by-controller on either side does not matter", claim: KnownClaim(BoundTo("a"), ClaimNote(BoundBy, "yes")),
+			known: Knowing(KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), VolumeNote(BoundBy, "yes"))), want: "C11 Nothing"},
+		{name: "C11 an owner reference is no matter", claim: KnownClaim(BoundTo("a"), func(c *corev1.PersistentVolumeClaim) {
+			c.OwnerReferences = []metav1.OwnerReference{{Name: "web-0"}}
+		}), known: Knowing(holds), want: "C11 Nothing"},
+	})
+}

@@ -1,0 +1,150 @@
+package decision
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/internal/oneline"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
+)
+
+// Explanation is the state of a claim, and what it waits for. As JSON it has the fields below;
+// those that do not apply are left out.
+type Explanation struct {
+	Claim obj.Key    `json:"claim"` // such as "pvc/shop/data"
+	State ClaimState `json:"state"`
+	// Rule is the number of the behaviour rule that decided.
+	Rule string `json:"rule"`
+	// Message says it in one line. The event on the claim, if there is one, begins with it.
+	Message string `json:"message"`
+
+	// Volume is the name of the one that the claim names, or is being bound to.
+	Volume string `json:"volume,omitempty"`
+	// Mismatches are why that volume does not fit the claim (ClaimVolumeMismatch).
+	Mismatches match.Mismatches `json:"mismatches,omitempty"`
+	// Holder is the claim that has that volume (ClaimVolumeTaken, ClaimLost), if one claim has it. It may be an earlier one
+	// of the same name.
+	Holder obj.Key `json:"holder,omitzero"`
+	// Class is the claim's class, and Provisioner makes volumes for it. Node is the one that the scheduler chose, where the
+	// volume is to be usable.
+	Class       string `json:"class,omitempty"`
+	Provisioner string `json:"provisioner,omitempty"`
+	Node        string `json:"node,omitempty"`
+	// Pods are the names of the pods that must be scheduled first (ClaimAwaitsScheduling), or that use a claim
+	// being deleted (ClaimTerminating).
+	Pods []string `json:"pods,omitempty"`
+	// Finalizers are what else keeps a claim that is being deleted.
+	Finalizers []string `json:"finalizers,omitempty"`
+	// Search says why no volume fits, if volumes were searched.
+	Search *match.Summary `json:"search,omitempty"`
+}
+
+// ClaimState is what a claim has or waits for.
+type ClaimState string
+
+const (
+	// ClaimBound (C11): it has its volume, and nothing is to be done.
+	ClaimBound ClaimState = "Bound"
+	// ClaimBinding (C1, C7, C8, C11): it has found its volume, or has it again; some of the four writes are to be made.
+	ClaimBinding ClaimState = "Binding"
+	// ClaimUnmatched (C5): no volume fits, and it names no class that could make one.
+	ClaimUnmatched ClaimState = "NoVolumeFits"
+	// ClaimAwaitsConsumer (C3): its class is WaitForFirstConsumer, and no pod uses it.
+	ClaimAwaitsConsumer ClaimState = "AwaitsConsumer"
+	// ClaimAwaitsScheduling (C3): its class is WaitForFirstConsumer, and none of its pods has a node.
+	ClaimAwaitsScheduling ClaimState = "AwaitsScheduling"
+	// ClaimAwaitsProvisioner (C4, P2, P3): no volume fits, and a provisioner is to make one.
+	ClaimAwaitsProvisioner ClaimState = "AwaitsProvisioner"
+	// ClaimUnprovisionable (P1): no volume fits, and no provisioner serves its class.
+	ClaimUnprovisionable ClaimState = "NoProvisioner"
+	// ClaimAwaitsVolume (C6): the volume that it names does not exist.
+	ClaimAwaitsVolume ClaimState = "AwaitsVolume"
+	// ClaimVolumeMismatch (C7): the volume that it names does not fit it.
+	ClaimVolumeMismatch ClaimState = "VolumeMismatch"
+	// ClaimVolumeTaken (C9): the volume that it names is another claim's.
+	ClaimVolumeTaken ClaimState = "VolumeTaken"
+	// ClaimContended (C11): it is bound to a volume without claimRef, and so are other claims.
+	ClaimContended ClaimState = "VolumeContended"
+	// ClaimLost (C10): it was bound, and its volume does not exist or is another claim's.
+	ClaimLost ClaimState = "Lost"
+	// ClaimTerminating (C12, F2): it is being deleted.
+	ClaimTerminating ClaimState = "Terminating"
+)
+
+// ExplainClaim returns what a claim waits for, as NextForClaim decides it, with the numbers of the search for a volume.
+// Annotations and finalizers that NextForClaim would write first are taken for written, and so is the default class
+// (G2, F1, C2). It reads nothing live: what the view lacks is taken to be absent.
+//
+// Errors are those of NextForClaim. Beside the one of C9 there is an explanation.
+func ExplainClaim(claim *corev1.PersistentVolumeClaim, view View, options Options) (Explanation, error) {
+	action, err := NextForClaim(claim, view, options)
+	for err == nil && action.explains == nil {
+		claim = action.Claim
+		action, err = NextForClaim(claim, view, options)
+	}
+	if action.explains == nil {
+		return Explanation{Claim: obj.KeyOf(claim)}, err
+	}
+	explanation := *action.explains
+	explanation.Claim = obj.KeyOf(claim)
+	if explanation.State == ClaimBinding {
+		explanation.Message = fmt.Sprintf("it is to have volume %q, and %s is the next of the four writes that bind them", explanation.Volume, explanation.Rule)
+	}
+	if action.searched && explanation.Search == nil {
+		search, failed := view.Summary(claim)
+		if failed != nil {
+			return explanation, failed
+		}
+		explanation.Search = &search
+	}
+	return explanation, err
+}
+
+// String returns the message in one line, with the search if there was one, and with what keeps a claim that is being deleted.
+func (e Explanation) String() string {
+	switch {
+	case e.State == ClaimTerminating:
+		return oneline.Text(e.Message+": "+keptByText(e.Finalizers, e.Pods), messageLimit)
+	case e.Search != nil:
+		return oneline.Text(e.Message+": "+e.Search.String(), messageLimit)
+	}
+	return e.Message
+}
+
+// explained returns the action with what it means for its claim.
+func (a Action) explained(as Explanation) Action {
+	as.Rule, as.Message = a.Rule, cmp.Or(as.Message, a.Why)
+	a.explains = &as
+	return a
+}
+
+// explainTerminating explains a claim that is being deleted.
+func explainTerminating(claim *corev1.PersistentVolumeClaim, view View) Explanation {
+	return Explanation{
+		State: ClaimTerminating, Volume: claim.Spec.VolumeName, Finalizers: slices.Clone(claim.Finalizers), Pods: usersOf(claim, view),
+		Message: "the claim is being deleted: nothing new is begun for it",
+	}
+}
+
+// usersOf returns the names of the pods that use the claim (F2). A pod without a node does not.
+func usersOf(claim *corev1.PersistentVolumeClaim, view View) []string {
+	return podsOf(claim, view, func(pod *corev1.Pod) bool { return reclaim.UsesClaim(pod, claim) })
+}
+
+// keptByText says what keeps an object that is being deleted.
+func keptByText(finalizers, pods []string) string {
+	text := "no finalizer left"
+	if len(finalizers) > 0 {
+		text = "finalizers " + strings.Join(finalizers, ", ")
+	}
+	if len(pods) > 0 {
+		text += ", and the pods that use it: " + strings.Join(pods, ", ")
+	}
+	return text
+}

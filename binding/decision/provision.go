@@ -1,0 +1,250 @@
+package decision
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pvbind/pvbind/binding/hooks"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/reclaim"
+	"github.com/pvbind/pvbind/storageclass"
+)
+
+// ProvisionedName returns the name of the volume that is provisioned for the claim with the UID (P2).
+func ProvisionedName(claim types.UID) string { return "pvc-" + string(claim) }
+
+// provision gets a volume made for a claim of a class that no volume fits. If no provisioner serves the class, the claim waits
+// (P1). An external provisioner is told by annotations (P3), and a registered one is run (P2).
+func provision(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, view View, options Options) (action Action, err error) {
+	provisioner, problem := provisionerOf(claim, class, options)
+	if problem != "" {
+		waiting := wait("P1", problem, warning(claim, EventProvisioningFailed, problem))
+		return waiting.explained(Explanation{State: ClaimUnprovisionable, Class: storageclass.OfClaim(claim)}), nil
+	}
+	node := claim.Annotations[storageclass.SelectedNodeAnnotation]
+	awaited := awaitedText(provisioner, node)
+	annotated := annotateForProvisioner(claim, provisioner, options)
+	switch {
+	case provisioning(claim) && claimProvisioner(claim) != provisioner:
+		action = abandonProvisioning(claim, view, options)
+	case annotated != nil:
+		action = updateClaim(annotated, "P3", "ask the provisioner "+provisioner)
+	case options.Hooks.Provisioners.Has(provisioner):
+		action, err = runProvisioner(claim, class, provisioner, view, options)
+	default:
+		action = wait("P3", awaited, normal(claim, EventExternalProvisioning, awaited))
+	}
+	explanation := Explanation{State: ClaimAwaitsProvisioner, Class: class.Name, Provisioner: provisioner, Node: node}
+	if action.Kind != Wait {
+		explanation.Message = awaited
+	}
+	return action.explained(explanation), err
+}
+
+// provisionerOf returns the provisioner of the class, the CSI driver's name where it is migrated, or the
+// reason why there is none.
+func provisionerOf(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, options Options) (provisioner, problem string) {
+	if class == nil {
+		return "", fmt.Sprintf("no volume fits, and the storage class %q that could provision one does not exist", storageclass.OfClaim(claim))
+	}
+	if driver := options.Migrations.Driver(class.Provisioner); driver != "" {
+		return driver, ""
+	}
+	switch {
+	case !storageclass.Provisions(class):
+		return "", fmt.Sprintf("no volume fits, and the storage class %q provisions none (provisioner %q)", class.Name, class.Provisioner)
+	case storageclass.InTree(class.Provisioner) && !options.Hooks.Provisioners.Has(class.Provisioner):
+		return "", fmt.Sprintf("no volume fits, and the in-tree provisioner %q of storage class %q does not exist any more", class.Provisioner, class.Name)
+	}
+	return class.Provisioner, ""
+}
+
+func awaitedText(provisioner, node string) string {
+	where := ""
+	if node != "" {
+		where = fmt.Sprintf(" that node %q can use", node)
+	}
+	return fmt.Sprintf("waiting for the provisioner %q to make a volume%s for the claim, or for an administrator to reserve one that fits (claimRef with namespace and name)", provisioner, where)
+}
+
+// annotateForProvisioner returns the claim with the annotations that an external provisioner reacts to, or nil if it
+// has them. The same write sets migrated-to (G2) and, for a registered provisioner whose storage a registered deleter could
+// delete again, the finalizer that keeps the claim until that is settled.
+func annotateForProvisioner(claim *corev1.PersistentVolumeClaim, provisioner string, options Options) *corev1.PersistentVolumeClaim {
+	annotated := claim.Annotations[storageclass.ProvisionerAnnotation] == provisioner && claim.Annotations[storageclass.BetaProvisionerAnnotation] == provisioner
+	finalize := options.Hooks.Provisioners.Has(provisioner) && options.Hooks.Deleters.Has(provisioner) && !provisioning(claim)
+	if annotated && !finalize {
+		return nil
+	}
+	changed := claim.DeepCopy()
+	if finalize {
+		changed.Finalizers = append(changed.Finalizers, ProvisioningFinalizer)
+	}
+	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, storageclass.ProvisionerAnnotation, provisioner)
+	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, storageclass.BetaProvisionerAnnotation, provisioner)
+	setMigratedTo(&changed.ObjectMeta, provisioner, options.Migrations)
+	return changed
+}
+
+// createTries is how often a CreateVolume is tried before the storage is deleted again (P2).
+const createTries = 3
+
+// runProvisioner makes the volume for a claim with a registered provisioner (P2). Until the volume is stored, a
+// crash leaves a claim with its finalizer: it is provisioned again, and the provisioner returns the same
+// storage; or the claim is deleted, and its storage before it (see abandonProvisioning).
+func runProvisioner(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, provisioner string, view View, options Options) (Action, error) {
+	if claim.UID == "" {
+		return Action{}, missingUID(claim)
+	}
+	request := newProvisionRequest(claim, class, provisioner)
+	name := request.Volume.Name
+	made, ran := lastOf(provisioner, view.Answered(RunProvisioner, claim.UID))
+	switch volume, source := view.Volume(name); {
+	case !source.IsLive() && (!ran || volume != nil):
+		return ReadLive(obj.VolumeKey(name), "P2", "before storage is made for it"), nil
+	case volume != nil:
+		return nameTaken(claim, volume)
+	case !ran:
+		return Action{Kind: RunProvisioner, Hook: provisioner, Request: request, Rule: "P2", Why: "no volume fits, and class " + class.Name + " provisions"}, nil
+	case made.Err != nil:
+		return notProvisioned(claim, made), nil
+	}
+	volume, problem := volumeToStore(request, made.Volume, options)
+	if problem != "" {
+		return reschedule(claim, discard(claim, volume, problem, view, options)), nil
+	}
+	if failures := view.Answered(CreateVolume, claim.UID); len(failures) >= createTries { // the node is not to blame
+		return discard(claim, volume, fmt.Sprintf("the volume could not be stored: %v", failures[len(failures)-1].Err), view, options), nil
+	}
+	if len(view.Answered(RunDeleter, claim.UID)) > 0 { // what was made is another provisioner's, and gone
+		return wait("P2", "what was made for the claim was deleted again; it is to be made anew").withBackoff(), nil
+	}
+	// A crash after this write leaves a volume that is bound to the claim, and the binding goes on from there.
+	return Action{Kind: CreateVolume, Volume: volume, Rule: "P2", Why: "its storage is made", Events: []Event{
+		normal(claim, EventProvisioned, fmt.Sprintf("the provisioner %q made volume %q", provisioner, name)),
+	}}, nil
+}
+
+// nameTaken waits for a claim whose volume exists already, though the search did not choose it.
+func nameTaken(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) (Action, error) {
+	why := "it is not the claim's"
+	if phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefBound {
+		mismatches, err := match.CheckNamed(claim, volume)
+		if err != nil {
+			return Action{}, err
+		}
+		why = "it does not fit: " + mismatches.String()
+	}
+	message := fmt.Sprintf("the volume %q that would be provisioned exists, and %s", volume.Name, why)
+	return wait("P2", message, warning(claim, EventProvisioningFailed, message)).withBackoff(), nil
+}
+
+// notProvisioned follows a provisioner that failed, or has not finished.
+func notProvisioned(claim *corev1.PersistentVolumeClaim, answer Answer) Action {
+	if answer.hookError().Meaning == hooks.InProgress {
+		return answer.retry(wait("Rh", "the provisioner is at work"))
+	}
+	message := fmt.Sprintf("the provisioner failed: %v", answer.Err)
+	failed := answer.retry(wait("P2", message, warning(claim, EventProvisioningFailed, message)))
+	if answer.hookError().Meaning == hooks.Refused {
+		return failed // another node would be refused as well, and another, without end
+	}
+	return reschedule(claim, failed)
+}
+
+// reschedule takes the selected node off the claim in place of a Wait, so that the scheduler chooses another.
+func reschedule(claim *corev1.PersistentVolumeClaim, waiting Action) Action {
+	if waiting.Kind != Wait || !nodeSelected(claim) {
+		return waiting
+	}
+	changed := claim.DeepCopy()
+	delete(changed.Annotations, storageclass.SelectedNodeAnnotation)
+	action := updateClaim(changed, "P2", waiting.Why)
+	action.Events = waiting.Events
+	return action
+}
+
+// newProvisionRequest returns what a provisioner is to make for a claim. The class may be nil where the
+// storage is only to be deleted again.
+func newProvisionRequest(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, provisioner string) *hooks.ProvisionRequest {
+	volume := volumeFor(claim, ProvisionedName(claim.UID), corev1.PersistentVolumeReclaimDelete) // the class default (A6)
+	volume.Annotations = map[string]string{
+		phase.BoundByControllerAnnotation: "yes",
+		phase.ProvisionedByAnnotation:     provisioner,
+	}
+	volume.Spec.VolumeMode = new(match.VolumeModeOf(claim.Spec.VolumeMode))
+	if class != nil {
+		volume.Spec.MountOptions = slices.Clone(class.MountOptions)
+		if class.ReclaimPolicy != nil {
+			volume.Spec.PersistentVolumeReclaimPolicy = *class.ReclaimPolicy
+		}
+	}
+	return &hooks.ProvisionRequest{Claim: claim, Class: class, Node: claim.Annotations[storageclass.SelectedNodeAnnotation], Volume: volume}
+}
+
+// volumeFor returns a volume without a source that suits the claim exactly. It shares nothing with the claim (X6).
+func volumeFor(claim *corev1.PersistentVolumeClaim, name string, policy corev1.PersistentVolumeReclaimPolicy) *corev1.PersistentVolume {
+	spec := claim.Spec.DeepCopy()
+	return &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: spec.Resources.Requests[corev1.ResourceStorage]},
+			AccessModes:                   spec.AccessModes,
+			ClaimRef:                      referenceTo(claim),
+			PersistentVolumeReclaimPolicy: policy,
+			StorageClassName:              storageclass.OfClaim(claim),
+			VolumeMode:                    spec.VolumeMode,
+			VolumeAttributesClassName:     spec.VolumeAttributesClassName,
+		},
+	}
+}
+
+// volumeToStore returns the volume to store for what the provisioner made, and what is wrong with it; "" if nothing is.
+// What is not the provisioner's choice is put right: the claimRef, and what follows from the class.
+func volumeToStore(r *hooks.ProvisionRequest, made *corev1.PersistentVolume, options Options) (volume *corev1.PersistentVolume, problem string) {
+	if made == nil {
+		return r.Volume, "the provisioner returned no volume"
+	}
+	volume = made.DeepCopy()
+	volume.TypeMeta, volume.Status = metav1.TypeMeta{}, corev1.PersistentVolumeStatus{}
+	volume.ObjectMeta = metav1.ObjectMeta{Name: r.Volume.Name, Labels: volume.Labels, Annotations: volume.Annotations, Finalizers: volume.Finalizers}
+	for key, value := range r.Volume.Annotations {
+		metav1.SetMetaDataAnnotation(&volume.ObjectMeta, key, value)
+	}
+	volume.Spec.ClaimRef = r.Volume.Spec.ClaimRef
+	volume.Spec.StorageClassName = r.Volume.Spec.StorageClassName
+	volume.Spec.VolumeAttributesClassName = r.Volume.Spec.VolumeAttributesClassName
+	volume.Spec.PersistentVolumeReclaimPolicy = r.Volume.Spec.PersistentVolumeReclaimPolicy
+	if len(volume.Spec.MountOptions) == 0 { // it may have others, but not lose them
+		volume.Spec.MountOptions = r.Volume.Spec.MountOptions
+	}
+	volume.Finalizers = reclaim.Finalizers(volume, options.reclaim())
+	if made.Name != r.Volume.Name {
+		return volume, fmt.Sprintf("the provisioner named the volume %q, and not %q", made.Name, r.Volume.Name)
+	}
+	return volume, problemOf(r.Claim, volume)
+}
+
+// problemOf returns why the claim could not get the volume that a provisioner returned; "" if it could.
+func problemOf(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) string {
+	malformed := match.CheckWellFormed(volume)
+	mismatches, err := match.CheckNamed(claim, volume)
+	switch {
+	case reclaim.SourceName(volume) == "":
+		return "the provisioner returned a volume without a source"
+	case malformed != nil:
+		return "the provisioner returned a malformed volume: " + malformed.Error()
+	case err != nil:
+		return err.Error()
+	case len(mismatches) > 0:
+		return "the provisioner returned a volume that does not fit the claim: " + mismatches.String()
+	}
+	return ""
+}

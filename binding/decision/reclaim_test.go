@@ -1,0 +1,215 @@
+package decision_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/storageclass"
+)
+
+var (
+	detached = obj.AttachmentsKey() // read live, that there is none
+)
+
+// reclaimed is the answer of a deleter or recycler to the volume of orphan.
+func reclaimed(of decision.ActionKind, hook string, err error) decision.Answer {
+	return decision.Answer{Of: of, Hook: hook, For: "uid-of-volume", Err: err}
+}
+
+func TestR3WhoDeletesTheStorage(t *testing.T) {
+	readLive := Proving(decision.Snapshot{}, DataKey, AKey, detached)
+	remove := corev1.PersistentVolumeReclaimDelete
+	csi := func(v *corev1.PersistentVolume) {
+		v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "csi.example.com"}}
+	}
+	by := func(name string) VolumeEdit { return VolumeNote(ProvisionedBy, name) }
+	failed := []string{"Warning VolumeFailedDelete pv/a"}
+	inTree := Hooked(func(names *hooks.Names) { names.Deleters = sets.New("kubernetes.io/ours") })
+	inTree.Migrations = storageclass.Migrations{}
+	swapped := decision.Options{Hooks: hooks.Names{Deleters: sets.New("hostPath"), SourceDeleters: sets.New(Own, "csi")}}
+	byOwn, bySource := "R3 RunDeleter pv/a by "+Own, "R3 RunDeleter pv/a by hostPath"
+	runDecisions(t, []decisionTest{
+		{name: "R3 the one registered under provisioned-by", volume: MadeByOwn(), known: readLive, options: Hooked(), want: byOwn},
+		{name: "R3 whatever its source", volume: MadeByOwn(csi), known: readLive, options: Hooked(), want: byOwn},
+		{name: "R3 its source decides nothing beside it", volume: MadeByOwn(by("their.example.com")), known: readLive, options: Hooked(), want: "R3 Wait"},
+		{name: "R3 an in-tree name that is registered", volume: MadeByOwn(by("kubernetes.io/ours")), known: readLive, options: inTree, want: "R3 RunDeleter pv/a by kubernetes.io/ours"},
+		{name: "R1 migrated: nobody of ours", volume: MadeByOwn(by("kubernetes.io/cinder"), VolumeNote(MigratedTo, "cinder.csi.openstack.org")), known: readLive, options: Hooked(func(n *hooks.Names) { n.Deleters.Insert("kubernetes.io/cinder") }),
+			want: "R6 UpdateVolume pv/a: -finalizer " + InTreeFinalizer},
+		{name: "R1 migrated: not by source either", volume: Orphan(remove, VolumeNote(MigratedTo, "csi.example.com")), known: readLive, options: Hooked(), want: "R3 Wait"},
+		{name: "R3 nobody made it: the one registered for its source", volume: Orphan(remove), known: readLive, options: Hooked(), want: bySource},
+		{name: "R3 an empty provisioned-by is none", volume: Orphan(remove, by("")), known: readLive, options: Hooked(), want: bySource},
+		{name: "R3 a CSI volume is its driver's", volume: Orphan(remove, csi), known: readLive, options: swapped, want: "R3 Wait"},
+		{name: "R3 the two sets are not each other's: a provisioner's name", volume: MadeByOwn(), known: readLive, options: swapped, want: "R3 Wait"},
+		{name: "R3 the two sets are not each other's: a source", volume: Orphan(remove), known: readLive, options: swapped,
+			want: `R3 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: no deleter for hostPath volumes is registered" status.phase=Failed status.reason=VolumeFailedDelete`, events: failed},
+		{name: "R2 X2 Retain: none", volume: Orphan(corev1.PersistentVolumeReclaimRetain, by(Own)), known: readLive, options: Hooked(), want: "R2 Nothing"},
+		{name: "R2 X2 Retain, Failed before: none", volume: Orphan(corev1.PersistentVolumeReclaimRetain, by(Own), InPhase(corev1.VolumeFailed)), known: readLive, options: Hooked(), want: "R2 Nothing"},
+		{name: "R5 an unknown policy: none", volume: Orphan("Burn", by(Own), InPhase(corev1.VolumeFailed)), known: readLive, options: Hooked(),
+			want: `R5 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: persistentVolumeReclaimPolicy \"Burn\" is unknown" status.reason=VolumeUnknownReclaimPolicy`, events: []string{"Warning VolumeUnknownReclaimPolicy pv/a"}},
+		{name: "R3 W6 Failed is tried again", volume: MadeByOwn(InPhase(corev1.VolumeFailed)), known: readLive, options: Hooked(), want: byOwn},
+		{name: "R3 being deleted already", volume: MadeByOwn(BeingDeleted), known: readLive, options: Hooked(), want: byOwn},
+	})
+}
+
+func TestR3WhatMustBeProvenBeforeStorageIsDeleted(t *testing.T) {
+	elsewhere := KnownClaim(Naming("b"))
+	runDecisions(t, []decisionTest{
+		{name: "R3 V3 X2 the claim is gone: a live read", volume: MadeByOwn(), known: Proving(decision.Snapshot{}, AKey, detached), options: Hooked(), want: "V3 Read pvc/default/data"},
+		{name: "R3 V3 X2 a cached claim of another UID proves nothing", volume: MadeByOwn(), known: Proving(Knowing(KnownClaim(OfUID("uid-9"))), AKey, detached), options: Hooked(), want: "V3 Read pvc/default/data"},
+		{name: "R3 V3 the claim recreated, read live", volume: MadeByOwn(), known: Proving(Knowing(KnownClaim(OfUID("uid-9"))), AKey, DataKey, detached), options: Hooked(), want: "R3 RunDeleter pv/a by " + Own},
+		{name: "R3 X2 the volume itself: a live read", volume: MadeByOwn(), known: Proving(decision.Snapshot{}, DataKey, detached), options: Hooked(), want: "R3 Read pv/a"},
+		{name: "R3 X2 after its deleter's answer too", volume: MadeByOwn(), known: Answering(Proving(decision.Snapshot{}, DataKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R3 Read pv/a"},
+		{name: "R3 V3 X2 the claim too", volume: MadeByOwn(), known: Answering(Proving(decision.Snapshot{}, AKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "V3 Read pvc/default/data"},
+		{name: "R3 V2 X2 the claim is there and has the volume: never", volume: MadeByOwn(), known: Proving(Knowing(KnownClaim(BoundTo("a"))), DataKey, AKey, detached), options: Hooked(), want: "V2 UpdateVolumeStatus pv/a: status.phase=Bound"},
+		{name: "R3 V2 X2 the claim is there and has none yet: never", volume: MadeByOwn(), known: Answering(Proving(Knowing(KnownClaim()), DataKey, AKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "V2 Requeue pvc/default/data"},
+		{name: "R3 V2 the claim has another volume", volume: MadeByOwn(), known: Proving(Knowing(elsewhere, KnownVolume("b", BoundToClaim)), AKey, obj.VolumeKey("b"), detached), options: Hooked(), want: "R3 RunDeleter pv/a by " + Own},
+		{name: "R3 V2 that it has it is read live", volume: MadeByOwn(), known: Proving(Knowing(elsewhere, KnownVolume("b", BoundToClaim)), AKey, detached), options: Hooked(), want: "V2 Read pv/b"},
+		{name: "R3 V2 X2 it has none: never", volume: MadeByOwn(), known: Proving(Knowing(elsewhere), AKey, obj.VolumeKey("b"), detached), options: Hooked(), want: "V2 Wait",
+			events: []string{"Warning VolumeMismatch pv/a", "Warning VolumeMismatch pvc/default/data"}},
+		{name: "R3 V2 its storage is deleted, and then the other volume: it goes", volume: MadeByOwn(),
+			known: Answering(Proving(Knowing(elsewhere), AKey, obj.VolumeKey("b"), detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R3 DeleteVolume pv/a"},
+		{name: "R3 V2 Released first", volume: MadeByOwn(InPhase(corev1.VolumeBound)), known: Proving(Knowing(elsewhere, KnownVolume("b", BoundToClaim)), AKey, obj.VolumeKey("b"), detached), options: Hooked(), want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
+		{name: "R3 V3 Released first, when the claim is gone", volume: MadeByOwn(InPhase(corev1.VolumeBound)), known: Proving(decision.Snapshot{}, AKey, DataKey, detached), options: Hooked(), want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
+		{name: "R3 V1 X2 a person took the claimRef away: never", volume: MadeByOwn(func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }), known: Answering(Proving(decision.Snapshot{}, AKey, DataKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(),
+			want: "V1 UpdateVolumeStatus pv/a: status.phase=Available"},
+	})
+}
+
+func TestR3TheOrderOfADeletion(t *testing.T) {
+	readLive := Proving(decision.Snapshot{}, DataKey, AKey, detached)
+	done := func(hook string) decision.Snapshot {
+		return Answering(readLive, reclaimed(decision.RunDeleter, hook, nil))
+	}
+	others := MadeByOwn(func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.UID = "uid-1"; v.UID = "uid-of-volume" })
+	runDecisions(t, []decisionTest{
+		{name: "R3 first the storage", volume: MadeByOwn(), known: readLive, options: Hooked(), want: "R3 RunDeleter pv/a by " + Own},
+		{name: "R3 then the object, with its UID and resourceVersion", volume: MadeByOwn(), known: done(Own), options: Hooked(), want: "R3 DeleteVolume pv/a"},
+		{name: "R3 one that was Failed", volume: MadeByOwn(InPhase(corev1.VolumeFailed)), known: done(Own), options: Hooked(), want: "R3 DeleteVolume pv/a"},
+		{name: "R3 one that nobody made", volume: Orphan(corev1.PersistentVolumeReclaimDelete), known: done("hostPath"), options: Hooked(), want: "R3 DeleteVolume pv/a"},
+		{name: "R3 then the finalizer", volume: MadeByOwn(BeingDeleted), known: done(Own), options: Hooked(), want: "R3 UpdateVolume pv/a: -finalizer " + InTreeFinalizer},
+		{name: "R3 and no other", volume: MadeByOwn(BeingDeleted, VolumeFinalizers("theirs", InTreeFinalizer, VolumeProtection)), known: done(Own), options: Hooked(), want: "R3 UpdateVolume pv/a: -finalizer " + InTreeFinalizer},
+		{name: "R3 then others let it go", volume: MadeByOwn(BeingDeleted, VolumeFinalizers("theirs")), known: done(Own), options: Hooked(), want: "R3 Nothing"},
+		{name: "R3 R6 nothing is added to what is being deleted", volume: MadeByOwn(BeingDeleted, VolumeFinalizers()), known: done(Own), options: Hooked(), want: "R3 Nothing"},
+		{name: "R3 the finalizer stays until the storage is deleted", volume: MadeByOwn(BeingDeleted), known: Answering(readLive, reclaimed(decision.RunDeleter, Own, ErrBroken)), options: Hooked(),
+			want: `R3 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: the disk is broken" status.phase=Failed status.reason=VolumeFailedDelete`, events: []string{"Warning VolumeFailedDelete pv/a"}},
+		{name: "R3 the last answer counts", volume: others, known: Answering(readLive, reclaimed(decision.RunDeleter, Own, ErrBroken), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R3 DeleteVolume pv/a"},
+		{name: "R3 the answer of another deleter does not", volume: MadeByOwn(), known: done("hostPath"), options: Hooked(), want: "R3 RunDeleter pv/a by " + Own},
+		{name: "R3 nor one to another volume of the name", volume: MadeByOwn(), known: Answering(readLive, decision.Answer{Of: decision.RunDeleter, Hook: Own, For: "uid-9"}), options: Hooked(), want: "R3 RunDeleter pv/a by " + Own},
+		{name: "R3 nor a recycler's", volume: MadeByOwn(), known: Answering(readLive, reclaimed(decision.RunRecycler, Own, nil)), options: Hooked(), want: "R3 RunDeleter pv/a by " + Own},
+		{name: "R2 X2 Retain since its storage was deleted: the object stays", volume: MadeByOwn(WithPolicy(corev1.PersistentVolumeReclaimRetain), VolumeFinalizers()), known: done(Own), options: Hooked(), want: "R2 Nothing"},
+	})
+}
+
+// TestRhWhatADeleterMeans is about every answer there is, to a Released and to a Failed volume.
+func TestRhWhatADeleterMeans(t *testing.T) {
+	readLive := Proving(decision.Snapshot{}, DataKey, AKey, detached)
+	fails := `R3 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: the disk is broken" status.phase=Failed status.reason=VolumeFailedDelete`
+	failed, inUse := []string{"Warning VolumeFailedDelete pv/a"}, []string{"Normal VolumeDelete pv/a"}
+	broken := []string{"the disk is broken"}
+	answers := func(err error) decision.Snapshot {
+		return Answering(readLive, reclaimed(decision.RunDeleter, Own, err))
+	}
+	runDecisions(t, []decisionTest{
+		{name: "R3 it failed", volume: MadeByOwn(), known: answers(ErrBroken), options: Hooked(), want: fails, events: failed, says: broken},
+		{name: "R3 W6 it failed again", volume: MadeByOwn(FailedFor("the disk is broken")), known: answers(ErrBroken), options: Hooked(), want: "R3 Wait", retry: decision.RetryBackoff},
+		{name: "R3 W6 N it failed for another reason", volume: MadeByOwn(FailedFor("the disk is broken")), known: answers(errors.New("busy")), options: Hooked(), want: `R3 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: busy" status.reason=VolumeFailedDelete`, events: failed, says: []string{"busy"}},
+		{name: "R3 N another controller's message: it is said once, and kept", volume: MadeByOwn(InPhase(corev1.VolumeFailed), func(v *corev1.PersistentVolume) { v.Status.Message = "their words" }), known: answers(ErrBroken), options: Hooked(),
+			want: `R3 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: the disk is broken" status.reason=VolumeFailedDelete`, events: failed},
+		{name: "Rh R3 refused for good", volume: MadeByOwn(), known: answers(Meaning(hooks.Refused)), options: Hooked(), want: fails, events: failed, says: broken},
+		{name: "Rh R3 refused for good: not again", volume: MadeByOwn(FailedFor("the disk is broken")), known: answers(fmt.Errorf("%w", Meaning(hooks.Refused))), options: Hooked(), want: "R3 Wait"},
+		{name: "Rh W6 in progress", volume: MadeByOwn(), known: answers(InProgress(0)), options: Hooked(), want: "Rh Wait", retry: decision.RetryBackoff},
+		{name: "Rh in progress: ask again after d", volume: MadeByOwn(), known: answers(InProgress(time.Second)), options: Hooked(), want: "Rh Wait", retry: decision.RetryAfter},
+		{name: "Rh in progress keeps Failed", volume: MadeByOwn(FailedFor("the disk is broken")), known: answers(InProgress(time.Second)), options: Hooked(), want: "Rh Wait", retry: decision.RetryAfter},
+		{name: "Rh R3 W6 in use keeps the phase", volume: MadeByOwn(), known: answers(Meaning(hooks.InUse)), options: Hooked(), want: "R3 Wait", events: inUse, says: broken, retry: decision.RetryBackoff},
+		{name: "Rh R3 not mine keeps the phase, and is not asked again", volume: MadeByOwn(), known: answers(Meaning(hooks.NotMine)), options: Hooked(), want: "R3 Wait", says: broken},
+		{name: "Rh R3 W6 in use keeps Failed", volume: MadeByOwn(FailedFor("the disk is broken")), known: answers(Meaning(hooks.InUse)), options: Hooked(), want: "R3 Wait", events: inUse, says: broken, retry: decision.RetryBackoff},
+	})
+}
+
+func TestR4Recycling(t *testing.T) {
+	recycled := func(edits ...VolumeEdit) *corev1.PersistentVolume {
+		return Orphan(corev1.PersistentVolumeReclaimRecycle, append([]VolumeEdit{VolumeNote(BoundBy, "yes")}, edits...)...)
+	}
+	pods := obj.PodsKey("default")
+	readLive := Proving(decision.Snapshot{}, DataKey, AKey, pods, detached)
+	runs := "R4 RunRecycler pv/a by hostPath"
+	user, failed, scrubbed := PodUsing("web-0", Scheduled), []string{"Warning VolumeFailedRecycle pv/a"}, []string{"Normal VolumeRecycled pv/a"}
+	answers := func(err error) decision.Snapshot {
+		return Answering(readLive, reclaimed(decision.RunRecycler, "hostPath", err))
+	}
+	fails := `R4 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: the disk is broken" status.phase=Failed status.reason=VolumeFailedRecycle`
+	again := KnownClaim(OfUID("uid-9"))
+	runDecisions(t, []decisionTest{
+		{name: "R4 a live list of pods before it is scrubbed", volume: recycled(), known: Proving(Knowing(podOf("other")), DataKey, AKey, detached), options: Hooked(), want: "R4 Read pods/default"},
+		{name: "R4 V3 a live read of the claim before it is scrubbed", volume: recycled(), known: Proving(decision.Snapshot{}, AKey, pods, detached), options: Hooked(), want: "V3 Read pvc/default/data"},
+		{name: "R4 a live read of the volume before it is scrubbed", volume: recycled(), known: Proving(decision.Snapshot{}, DataKey, pods, detached), options: Hooked(), want: "R4 Read pv/a"},
+		{name: "R4 it is scrubbed", volume: recycled(), known: readLive, options: Hooked(), want: runs},
+		{name: "R4 whoever made it", volume: recycled(VolumeNote(ProvisionedBy, Own)), known: readLive, options: Hooked(), want: runs},
+		{name: "R4 Failed: once more", volume: recycled(InPhase(corev1.VolumeFailed)), known: readLive, options: Hooked(), want: runs},
+		{name: "R4 a pod uses it", volume: recycled(), known: Proving(Knowing(user), DataKey, AKey, pods, detached), options: Hooked(), want: "R4 Wait", events: []string{"Normal VolumeFailedRecycle pv/a"}, says: []string{"Volume is used by pods: default/web-0"}, retry: decision.RetryBackoff},
+		{name: "R4 a pod that came since it was scrubbed: not free yet", volume: recycled(), known: Answering(Proving(Knowing(user), DataKey, AKey, pods, detached), reclaimed(decision.RunRecycler, "hostPath", nil)), options: Hooked(),
+			want: "R4 Wait", events: []string{"Normal VolumeFailedRecycle pv/a"}, retry: decision.RetryBackoff},
+		{name: "R4 a pod that has finished", volume: recycled(), known: Proving(Knowing(PodUsing("done", PodPhase(corev1.PodFailed))), DataKey, AKey, pods, detached), options: Hooked(), want: runs},
+		{name: "R4 a claim of the name is there again: its pods are its own", volume: recycled(), known: Proving(Knowing(user, again), DataKey, AKey, detached), options: Hooked(), want: runs},
+		{name: "R4 R1 migrated: not ours", volume: recycled(VolumeNote(MigratedTo, "csi.example.com")), known: readLive, options: Hooked(), want: "R3 Wait"},
+
+		{name: "R4 V4 scrubbed: free", volume: recycled(), known: answers(nil), options: Hooked(), want: "R4 UpdateVolume pv/a: -spec.claimRef -annotation " + BoundBy, events: scrubbed},
+		{name: "R4 V4 scrubbed: a person's reservation stays", volume: Orphan(corev1.PersistentVolumeReclaimRecycle), known: answers(nil), options: Hooked(), want: "R4 UpdateVolume pv/a: spec.claimRef={default/data}", events: scrubbed},
+		{name: "R4 the answer to another volume of the name does not count", volume: recycled(func(v *corev1.PersistentVolume) { v.UID = "uid-9" }), known: answers(nil), options: Hooked(), want: runs},
+		{name: "R4 it failed", volume: recycled(), known: answers(ErrBroken), options: Hooked(), want: fails, events: failed, says: []string{"the disk is broken"}},
+		{name: "R4 W6 it failed again", volume: recycled(FailedFor("the disk is broken")), known: answers(ErrBroken), options: Hooked(), want: "R4 Wait", retry: decision.RetryBackoff},
+		{name: "Rh R4 refused for good", volume: recycled(FailedFor("the disk is broken")), known: answers(Meaning(hooks.Refused)), options: Hooked(), want: "R4 Wait"},
+		{name: "Rh in progress", volume: recycled(), known: answers(InProgress(time.Second)), options: Hooked(), want: "Rh Wait", retry: decision.RetryAfter},
+		{name: "Rh R4 in use keeps the phase", volume: recycled(), known: answers(Meaning(hooks.InUse)), options: Hooked(), want: "R4 Wait", events: []string{"Normal VolumeFailedRecycle pv/a"}, says: []string{"the disk is broken"}, retry: decision.RetryBackoff},
+		{name: "R4 no recycler for its source", volume: recycled(func(v *corev1.PersistentVolume) {
+			v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "nfs", Path: "/"}}
+		}), known: readLive, options: Hooked(),
+			want: `R4 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: no recycler for nfs volumes is registered" status.phase=Failed status.reason=VolumeFailedRecycle`, events: failed},
+	})
+}
+
+func TestR6FinalizersOfWhatOwnMade(t *testing.T) {
+	used := Knowing(KnownClaim(BoundTo("a")))
+	holds := func(edits ...VolumeEdit) *corev1.PersistentVolume {
+		return KnownVolume("a", append([]VolumeEdit{BoundToClaim, OnHostPath, InPhase(corev1.VolumeBound), VolumeNote(ProvisionedBy, Own)}, edits...)...)
+	}
+	remove, retain, recycle := WithPolicy(corev1.PersistentVolumeReclaimDelete), WithPolicy(corev1.PersistentVolumeReclaimRetain), WithPolicy(corev1.PersistentVolumeReclaimRecycle)
+	gets, loses, bound := "R6 UpdateVolume pv/a: +finalizer "+InTreeFinalizer, "R6 UpdateVolume pv/a: -finalizer "+InTreeFinalizer, "V2 Nothing"
+	bySource := func(v *corev1.PersistentVolume) { delete(v.Annotations, ProvisionedBy) }
+	runDecisions(t, []decisionTest{
+		{name: "R6 Delete has it", volume: holds(remove), known: used, options: Hooked(), want: gets},
+		{name: "R6 Delete keeps it", volume: holds(remove, VolumeFinalizers(InTreeFinalizer)), known: used, options: Hooked(), want: bound},
+		{name: "R6 Retain has it not", volume: holds(retain, VolumeFinalizers("theirs", InTreeFinalizer)), known: used, options: Hooked(), want: loses},
+		{name: "R6 Recycle has it not", volume: holds(recycle, VolumeFinalizers(InTreeFinalizer)), known: used, options: Hooked(), want: loses},
+		{name: "R6 an unknown policy: hands off", volume: holds(WithPolicy("Burn"), VolumeFinalizers(InTreeFinalizer)), known: used, options: Hooked(), want: bound},
+		{name: "R6 the external one is not ours to take", volume: holds(remove, VolumeFinalizers(ExternalFinalizer, InTreeFinalizer)), known: used, options: Hooked(), want: bound},
+		{name: "R6 not registered: hands off", volume: holds(remove), known: used, want: bound},
+		{name: "R6 only a provisioner registered, which cannot delete: hands off", volume: holds(remove), known: used, options: Hooked(WithoutDeleters), want: bound},
+		{name: "R6 nobody made it: hands off", volume: holds(remove, bySource), known: used, options: Hooked(), want: bound},
+		{name: "R6 being deleted: nothing is added", volume: holds(remove, BeingDeleted), known: used, options: Hooked(), want: bound},
+		{name: "R6 before it is reclaimed", volume: MadeByOwn(VolumeFinalizers()), known: Proving(decision.Snapshot{}, DataKey, AKey, detached), options: Hooked(), want: gets},
+	})
+}
+
+// TestR3WhatADeleterIsGiven is the volume as it is stored, which the preconditions of the deletion are made of.
+func TestR3WhatADeleterIsGiven(t *testing.T) {
+	volume := MadeByOwn()
+	known := Proving(Knowing(volume), DataKey, AKey, detached)
+	action, err := decision.NextForVolume(volume, known, Hooked())
+	require.NoError(t, err)
+	assert.Equal(t, volume, action.Volume)
+	assert.Equal(t, types.UID("uid-of-volume"), action.Volume.UID, "R3")
+	assert.Equal(t, "8", action.Volume.ResourceVersion, "R3")
+}

@@ -1,0 +1,159 @@
+package decision_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+func TestAVolumeThatNobodyHolds(t *testing.T) {
+	available := "V1 UpdateVolumeStatus pv/a: status.phase=Available"
+	offered := "W1 Requeue pvc/default/data"
+	wanted := Knowing(KnownClaim())
+	failed := func(v *corev1.PersistentVolume) {
+		v.Status.Message, v.Status.Reason = "it failed", "VolumeFailedDelete"
+	}
+	runDecisions(t, []decisionTest{
+		{name: "V1 Pending", volume: KnownVolume("a", InPhase(corev1.VolumePending)), want: available},
+		{name: "V1 without a phase", volume: KnownVolume("a", InPhase("")), want: available},
+		{name: "V1 Available", volume: KnownVolume("a"), want: "V1 Nothing"},
+		{name: "V1 Bound", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), want: available},
+		{name: "V1 B2 message and reason go with the phase", volume: KnownVolume("a", InPhase(corev1.VolumeFailed), failed),
+			want: "V1 UpdateVolumeStatus pv/a: -status.message status.phase=Available -status.reason"},
+		{name: "V1 reserved, its claim does not exist", volume: KnownVolume("a", PreBound, InPhase(corev1.VolumePending)), want: available},
+		{name: "V1 reserved, its claim has another volume", volume: KnownVolume("a", PreBound, InPhase(corev1.VolumePending)), known: Knowing(KnownClaim(BoundTo("b"))), want: available},
+		{name: "V1 reserved and bound-by-controller: no reason to drop it", volume: KnownVolume("a", PreBound, VolumeNote(BoundBy, "yes")), want: "V1 Nothing"},
+		{name: "X7 V1 no capacity: Available all the same", volume: KnownVolume("a", InPhase(corev1.VolumePending), unsized), want: available},
+		{name: "X7 V1 no capacity: then an error", volume: KnownVolume("a", unsized), want: "V1 Nothing", fails: "pv/a: spec.capacity[storage]"},
+		{name: "X7 V1 an unknown access mode", volume: KnownVolume("a", Offering("Sometimes")), want: "V1 Nothing", fails: "pv/a: spec.accessModes"},
+		{name: "X7 V1 an unknown volume mode", volume: KnownVolume("a", func(v *corev1.PersistentVolume) { v.Spec.VolumeMode = new(corev1.PersistentVolumeMode("Tape")) }),
+			want: "V1 Nothing", fails: "pv/a: spec.volumeMode: unknown: Tape"},
+		{name: "X7 V1 a negative capacity", volume: KnownVolume("a", Sized("-1Gi")), want: "V1 Nothing", fails: "pv/a: spec.capacity[storage]"},
+		{name: "X7 V1 a malformed claim waits for nothing", volume: KnownVolume("a", InPhase(corev1.VolumePending)), known: Knowing(KnownClaim(MalformedSelector)), want: available},
+		{name: "X7 W1 and keeps no other from it", volume: KnownVolume("a"), known: Knowing(KnownClaim(MalformedSelector, Named("aaa")), KnownClaim()), want: offered},
+
+		{name: "M2 V1 it lost its claimRef: back to its claim", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"), Named("other")), KnownClaim()),
+			want: "V1 Requeue pvc/default/other"},
+		{name: "M2 V1 an annotation is no proof", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(Naming("a"), ClaimNote(Completed, "yes"), Requesting("50Gi"))), want: available},
+		{name: "M2 V1 nor is a Lost claim", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost), Requesting("50Gi"))), want: available},
+		{name: "M2 V1 status is, without the annotation too", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"), WithoutNote(Completed))), want: "V1 Requeue pvc/default/data"},
+		{name: "M2 V1 two claims are bound to it: nobody gets it", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"), Named("other")), KnownClaim(BoundTo("a")), KnownClaim(Named("more"))),
+			want: "V1 Wait", events: []string{"Warning FailedBinding pv/a"}, says: []string{`"a"`, "no claimRef", "default/data with UID uid-1", "default/other with UID uid-2"}},
+		{name: "M2 V1 though it is Available", volume: KnownVolume("a"), known: Knowing(KnownClaim(BoundTo("a"))), want: "V1 Requeue pvc/default/data"},
+		{name: "M2 V1 not if the claimRef is reserved for somebody else", volume: KnownVolume("a", RefersTo("default", "new", "")), known: Knowing(KnownClaim(BoundTo("a"))), want: "V1 Nothing"},
+
+		{name: "W1 a claim waits: it goes first, without a write", volume: KnownVolume("a", InPhase(corev1.VolumePending)), known: wanted, want: offered},
+		{name: "W1 the same once Available", volume: KnownVolume("a"), known: wanted, want: offered},
+		{name: "W1 M9 one that cannot be had is made Available first", volume: KnownVolume("a", InPhase(corev1.VolumeReleased)), known: wanted, want: available},
+		{name: "W1 M9 the same for Bound", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), known: wanted, want: available},
+		{name: "W1 M12 no matter if it is reserved", volume: KnownVolume("a", PreBound, InPhase(corev1.VolumeReleased)), known: wanted, want: offered},
+		{name: "W1 reserved: nobody else's", volume: KnownVolume("a", RefersTo("default", "new", "")), known: wanted, want: "V1 Nothing"},
+		{name: "W1 too small for it", volume: KnownVolume("a", Sized("1Gi")), known: wanted, want: "V1 Nothing"},
+		{name: "W1 of another class", volume: KnownVolume("a", OfClass("fast")), known: wanted, want: "V1 Nothing"},
+		{name: "W1 the claim waits for a pod", volume: KnownVolume("a", OfClass("local")), known: Knowing(KnownClaim(RequestingClass(new("local"))), ClassOf("local", "csi.example.com", WaitsForFirstConsumer)), want: "V1 Nothing"},
+		{name: "W1 C12 the claim is being deleted", volume: KnownVolume("a"), known: Knowing(KnownClaim(ClaimBeingDeleted)), want: "V1 Nothing"},
+		{name: "W1 the claim has a volume", volume: KnownVolume("a"), known: Knowing(KnownClaim(BoundTo("b"))), want: "V1 Nothing"},
+		{name: "W1 the claim names another", volume: KnownVolume("a"), known: Knowing(KnownClaim(Naming("b"))), want: "V1 Nothing"},
+		{name: "W1 M1 it is being deleted", volume: KnownVolume("a", BeingDeleted), known: wanted, want: "V1 Nothing"},
+
+		{name: "W1 who names it goes first", volume: KnownVolume("a", Sized("50Gi")), want: "W1 Requeue pvc/default/names",
+			known: Knowing(KnownClaim(Requesting("50Gi")), KnownClaim(Named("names"), Naming("a"), Requesting("1Gi")))},
+		{name: "W1 then the largest request", volume: KnownVolume("a", Sized("50Gi")), want: "W1 Requeue pvc/default/large",
+			known: Knowing(KnownClaim(Requesting("10Gi")), KnownClaim(Named("large"), Requesting("20Gi")), KnownClaim(Named("huge"), Requesting("60Gi")))},
+		{name: "W1 then by name", volume: KnownVolume("a"), want: "W1 Requeue pvc/default/first",
+			known: Knowing(KnownClaim(Named("second")), KnownClaim(Named("first")), KnownClaim(Named("third")))},
+		{name: "W1 by namespace before the name", volume: KnownVolume("a"), want: "W1 Requeue pvc/apart/z",
+			known: Knowing(KnownClaim(Named("first")), KnownClaim(Named("z"), in("apart")))},
+		{name: "W1 who names it and could not have it is passed over", volume: KnownVolume("a"), want: "W1 Requeue pvc/default/data",
+			known: Knowing(KnownClaim(), KnownClaim(Named("names"), Naming("a"), Requesting("50Gi")))},
+		{name: "W1 C7 who names it needs no matching selector", volume: KnownVolume("a"), want: "W1 Requeue pvc/default/data",
+			known: Knowing(KnownClaim(Naming("a"), RequestingLabel("tier", "gold")))},
+		{name: "W1 C8 who names it and has it reserved needs nothing", volume: KnownVolume("a", PreBound, Sized("1Gi")), want: "W1 Requeue pvc/default/data",
+			known: Knowing(KnownClaim(Naming("a")))},
+	})
+}
+
+func in(namespace string) ClaimEdit {
+	return func(c *corev1.PersistentVolumeClaim) { c.Namespace = namespace }
+}
+
+func TestAVolumeThatAClaimHolds(t *testing.T) {
+	bound := InPhase(corev1.VolumeBound)
+	block := func(v *corev1.PersistentVolume) { v.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) }
+	ours, made := VolumeNote(BoundBy, "yes"), VolumeNote(ProvisionedBy, "csi.example.com")
+	elsewhere := Proving(Knowing(KnownClaim(BoundTo("b")), KnownVolume("b", BoundToClaim)), obj.VolumeKey("b"))
+	retain, remove := WithPolicy(corev1.PersistentVolumeReclaimRetain), WithPolicy(corev1.PersistentVolumeReclaimDelete)
+	frees := "V4 UpdateVolume pv/a: -spec.claimRef -annotation " + BoundBy
+	readsOther, told := "V2 Read pv/b", []string{"Warning VolumeMismatch pv/a", "Warning VolumeMismatch pvc/default/data"}
+	lacking := func(other ...obj.Object) decision.Snapshot {
+		return Proving(Knowing(append(other, KnownClaim(BoundTo("b")))...), obj.VolumeKey("b"))
+	}
+	runDecisions(t, []decisionTest{
+		{name: "V2 the claim names none yet: it goes on", volume: KnownVolume("a", BoundToClaim), known: Knowing(KnownClaim()), want: "V2 Requeue pvc/default/data"},
+		{name: "V2 the claim waits for a pod: it goes on all the same", volume: KnownVolume("a", BoundToClaim), known: Knowing(KnownClaim(RequestingClass(new("local")))), want: "V2 Requeue pvc/default/data"},
+		{name: "V2 the volume modes differ: both are told", volume: KnownVolume("a", BoundToClaim, block), known: Knowing(KnownClaim()),
+			want: "V2 Wait", events: []string{"Warning VolumeMismatch pv/a", "Warning VolumeMismatch pvc/default/data"}, says: []string{`"a"`, "default/data", "Block", "Filesystem"}},
+		{name: "V2 no mode means Filesystem", volume: KnownVolume("a", BoundToClaim, func(v *corev1.PersistentVolume) { v.Spec.VolumeMode = new(corev1.PersistentVolumeFilesystem) }), known: Knowing(KnownClaim()),
+			want: "V2 Requeue pvc/default/data"},
+		{name: "V2 C12 the claim is being deleted: neither finished nor rolled back", volume: KnownVolume("a", BoundToClaim, ours), known: Knowing(KnownClaim(ClaimBeingDeleted)), want: "V2 Wait"},
+		{name: "V2 M1 the volume is being deleted", volume: KnownVolume("a", BoundToClaim, ours, BeingDeleted), known: Knowing(KnownClaim()), want: "V2 Wait"},
+		{name: "V2 the claim names it", volume: KnownVolume("a", BoundToClaim), known: Knowing(KnownClaim(Naming("a"))), want: "V2 UpdateVolumeStatus pv/a: status.phase=Bound"},
+		{name: "V2 from Released back to Bound", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased)), known: Knowing(KnownClaim(BoundTo("a"))), want: "V2 UpdateVolumeStatus pv/a: status.phase=Bound"},
+		{name: "V2 modes do not matter once the claim names it", volume: KnownVolume("a", BoundToClaim, block), known: Knowing(KnownClaim(Naming("a"))), want: "V2 UpdateVolumeStatus pv/a: status.phase=Bound"},
+		{name: "V2 all is well", volume: KnownVolume("a", BoundToClaim, bound), known: Knowing(KnownClaim(BoundTo("a"))), want: "V2 Nothing"},
+		{name: "V2 all is well though the claim is being deleted", volume: KnownVolume("a", BoundToClaim, bound), known: Knowing(KnownClaim(BoundTo("a"), ClaimBeingDeleted)), want: "V2 Nothing"},
+		{name: "V2 and though the volume has no capacity", volume: KnownVolume("a", BoundToClaim, bound, unsized), known: Knowing(KnownClaim(BoundTo("a"))), want: "V2 Nothing"},
+		{name: "V2 X2 a Lost claim still has it", volume: KnownVolume("a", BoundToClaim, bound), known: Knowing(KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost))), want: "V2 Nothing"},
+
+		{name: "V2 V4 the claim has another: a controller's link is dropped", volume: KnownVolume("a", BoundToClaim, bound, ours), known: elsewhere, want: frees},
+		{name: "V2 V4 a person's is theirs again", volume: KnownVolume("a", BoundToClaim, bound), known: elsewhere, want: "V4 UpdateVolume pv/a: spec.claimRef={default/data}"},
+		{name: "V2 V4 provisioned, but to be retained", volume: KnownVolume("a", BoundToClaim, bound, ours, made, retain), known: elsewhere, want: frees},
+		{name: "V2 V4 to be deleted, but not provisioned", volume: KnownVolume("a", BoundToClaim, bound, ours, remove), known: elsewhere, want: frees},
+		{name: "V2 provisioned and to be deleted: Released", volume: KnownVolume("a", BoundToClaim, bound, ours, made, remove), known: elsewhere, want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
+		{name: "V2 R3 then it is its provisioner's", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased), ours, made, remove), known: elsewhere, want: "R3 Wait"},
+
+		{name: "V2 that it has it is read live first", volume: KnownVolume("a", BoundToClaim, bound, ours), known: Knowing(KnownClaim(BoundTo("b")), KnownVolume("b", BoundToClaim)), want: readsOther},
+		{name: "V2 before the Released write too", volume: KnownVolume("a", BoundToClaim, bound, made, remove), known: Knowing(KnownClaim(BoundTo("b")), KnownVolume("b", BoundToClaim)), want: readsOther},
+		{name: "V2 nothing to write, nothing to read", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased), made, remove), known: Knowing(KnownClaim(BoundTo("b")), KnownVolume("b", BoundToClaim)), want: "R3 Wait"},
+		{name: "V2 that it does not exist is read live first", volume: KnownVolume("a", BoundToClaim, bound, ours), known: Knowing(KnownClaim(BoundTo("b"))), want: readsOther},
+		{name: "V2 it does not exist: left as it is", volume: KnownVolume("a", BoundToClaim, bound, ours), known: lacking(), want: "V2 Wait", events: told, says: []string{`"b"`, "does not exist"}},
+		{name: "V2 the same, to be deleted", volume: KnownVolume("a", BoundToClaim, bound, made, remove), known: lacking(), want: "V2 Wait", events: told, says: []string{`"b"`, "does not exist"}},
+		{name: "V2 the same, Released already", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased), made, remove), known: lacking(), want: "V2 Wait", events: told},
+		{name: "V2 the same, and the claim never bound", volume: KnownVolume("a", BoundToClaim, bound, ours), known: Proving(Knowing(KnownClaim(Naming("b"))), obj.VolumeKey("b")), want: "V2 Wait", events: told},
+		{name: "V2 another has it", volume: KnownVolume("a", BoundToClaim, bound, ours), known: lacking(KnownVolume("b", RefersToOther)), want: "V2 Wait", events: told, says: []string{"belongs to claim default/other with UID uid-2"}},
+		{name: "V2 an earlier claim of the name has it", volume: KnownVolume("a", BoundToClaim, bound, made, remove), known: lacking(KnownVolume("b", RefersToStale)), want: "V2 Wait", events: told, says: []string{"UID uid-0"}},
+		{name: "V2 it is reserved for the claim's name only", volume: KnownVolume("a", BoundToClaim, bound, made, remove), known: lacking(KnownVolume("b", PreBound)), want: "V2 Wait", events: told, says: []string{"without a UID"}},
+		{name: "V2 nobody has it", volume: KnownVolume("a", BoundToClaim, bound, made, remove), known: lacking(KnownVolume("b")), want: "V2 Wait", events: told, says: []string{"is not bound to it"}},
+		{name: "V4 then Available", volume: KnownVolume("a", bound), known: elsewhere, want: "V1 UpdateVolumeStatus pv/a: status.phase=Available"},
+		{name: "V4 the same for what a person reserved", volume: KnownVolume("a", PreBound, bound), known: elsewhere, want: "V1 UpdateVolumeStatus pv/a: status.phase=Available"},
+	})
+}
+
+func TestV3AVolumeWhoseClaimIsGone(t *testing.T) {
+	bound := InPhase(corev1.VolumeBound)
+	reads, releases := "V3 Read pvc/default/data", "V3 UpdateVolumeStatus pv/a: status.phase=Released"
+	absent := Proving(decision.Snapshot{}, DataKey)
+	again := KnownClaim(func(c *corev1.PersistentVolumeClaim) { c.UID = "uid-9" })
+	recycle := WithPolicy(corev1.PersistentVolumeReclaimRecycle)
+	runDecisions(t, []decisionTest{
+		{name: "V3 not in the cache: read it first", volume: KnownVolume("a", BoundToClaim, bound), want: reads},
+		{name: "V3 in the cache with another UID: read it first", volume: KnownVolume("a", BoundToClaim, bound), known: Knowing(again), want: reads},
+		{name: "V3 an older cached claim, the volume being newer: read it first", volume: KnownVolume("a", RefersTo("default", "data", "uid-9"), bound), known: Knowing(KnownClaim()), want: reads},
+		{name: "V3 the read of another claim proves nothing", volume: KnownVolume("a", BoundToClaim, bound), known: Proving(decision.Snapshot{}, obj.ClaimKey("default", "other"), obj.VolumeKey("a")), want: reads},
+		{name: "V3 it is gone", volume: KnownVolume("a", BoundToClaim, bound), known: absent, want: releases},
+		{name: "V3 X3 another of its name is there", volume: KnownVolume("a", BoundToClaim, bound), known: Proving(Knowing(again), DataKey), want: releases},
+		{name: "V3 it names this volume: X3 no matter", volume: KnownVolume("a", BoundToClaim, bound),
+			known: Proving(Knowing(KnownClaim(Naming("a"), func(c *corev1.PersistentVolumeClaim) { c.UID = "uid-9" })), DataKey), want: releases},
+		{name: "V3 never bound by phase", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumePending)), known: absent, want: releases},
+		{name: "V3 a person's link", volume: KnownVolume("a", BoundToClaim, InPhase("")), known: absent, want: releases},
+		{name: "V3 Released: nothing, and no read", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased)), want: "R2 Nothing"},
+		{name: "V3 Failed stays, and no read", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeFailed)), want: "R2 Nothing"},
+		{name: "V3 Released, to be recycled: read it before it fails", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased), recycle, OnHostPath), known: Knowing(PodUsing("done", PodPhase(corev1.PodSucceeded))), want: reads},
+		{name: "V3 Released by mistake, its claim is there: Bound again", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased)), known: Knowing(KnownClaim(BoundTo("a"))), want: "V2 UpdateVolumeStatus pv/a: status.phase=Bound"},
+		{name: "V3 no capacity is no matter", volume: KnownVolume("a", BoundToClaim, bound, unsized), known: absent, want: releases},
+	})
+}

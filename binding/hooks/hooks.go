@@ -1,0 +1,142 @@
+package hooks
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// Set has the hooks of a Controller. Each runs within the Sync of its claim or volume, outside of any lock, with a context
+// that ends after Timeout, and with copies of its arguments. A panic is the error of that one call (Rh).
+type Set struct {
+	// Provisioners, by the name in a class's provisioner (P2).
+	Provisioners map[string]Provisioner
+	// Deleters of the volumes that were provisioned, by the provisioner's name. A provisioner without one is taken for one
+	// whose volumes are deleted elsewhere, and leaves behind what it made for a claim that was deleted before its volume could
+	// be stored (R3).
+	Deleters map[string]Deleter
+	// SourceDeleters of the volumes that nobody is said to have provisioned, by the field of the volume's
+	// spec that has their source, such as "hostPath" (R3).
+	SourceDeleters map[string]Deleter
+	// Recyclers of all volumes, by the field of the volume's spec that has their source (R4).
+	Recyclers map[string]Recycler
+
+	// Timeout of one call; DefaultTimeout if zero. A call that goes on nevertheless is not waited for any longer,
+	// and none for the same storage is made until it has returned.
+	Timeout time.Duration
+	// MaxConcurrent is how many calls may be waited for at the same time; DefaultMaxConcurrent if zero. With more workers
+	// than that, hooks never keep all of them busy.
+	MaxConcurrent int
+}
+
+const (
+	// DefaultTimeout is how long a hook may take.
+	DefaultTimeout = 2 * time.Minute
+	// DefaultMaxConcurrent is how many hooks run at the same time.
+	DefaultMaxConcurrent = 10
+)
+
+// Provisioner provisions storage for claims.
+//
+// Provision is idempotent by claim.UID: called again for the same claim it returns the storage it has made, for its earlier
+// answer may be lost. An *Error tells more than that it failed.
+//
+// Provision has to refuse what it cannot do: it looks at a claim's selector, dataSource and dataSourceRef, its volume mode
+// and access modes, the parameters and allowedTopologies of the class. Of its answer is checked that the volume fits the
+// claim and has a source and the name it was given (M3 to M7).
+type Provisioner interface {
+	Provision(ctx context.Context, request ProvisionRequest) (*corev1.PersistentVolume, error)
+}
+
+// ProvisionRequest is what to provision. The provisioner may modify it: it is a copy.
+type ProvisionRequest struct {
+	Claim *corev1.PersistentVolumeClaim
+	// Class has the parameters, and the allowedTopologies that the storage must be reachable from.
+	Class *storagev1.StorageClass
+	// Node is the name of the node where the scheduler has placed the pod that waits for the claim; "" if any will do.
+	Node string
+	// Volume is what will be stored, but for its source. The provisioner sets that, and where it has to
+	// the capacity, access modes, node affinity, labels and annotations, and returns it.
+	Volume *corev1.PersistentVolume
+}
+
+// DeepCopy returns a request that shares nothing with this one.
+func (r ProvisionRequest) DeepCopy() ProvisionRequest {
+	r.Claim, r.Class, r.Volume = r.Claim.DeepCopy(), r.Class.DeepCopy(), r.Volume.DeepCopy()
+	return r
+}
+
+// Deleter deletes the storage of a volume.
+//
+// Delete is idempotent: storage that does not exist, or no longer, is success. Where the answer of a provisioner was lost,
+// Delete is called with a volume that was never stored and has no source: its name ("pvc-" and the UID of the claim) and its
+// claimRef tell what to delete, if it exists. An *Error tells more than that it failed.
+//
+// Neither Delete nor Recycle is called while a VolumeAttachment names the volume: see binding.AttachmentLister.
+type Deleter interface {
+	Delete(ctx context.Context, volume *corev1.PersistentVolume) error
+}
+
+// Recycler removes the data from a volume, so that another claim may have it. Recycle is idempotent. An *Error tells more
+// than that it failed.
+type Recycler interface {
+	Recycle(ctx context.Context, volume *corev1.PersistentVolume) error
+}
+
+// Reclaims reports whether there is any deleter or recycler. Without one, attachments do not matter.
+func (h Set) Reclaims() bool { return len(h.Deleters)+len(h.SourceDeleters)+len(h.Recyclers) > 0 }
+
+// Names returns the names that the hooks are registered under.
+func (h Set) Names() Names {
+	return Names{
+		Provisioners:   sets.KeySet(h.Provisioners),
+		Deleters:       sets.KeySet(h.Deleters),
+		SourceDeleters: sets.KeySet(h.SourceDeleters),
+		Recyclers:      sets.KeySet(h.Recyclers),
+	}
+}
+
+// Names are the names that hooks are registered under, as in a Set. A decision needs no more of them.
+type Names struct {
+	Provisioners, Deleters, SourceDeleters, Recyclers sets.Set[string]
+}
+
+// Error is an error with which a hook tells more than that it failed. It may be wrapped.
+type Error struct {
+	Meaning Meaning
+	// After is how long to wait before the next call, for InProgress. Zero: with back-off.
+	After time.Duration
+	// Err is what happened, for people; it may be nil.
+	Err error
+}
+
+// Error returns the text of Err, or else the Meaning.
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return string(e.Meaning)
+	}
+	return e.Err.Error()
+}
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Meaning is what a hook means by an error.
+type Meaning string
+
+const (
+	// Failed: it did not work out. The hook is called again with back-off; so it is after every error that is no *Error.
+	Failed Meaning = ""
+	// InProgress: the work goes on and is not done. The hook is called again after Error.After.
+	InProgress Meaning = "InProgress"
+	// Refused: this will never work, on no node. The hook is not called again before the object changes.
+	Refused Meaning = "Refused"
+	// NotMine: for a deleter or recycler, this storage is somebody else's. The volume is left as it is until
+	// it changes.
+	NotMine Meaning = "NotMine"
+	// InUse: somebody still uses the storage. The volume keeps its phase (R3).
+	InUse Meaning = "InUse"
+)

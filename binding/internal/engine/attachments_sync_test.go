@@ -1,0 +1,59 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pvbind/pvbind/binding/internal/engine"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+func TestR3WhatIsAttachedAsASyncReadsIt(t *testing.T) {
+	toList := func(t *testing.T) *talk {
+		return newTalk(t, Hooked(), AKey, MadeByOwn()).starts().says("R3 Read volumeattachments")
+	}
+	noSuchPath := apierrors.NewGenericServerResponse(404, "list", schema.GroupResource{Resource: "volumeattachments"}, "", "404 page not found", 0, true)
+	for _, failure := range []error{apierrors.NewNotFound(schema.GroupResource{Group: "storage.k8s.io", Resource: "volumeattachments"}, ""), noSuchPath, ErrConnection, ErrForbidden} {
+		t.Run("R3 a list that fails proves nothing: "+failure.Error(), func(t *testing.T) {
+			d := toList(t).gets(nil, failure)
+			require.True(t, d.step.Done)
+			require.ErrorIs(t, d.step.Err, failure)
+			assert.Positive(t, d.step.After, "W6")
+		})
+	}
+	listing := func(d *talk, attachments ...*storagev1.VolumeAttachment) *talk {
+		return d.took(d.state.Proceed(d.key, engine.Reply{Attachments: attachments}))
+	}
+	t.Run("R3 the list is newer than the cache: attached", func(t *testing.T) {
+		d := listing(toList(t), AttachedTo("n")).ends()
+		assert.Positive(t, d.step.After, "W6")
+		assert.Equal(t, []string{"Normal VolumeDelete"}, d.published)
+	})
+	t.Run("R3 the list is newer than the cache: attached while it was on its way", func(t *testing.T) {
+		d := toList(t)
+		assert.Equal(t, []obj.Key{AKey}, d.state.Observe(AttachedTo("n")), "W5")
+		d = listing(d).says("R3 Read pv/a").gets(MadeByOwn(), nil).says("V3 Read pvc/default/data").gets(nil, ErrNotFound)
+		d.says("R3 RunDeleter pv/a")
+	})
+	t.Run("R3 B6 the proof ends with a write", func(t *testing.T) {
+		failed := func(v *corev1.PersistentVolume) {
+			v.Status.Phase, v.Status.Message = corev1.VolumeFailed, "something else"
+		}
+		d := listing(toList(t)).says("R3 Read pv/a").gets(At("60", MadeByOwn(failed)), nil)
+		d.says("R3 Read volumeattachments") // for it was read for another version of the volume
+	})
+	t.Run("X5 an older version, and one that is gone, change nothing", func(t *testing.T) {
+		state := newTalk(t, Hooked(), AKey, MadeByOwn(), AttachedTo("n")).state
+		assert.Empty(t, state.Observe(At("4", AttachedTo("n", OfVolume("b")))))
+		assert.Equal(t, []obj.Key{AKey}, state.ObserveDeleted(AttachedTo("n")), "W5")
+		assert.Empty(t, state.Observe(At("9", AttachedTo("n"))), "it is buried")
+		assert.Equal(t, "R3 Read", decides(t, state, AKey), "none is known")
+	})
+}

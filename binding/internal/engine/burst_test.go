@@ -1,0 +1,154 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
+	"github.com/pvbind/pvbind/binding/internal/engine"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+// burst lets n volumes arrive at once for n claims that wait, and counts the syncs until no key is left.
+func burst(t *testing.T, n int, hookSet ...bindingtest.Hook) (syncs int, server *bindingtest.Server) {
+	cluster := bindingtest.NewCluster()
+	for i := range n {
+		_, err := cluster.Create(t.Context(), bindingtest.Claim("default", fmt.Sprintf("c-%03d", i), fmt.Sprintf("%dGi", 1+i%3)))
+		require.NoError(t, err)
+	}
+	require.NoError(t, cluster.Settle(t.Context()))
+	var queue []obj.Key
+	queued := map[obj.Key]bool{}
+	add := func(keys []obj.Key) {
+		for _, key := range keys {
+			if !queued[key] {
+				queued[key] = true
+				queue = append(queue, key)
+			}
+		}
+	}
+	for i := range n {
+		volume, err := cluster.Create(t.Context(), bindingtest.Volume(fmt.Sprintf("pv-%03d", i), fmt.Sprintf("%dGi", 1+i%3)))
+		require.NoError(t, err)
+		add(cluster.Controller.Observe(volume))
+	}
+	cluster.Client.Use(hookSet...)
+	for ; len(queue) > 0; queue = queue[1:] {
+		syncs++
+		delete(queued, queue[0])
+		result, _ := cluster.Controller.Sync(t.Context(), queue[0])
+		add(result.Next)
+	}
+	return syncs, cluster.Server
+}
+
+func TestW1ABurstOfVolumesCostsAsManySyncsAsItHasVolumes(t *testing.T) {
+	few, _ := burst(t, 50)
+	many, server := burst(t, 200)
+	assert.LessOrEqual(t, many, 4*few+8, "W1: n binds, not n × n syncs")
+	assert.Equal(t, 200, CountBound(t, server, 200))
+}
+
+func TestW1W6RefusedClaimsAreNotAskedByEveryVolume(t *testing.T) {
+	refuse := func(call *bindingtest.Call, do func() error) error {
+		if call.Writes() {
+			return apierrors.NewForbidden(corev1.Resource("persistentvolumes"), call.Key.Name, nil)
+		}
+		return do()
+	}
+	few, _ := burst(t, 50, refuse)
+	many, _ := burst(t, 200, refuse)
+	assert.LessOrEqual(t, many, 4*few+8, "W6: each waits for its delay")
+}
+
+// panicky is a client with a defect.
+type panicky struct{ binding.Client }
+
+func (panicky) UpdateVolume(context.Context, *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+	panic("a defect")
+}
+
+func TestB6AClientThatPanicsLeavesNothingHeld(t *testing.T) {
+	cluster := bindingtest.NewCluster(bindingtest.Volume("pv", "1Gi"), bindingtest.Claim("default", "c-000", "1Gi"))
+	key := obj.ClaimKey("default", "c-000")
+	controller := &binding.Controller{Client: panicky{cluster.Server}}
+	controller.Observe(cluster.Volume("pv"))
+	controller.Observe(cluster.Claim("default", "c-000"))
+
+	require.Panics(t, func() { _, _ = controller.Sync(t.Context(), key) })
+
+	controller.Client = cluster.Server
+	_, err := controller.Sync(t.Context(), key)
+	require.NoError(t, err)
+	assert.Equal(t, 1, CountBound(t, cluster.Server, 1), "the next sync goes on")
+}
+
+// panicsOnce is a recorder with a defect.
+type panicsOnce struct{ panicked bool }
+
+func (p *panicsOnce) Record(decision.Event) {
+	if !p.panicked {
+		p.panicked = true
+		panic("a defect")
+	}
+}
+
+func TestB6ARecorderThatPanicsLeavesNothingHeld(t *testing.T) {
+	class := ClassOf("paths", "example.com/paths")
+	class.ReclaimPolicy = new(corev1.PersistentVolumeReclaimRetain)
+	cluster := bindingtest.NewCluster(class, bindingtest.Claim("default", "data", "1Gi", RequestingClass(new("paths"))))
+	recorder := &panicsOnce{}
+	controller := &binding.Controller{
+		Client:   cluster.Server,
+		Recorder: recorder,
+		Hooks:    hooks.Set{Provisioners: map[string]hooks.Provisioner{"example.com/paths": Provisions(MakesPaths)}},
+	}
+	controller.Observe(class)
+	controller.Observe(cluster.Claim("default", "data"))
+
+	require.Panics(t, func() { _, _ = controller.Sync(t.Context(), DataKey) })
+	require.NotNil(t, cluster.Volume("pvc-"+string(cluster.Claim("default", "data").UID)), "in the middle of a sync")
+
+	_, err := controller.Sync(t.Context(), DataKey)
+	require.NoError(t, err)
+	assert.Equal(t, corev1.ClaimBound, cluster.Claim("default", "data").Status.Phase, "the next sync goes on")
+}
+
+func TestX5ObjectsWithoutAUIDLeaveNoTombstone(t *testing.T) {
+	state := engine.New(decision.Options{}, 10)
+	gone, other := At("1", KnownVolume("a")), At("2", KnownVolume("b"))
+	gone.SetUID("")
+	other.SetUID("")
+	state.Observe(gone)
+	state.ObserveDeleted(gone)
+	assert.NotEmpty(t, state.Observe(other))
+}
+
+func TestX8AnEmptyCapacityIsNoCapacity(t *testing.T) {
+	claim := KnownClaim()
+	claim.Status.Phase, claim.Status.Capacity = corev1.ClaimPending, corev1.ResourceList{}
+	action, err := decision.NextForClaim(claim, decision.Snapshot{}, decision.Options{})
+	require.NoError(t, err)
+	assert.False(t, action.Writes(), "%s", action)
+}
+
+func TestX8AWriteThatChangesNothingIsAnError(t *testing.T) {
+	volume := KnownVolume("a", InPhase(corev1.VolumePending))
+	state := stateOf(volume)
+	key := obj.VolumeKey("a")
+	require.True(t, state.Start(key).Action.Writes())
+	step := state.Proceed(key, engine.Reply{Object: volume})
+	assert.True(t, step.Done)
+	assert.ErrorContains(t, step.Err, "changed nothing")
+	assert.NotZero(t, step.After)
+}

@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/index"
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+// State is all that a Controller remembers. It is not safe for concurrent use.
+type State struct {
+	store
+	options decision.Options
+	// tasks are the syncs that have begun and not finished.
+	tasks map[obj.Key]*task
+	// locks says which sync has an object locked: its own, or the volume that a claim's sync binds.
+	locks map[obj.Key]obj.Key
+	// waiters are the syncs to run once an object is unlocked.
+	waiters links
+	// inDoubt are the objects whose last write was lost or had an unknown outcome, with the sync that made it.
+	// A volume in it stays reserved for that claim until a live read tells (B6).
+	inDoubt map[obj.Key]obj.Key
+	// leftInDoubt is the same from the other side: by sync, the objects that it left in doubt.
+	leftInDoubt links
+	// offers are the claims that volumes were offered to (W1).
+	offers offers
+	// slots bounds how many hooks run at once (Rh).
+	slots hookSlots
+	// lastEvents are the events of the last decision on a key (N).
+	lastEvents map[obj.Key][]decision.Event
+	// rejected are the claims whose last write the server rejected, and that are to be synced again after a delay.
+	rejected map[obj.Key]rejection
+	// failures counts the failures in a row of a key (W6).
+	failures map[obj.Key]int
+}
+
+// rejection is what a write was about that the server rejected.
+type rejection struct {
+	claimVersion          string
+	volume, volumeVersion string
+}
+
+// New returns a State that has no objects yet, and runs at most maxHooks hooks at once.
+func New(options decision.Options, maxHooks int) *State {
+	return &State{store: store{index: &index.Index{}}, options: options.WithDefaults(), slots: hookSlots{limit: maxHooks}}
+}
+
+// Step is what a sync needs next: an action to perform, whose Reply goes to Proceed, or nothing if the sync is done.
+type Step struct {
+	Publish []decision.Event // before the action is performed
+	Action  decision.Action
+	Done    bool
+	Err     error
+	Next    []obj.Key     // the keys to sync next, in order; none twice
+	After   time.Duration // if not zero, how long to wait before the same key is synced again
+}
+
+// Reply is what came of an action.
+type Reply struct {
+	Object obj.Object // what the server stored or holds; nil: nothing, or an error
+	Err    error
+
+	Pods        []*corev1.Pod                 // for a read of pods
+	Attachments []*storagev1.VolumeAttachment // for a read of attachments
+}
+
+// Start begins a sync. If another sync has the object locked, this one is done at once, and runs again after the other.
+func (s *State) Start(key obj.Key) Step {
+	if _, locked := s.locks[key]; locked {
+		s.waiters.add(key, key)
+		return Step{Done: true}
+	}
+	t := &task{key: key}
+	zeromap.Put(&s.locks, key, key)
+	zeromap.Put(&s.tasks, key, t)
+	return s.advance(t)
+}
+
+// Proceed takes the reply to the action of the last step, and returns the next step.
+func (s *State) Proceed(key obj.Key, got Reply) Step {
+	t := s.tasks[key]
+	var err error
+	switch {
+	case t.pending.Kind == decision.Read:
+		err = s.handleRead(t, got)
+	case t.pending.RunsHook():
+		s.slots.release(t.key)
+		t.recordAnswer(got)
+		if t.pending.Kind == decision.RunProvisioner { // somebody else may have stored the volume meanwhile
+			delete(t.live, t.pending.Target())
+		}
+	default:
+		err = s.handleWrite(t, got)
+	}
+	if err != nil {
+		return s.finish(t, decision.Action{}, fmt.Errorf("%s: %w", t.pending, err))
+	}
+	return s.advance(t)
+}

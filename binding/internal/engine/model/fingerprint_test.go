@@ -1,0 +1,224 @@
+package model_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/maphash"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pvbind/pvbind/binding/internal/engine"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+// fingerprint is the hash of a state. Of the 128 bits, two of ten million different states share all with a chance
+// of less than one in 10^24.
+type fingerprint [2]uint64
+
+var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+
+// print returns the fingerprint of a state. Two states have the same if they differ in names only that nobody can
+// tell apart:
+//
+//   - resourceVersions count by their order among those of the same name, for that and equality is all that the
+//     server and the controllers ever ask of them, and the next one is newer than all;
+//   - the two leaders count without their order, for they run the same code on the same rules;
+//   - the resourceVersion in a claimRef and all times do not count, for nothing reads them;
+//   - of the changes of a kind, those that everybody has been told of do not count.
+//
+// The names of volumes and claims do count: decisions break ties by name (M13, W1), so that two worlds that differ
+// by swapped names need not have the same future.
+func (m *model) print(now *state) fingerprint {
+	n := &m.notes
+	n.start(m.revisions)
+	n.server(&now.server)
+	n.bytes(now.people, now.faults, byte(btoi(now.asked)))
+	n.names(now.storage.kept)
+	n.names(now.storage.written)
+	n.names(now.storage.left)
+	n.request(now.late)
+	var bounds [3]int
+	for who, l := range now.leaders {
+		bounds[who] = len(n.text)
+		if l != nil {
+			n.leader(&now.server, l)
+		}
+	}
+	bounds[2] = len(n.text)
+	n.rank()
+	first, second := n.text[bounds[0]:bounds[1]], n.text[bounds[1]:bounds[2]]
+	if bytes.Compare(first, second) > 0 {
+		n.swapped = append(append(append(n.swapped[:0], n.text[:bounds[0]]...), second...), first...)
+		return fingerprintOf(n.swapped)
+	}
+	return fingerprintOf(n.text)
+}
+
+func fingerprintOf(text []byte) fingerprint {
+	return fingerprint{maphash.Bytes(seeds[0], text), maphash.Bytes(seeds[1], text)}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// notes encodes a state as bytes. Versions are put in as they are, and ranked when all are known.
+type notes struct {
+	revisions *revisions
+	text      []byte
+	swapped   []byte
+	ranks     []ranked
+	versions  [maxNames]versions
+	mentioned []types.UID
+	states    []fingerprint // of what each leader remembers, with the versions as they are
+}
+
+// ranked is a version in the text.
+type ranked struct {
+	offset int
+	at     int
+}
+
+var _ engine.Notebook = &notes{}
+
+func (n *notes) start(things *revisions) {
+	n.revisions, n.text, n.ranks, n.states = things, n.text[:0], n.ranks[:0], n.states[:0]
+	clear(n.versions[:])
+}
+
+func (n *notes) names(p nameSet) { n.bytes(byte(p), byte(p>>8)) }
+
+func (n *notes) bytes(b ...byte) { n.text = append(n.text, b...) }
+
+func (n *notes) version(at int, version uint8) {
+	n.versions[at].add(version)
+	n.ranks = append(n.ranks, ranked{len(n.text), at})
+	n.text = append(n.text, version)
+}
+
+func (n *notes) rank() {
+	for _, r := range n.ranks {
+		n.text[r.offset] = n.versions[r.at].rank(n.text[r.offset])
+	}
+}
+
+func (n *notes) revision(t *revision) {
+	if t == nil {
+		n.bytes(0, 0, 0)
+		return
+	}
+	n.bytes(byte(t.content), byte(t.content>>8), byte(t.content>>16))
+	n.version(t.at, t.version)
+}
+
+func (n *notes) server(s *tinyServer) {
+	for at := range n.revisions.keys {
+		n.revision(s.objects[at])
+		n.bytes(s.created[at])
+	}
+}
+
+func (n *notes) leader(s *tinyServer, l *leader) {
+	n.mentioned = n.mentioned[:0]
+	for kind := range watched {
+		l.pending(s, kind, func(told change) {
+			n.bytes(1, byte(btoi(told.deleted)))
+			n.revision(told.revision)
+			n.mentioned = append(n.mentioned, told.object.GetUID())
+		})
+		n.bytes(0)
+	}
+	n.names(l.queue)
+	n.names(l.inDoubt)
+	from := len(n.text) // the state has in it what each sync waits for
+	for at := range n.revisions.keys {
+		n.request(l.running[at])
+	}
+	for at := range n.revisions.keys {
+		if s.objects[at] != nil {
+			n.mentioned = append(n.mentioned, s.objects[at].object.GetUID())
+		}
+	}
+	l.state.Describe(n, n.revisions.keys, n.mentioned)
+	for _, uid := range n.mentioned {
+		n.Text(string(uid))
+	}
+	n.bytes(s.created[:]...) // the UIDs that are not known to be gone, for they are to come
+	n.states = append(n.states, fingerprintOf(n.text[from:]))
+}
+
+func (n *notes) request(e *request) {
+	if e == nil {
+		n.bytes(0)
+		return
+	}
+	n.bytes(1, byte(e.target), byte(e.content), byte(e.content>>8), byte(e.content>>16), byte(btoi(e.failed)))
+	n.names(e.reads)
+	n.Text(string(e.action.Kind))
+	n.Text(e.action.Hook)
+	n.Text(e.action.Rule)
+	if e.content != 0 {
+		n.version(e.target, e.version)
+	}
+	for _, event := range e.action.Events {
+		n.Key(event.On)
+		n.Text(string(event.Reason))
+		n.Text(event.Message)
+	}
+	n.bytes(0xfe, byte(btoi(e.answer != nil)))
+	if e.answer == nil {
+		return
+	}
+	n.Text(string(e.answer.fail))
+	n.revision(e.answer.got)
+	n.bytes(byte(len(e.answer.listed)))
+	for _, listed := range e.answer.listed {
+		n.revision(listed)
+	}
+	if e.answer.got != nil {
+		n.mentioned = append(n.mentioned, e.answer.got.object.GetUID())
+	}
+}
+
+// What follows implements engine.Notebook.
+
+func (n *notes) Number(number int) { n.bytes(byte(number)) }
+
+func (n *notes) Key(key obj.Key) {
+	if key == (obj.Key{}) {
+		n.bytes(0xff)
+		return
+	}
+	n.bytes(byte(n.revisions.indexOf(key)))
+}
+
+func (n *notes) KeySet(set map[obj.Key]struct{}) {
+	var all nameSet
+	for key := range set {
+		all |= nameAt(n.revisions.indexOf(key))
+	}
+	n.names(all)
+}
+
+func (n *notes) Object(object obj.Object) {
+	if object == nil {
+		n.revision(nil)
+		return
+	}
+	n.revision(n.revisions.of(object))
+}
+
+func (n *notes) Version(of obj.Key, version string) {
+	number := 0
+	for _, digit := range []byte(version) {
+		number = number*10 + int(digit-'0')
+	}
+	n.version(n.revisions.indexOf(of), uint8(number))
+}
+
+func (n *notes) Text(text string) {
+	n.text = binary.LittleEndian.AppendUint64(n.text, maphash.String(seeds[0], text))
+}

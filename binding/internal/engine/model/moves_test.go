@@ -1,0 +1,393 @@
+package model_test
+
+import (
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/internal/engine"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+// move is one step of the world: which kind, of which leader, and about what.
+type move struct {
+	kind moveKind
+	who  uint8 // which leader
+	at   uint8 // which name, kind or action
+}
+
+type moveKind uint8
+
+const (
+	observes      moveKind = iota // a change reaches a cache
+	starts                        // a sync begins, and decides
+	sends                         // what was decided reaches the server
+	receives                      // its answer is seen, and the sync decides again
+	firstByOthers                 // the first that is not a controller's own
+	crashes                       // all that a controller knew is lost
+	conflicts                     // a write is refused, for somebody else's was first
+	losesRequest                  // a call does not arrive, and nobody can tell
+	losesAnswer                   // a write takes effect, and its answer is lost
+	delays                        // the answer is lost, and the write may arrive later
+	arrives                       // such a write arrives
+	userActs                      // people do something
+)
+
+func (m move) byController() bool { return m.kind < firstByOthers }
+
+// moves returns all that can happen in the state.
+func (m *model) moves(now *state) []move {
+	found := m.found[:0]
+	for who, l := range now.leaders {
+		if l != nil {
+			found = m.movesOf(found, now, uint8(who), l)
+		}
+	}
+	if now.late != nil {
+		found = append(found, move{kind: arrives})
+	}
+	if now.people > 0 {
+		for at := range m.actions {
+			found = append(found, move{kind: userActs, at: uint8(at)})
+		}
+	}
+	m.found = found
+	return found
+}
+
+func (m *model) movesOf(found []move, now *state, who uint8, l *leader) []move {
+	for kind := range watched {
+		if _, ok := l.next(&now.server, kind); ok {
+			found = append(found, move{observes, who, uint8(kind)})
+		}
+	}
+	free := l.busy() < m.workers
+	for at := range l.queue.each {
+		if free && l.running[at] == nil {
+			found = append(found, move{starts, who, uint8(at)})
+		}
+	}
+	for at, running := range l.running {
+		switch {
+		case running == nil:
+		case running.answer != nil:
+			found = append(found, move{receives, who, uint8(at)})
+		default:
+			found = append(found, move{sends, who, uint8(at)})
+			found = m.faultsOf(found, now, who, uint8(at), running)
+		}
+	}
+	if now.faults > 0 {
+		found = append(found, move{kind: crashes, who: who})
+	}
+	return found
+}
+
+// faultsOf returns what may happen to a call.
+func (m *model) faultsOf(found []move, now *state, who, at uint8, running *request) []move {
+	if now.faults == 0 {
+		return found
+	}
+	for _, fault := range []moveKind{conflicts, losesRequest, losesAnswer, delays} {
+		happens := running.action.Writes()
+		switch fault {
+		case losesRequest:
+			happens = true
+		case losesAnswer:
+			happens = happens || running.action.RunsHook()
+		case delays:
+			happens = happens && now.late == nil
+		}
+		if !happens {
+			continue
+		}
+		found = append(found, move{fault, who, at})
+	}
+	return found
+}
+
+// apply returns the state after the move; nil if nothing comes of it. What it does and breaks is in m.effect.
+func (m *model) apply(now *state, mv move) *state {
+	m.effect = effect{}
+	if m.beyond(now, mv) {
+		return nil
+	}
+	next := *now
+	switch mv.kind {
+	case observes, starts, sends, receives:
+		m.step(&next, mv)
+	case crashes:
+		next.faults--
+		next.leaders[mv.who] = begin(&next.server, m.rules)
+	case conflicts, losesRequest, losesAnswer, delays:
+		next.faults--
+		m.step(&next, mv)
+	case arrives:
+		m.perform(&next, next.late.action)
+		next.late = nil
+	case userActs:
+		if !m.actions[mv.at].do(&next) {
+			return nil
+		}
+		next.people--
+	}
+	for who := range next.leaders {
+		m.catchUp(now, &next, who)
+	}
+	return &next
+}
+
+// mostCreations is how often controllers may create volumes of one name. One whose cache lags for ever, and another that
+// deletes what it creates, would go on without end, with a new UID each time.
+const mostCreations = 2
+
+// beyond reports whether a move is out of bounds: it would create a volume once too often.
+func (m *model) beyond(now *state, mv move) bool {
+	action := decision.Action{}
+	switch mv.kind {
+	case sends, losesAnswer:
+		action = now.leaders[mv.who].running[mv.at].action
+	case arrives:
+		action = now.late.action
+	}
+	if action.Kind != decision.CreateVolume {
+		return false
+	}
+	at := m.indexOf(action.Target())
+	return now.server.objects[at] == nil && now.server.created[at] >= mostCreations
+}
+
+// step takes a step of a leader.
+func (m *model) step(next *state, mv move) {
+	l := next.leaders[mv.who]
+	if mv.kind == observes || mv.kind == starts || mv.kind == receives {
+		l = l.clone()
+	} else {
+		l = new(*l) // its state learns of nothing yet
+	}
+	next.leaders[mv.who] = l
+	at := int(mv.at)
+	switch mv.kind {
+	case observes:
+		m.observe(next, l, at)
+	case starts:
+		l.queue &^= nameAt(at)
+		m.decided(l, at, l.state.Start(m.keys[at]), 0, false)
+	case receives:
+		m.receive(next, l, at)
+	default:
+		m.send(next, l, at, mv.kind)
+	}
+}
+
+// observe tells a leader of the next change of a kind.
+func (m *model) observe(now *state, l *leader, kind int) {
+	m.effect.observed = append(m.effect.observed, observed{btoi(l == now.leaders[1]), kind})
+	told, _ := l.next(&now.server, kind)
+	if len(l.first[kind]) > 0 {
+		l.first[kind] = l.first[kind][1:]
+	} else {
+		l.seen[kind]++
+	}
+	before := l.state.Known(m.keys[told.at])
+	if told.deleted {
+		m.enqueue(l, l.state.ObserveDeleted(told.object))
+	} else {
+		m.enqueue(l, l.state.Observe(told.object))
+	}
+	m.judgeKnown(l, told.at, before)
+}
+
+// catchUp tells a leader what can make no difference: of a change that it knows already, or of a kind whose cache
+// does not lag in this model. Telling it now is as good as later: nothing else can come to depend on it.
+func (m *model) catchUp(before, now *state, who int) {
+	for kind := 0; kind < len(watched) && now.leaders[who] != nil; kind++ {
+		for {
+			l := now.leaders[who]
+			told, ok := l.next(&now.server, kind)
+			if !ok || !m.prompt[kind] && !m.stale(l, told) {
+				break
+			}
+			if was := before.leaders[who]; was != nil && l.state == was.state {
+				l = l.clone()
+				now.leaders[who] = l
+			}
+			m.observe(now, l, kind)
+		}
+	}
+}
+
+// stale reports whether a change is no news to the leader.
+func (m *model) stale(l *leader, told change) bool {
+	uid := told.object.GetUID()
+	known := l.state.Known(m.keys[told.at])
+	if known == nil || known.GetUID() != uid {
+		return l.state.Buried(uid)
+	}
+	return !told.deleted && m.revisions.of(known).version >= told.version
+}
+
+func (m *model) enqueue(l *leader, keys []obj.Key) {
+	for _, key := range keys {
+		l.queue |= nameAt(m.indexOf(key))
+	}
+}
+
+// effect is what a move did.
+type effect struct {
+	writes int      // of the controllers, that changed something
+	events int      // sent
+	said   string   // by a sync that ended with an error
+	broken []string // rules, and how
+
+	observed []observed
+}
+
+// observed is that a leader was told of a change of a kind.
+type observed struct{ who, kind int }
+
+func (m *model) broke(format string, args ...any) {
+	m.effect.broken = append(m.effect.broken, fmt.Sprintf(format, args...))
+}
+
+// decided takes what a step of a sync came to.
+func (m *model) decided(l *leader, at int, step engine.Step, reads nameSet, failed bool) {
+	m.effect.events += len(step.Publish)
+	l.running[at] = nil
+	if !step.Done {
+		next := &request{action: step.Action, target: m.indexOf(step.Action.Target()), reads: reads, failed: failed}
+		if sent := subject(next.action); sent != nil {
+			next.content, next.version = m.revisions.contentOf(sent), versionIn(sent)
+		}
+		m.judgeDecision(l, next)
+		l.running[at] = next
+		return
+	}
+	if step.Err != nil {
+		m.effect.said = step.Err.Error()
+	}
+	if step.After > 0 && (failed || step.Err != nil) {
+		l.queue |= nameAt(at)
+	}
+	if m.sabotage != wakesNobody {
+		m.enqueue(l, step.Next)
+	}
+}
+
+// send lets a call reach the server, or not.
+func (m *model) send(now *state, l *leader, at int, how moveKind) {
+	running := *l.running[at]
+	var got answer
+	switch {
+	case how == conflicts:
+		got = answer{fail: conflict}
+	case how == losesRequest, how == delays:
+		got = answer{fail: noAnswer}
+	default:
+		got = m.sabotaged(now, l, running.action)
+	}
+	switch how {
+	case losesAnswer:
+		got = answer{fail: noAnswer}
+	case delays:
+		now.late = &running
+	}
+	answered := running
+	answered.answer = &got
+	l.running[at] = &answered
+}
+
+// perform does what a controller asks of the server.
+func (m *model) perform(now *state, action decision.Action) answer {
+	s := &now.server
+	switch {
+	case action.RunsHook():
+		return m.runHook(now, action)
+	case !action.Writes():
+		switch action.Key.Kind {
+		case obj.KindPods:
+			return s.list(obj.KindPod)
+		case obj.KindAttachments:
+			return s.list(obj.KindAttachment)
+		}
+		return s.get(m.indexOf(action.Key))
+	}
+	at := m.indexOf(action.Target())
+	before, wrote := s.objects[at], s.written[at]
+	got := s.write(at, action)
+	if s.written[at] != wrote {
+		m.effect.writes++
+		m.judgeWrite(now, at, before)
+		m.judgeEnd(now, action, before)
+		m.retainStorage(now, at, before)
+		if action.Claim != nil {
+			now.asked = now.asked || action.Claim.Annotations[Provisioner] != ""
+			m.writeByPods(now, action.Claim)
+		}
+	}
+	return got
+}
+
+// receive lets a sync see its answer, and decide again.
+func (m *model) receive(now *state, l *leader, at int) {
+	was := l.running[at]
+	before := l.state.Known(m.keys[was.target])
+	step := l.state.Proceed(m.keys[at], replyOf(was.action.Target(), was.answer))
+	reads := was.reads
+	target := nameAt(was.target)
+	switch fail := was.answer.fail; {
+	case was.action.Kind == decision.Read && (fail == "" || fail == notFound):
+		reads |= target
+		l.inDoubt &^= target
+	case was.action.Writes():
+		reads = 0
+		if fail != "" && fail != invalid || was.action.Kind == decision.DeleteVolume { // its finalizers may keep it
+			l.inDoubt |= target
+		}
+	}
+	if was.action.Writes() && was.answer.got != nil {
+		m.judgeReply(l, was.answer.got)
+	}
+	m.judgeKnown(l, was.target, before)
+	m.decided(l, at, step, reads, was.failed || was.answer.fail != "" && (was.action.RunsHook() || was.action.Kind == decision.CreateVolume))
+}
+
+var (
+	errNoAnswer    = errors.New("connection lost")
+	errorsByReason = map[failure]error{
+		alreadyExists: apierrors.NewAlreadyExists(schema.GroupResource{Resource: "things"}, "it"),
+		conflict:      apierrors.NewConflict(schema.GroupResource{Resource: "things"}, "it", errors.New("modified")),
+		invalid:       apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "it", nil),
+		noAnswer:      errNoAnswer,
+	}
+)
+
+// replyOf returns the answer as the controller sees it. Objects are shared: nobody may modify them (X6).
+func replyOf(read obj.Key, a *answer) engine.Reply {
+	switch {
+	case a.fail == notFound:
+		return engine.Reply{Err: NotFoundError(read)}
+	case a.fail != "":
+		return engine.Reply{Err: errorsByReason[a.fail]}
+	case a.got != nil:
+		return engine.Reply{Object: a.got.object}
+	}
+	if read.Kind == obj.KindAttachments {
+		return engine.Reply{Attachments: objectsOf[*storagev1.VolumeAttachment](a.listed)}
+	}
+	return engine.Reply{Pods: objectsOf[*corev1.Pod](a.listed)}
+}
+
+func objectsOf[T obj.Object](listed []*revision) []T {
+	objects := make([]T, len(listed))
+	for i, one := range listed {
+		objects[i] = one.object.(T)
+	}
+	return objects
+}

@@ -1,0 +1,78 @@
+package model_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pvbind/pvbind/binding/decision"
+)
+
+// sabotage is a way in which the model breaks a controller on purpose, to see that it is noticed.
+type sabotage string
+
+const (
+	dropsVersion sabotage = "writes carry no resourceVersion"
+	trustsCache  sabotage = "reads are answered from the cache"
+	wakesNobody  sabotage = "what a sync asks to be synced next is not"
+)
+
+// sabotaged returns what comes of a call.
+func (m *model) sabotaged(now *state, l *leader, action decision.Action) answer {
+	switch {
+	case m.sabotage == dropsVersion && action.Volume != nil:
+		action.Volume = action.Volume.DeepCopy()
+		action.Volume.ResourceVersion = ""
+	case m.sabotage == dropsVersion && action.Claim != nil:
+		action.Claim = action.Claim.DeepCopy()
+		action.Claim.ResourceVersion = ""
+	case m.sabotage == trustsCache && action.Kind == decision.Read && !isList(action.Key):
+		if known := l.state.Known(action.Key); known != nil {
+			return answer{got: m.of(known)}
+		}
+		return answer{fail: notFound}
+	}
+	return m.perform(now, action)
+}
+
+// TestModelNoticesSabotage breaks controllers on purpose. Each is caught, and the counterexample is short.
+func TestModelNoticesSabotage(t *testing.T) {
+	for _, test := range []struct {
+		sabotage sabotage
+		world    string
+		want     string
+		moves    int // at most
+	}{
+		{dropsVersion, "two claims and a volume", "X2", 20},
+		{trustsCache, "a pair, an action and a fault", "X2", 20},
+		{wakesNobody, "two claims and a volume", "C1", 20},
+	} {
+		t.Run(string(test.sabotage), func(t *testing.T) {
+			world := worldNamed(test.world)
+			world.sabotage, world.limit = test.sabotage, 150_000
+			m := newModel(world)
+			found := m.explore()
+			require.NotEmpty(t, found.broken)
+			assert.Contains(t, found.broken, test.want)
+			assert.LessOrEqual(t, len(found.path), test.moves)
+			t.Logf("%d states\n%s", found.states, m.scenario(found.broken, found.path))
+		})
+	}
+}
+
+func worldNamed(name string) modelWorld {
+	for _, world := range modelWorlds() {
+		if world.name == name {
+			return world
+		}
+	}
+	panic("there is no world " + name)
+}
+
+// TestModelNoticesASilentError expects another error of a bad object than there is (X7).
+func TestModelNoticesASilentError(t *testing.T) {
+	world := worldNamed("a bad class")
+	world.wantErrors, world.people = map[string]string{"pvc/default/a": "another error"}, 0
+	assert.Contains(t, newModel(world).explore().broken, "X7")
+}

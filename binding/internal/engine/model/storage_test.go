@@ -1,0 +1,203 @@
+package model_test
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/internal/judge"
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/reclaim"
+)
+
+// tinyStorage is what of a storage matters to the model: which volumes have any, by their names, on which of it there
+// is data, and which outlived its volume because that was to be retained. It is a value, as tinyServer is. That it does
+// what bindingtest.Storage does is held by TestModelStorageMatchesBindingtest.
+type tinyStorage struct{ kept, written, left nameSet }
+
+func (s *tinyStorage) provision(at int) {
+	s.kept |= nameAt(at)
+	s.left &^= nameAt(at)
+}
+
+func (s *tinyStorage) delete(at int) {
+	s.kept &^= nameAt(at)
+	s.written &^= nameAt(at)
+}
+
+func (s *tinyStorage) recycle(at int) { s.written &^= nameAt(at) }
+
+// write writes data, as a pod does.
+func (s *tinyStorage) write(at int) { s.written |= nameAt(at) & s.kept }
+
+// runHook does what a controller asks of the storage.
+func (m *model) runHook(now *state, action decision.Action) answer {
+	m.judgeHook(now, action)
+	switch at := m.indexOf(action.Target()); action.Kind {
+	case decision.RunProvisioner:
+		now.storage.provision(at)
+		made := action.Request.Volume.DeepCopy()
+		made.Spec.NFS = &corev1.NFSVolumeSource{Server: "nfs", Path: "/" + made.Name}
+		return answer{got: m.revisions.keep(at, made, 0)}
+	case decision.RunDeleter:
+		now.storage.delete(at)
+	case decision.RunRecycler:
+		now.storage.recycle(at)
+	}
+	return answer{}
+}
+
+// subject returns the object that an action writes, or that a hook is called with; nil if it is a read.
+func subject(action decision.Action) obj.Object {
+	switch {
+	case action.Request != nil:
+		return action.Request.Volume
+	case action.Volume != nil:
+		return action.Volume
+	case action.Claim != nil:
+		return action.Claim
+	}
+	return nil
+}
+
+// judgeHookDecision holds the decision to run a hook to what its leader knows and has read in this sync since its last
+// write. Of a volume that is not stored it has to be proven that it is not.
+func (m *model) judgeHookDecision(l *leader, decided *request) {
+	action := decided.action
+	known := l.state.Known(action.Target())
+	volume := subject(action).(*corev1.PersistentVolume)
+	stored := volume.UID != ""
+	switch {
+	case !decided.reads.has(decided.target):
+		m.broke("%s: %s without having read %s", action.Rule, action, action.Target())
+	case l.inDoubt.has(decided.target):
+		m.broke("B6: %s without having read what became of the write before", action)
+	case stored && !decided.reads.has(m.indexOf(obj.AttachmentsKey())):
+		m.broke("%s: %s without having read what is attached", action.Rule, action)
+	case stored && (known == nil || versionIn(known) != decided.version):
+		m.broke("X5: %s is decided on version %d, which is not the newest known", action, decided.version)
+	case !stored && known != nil:
+		m.broke("P2: %s though the volume exists", action)
+	}
+	for _, other := range l.running {
+		if other != nil && other.action.RunsHook() && other.answer == nil && other.target == decided.target {
+			m.broke("Rh: two hooks at once: %s, and %s", action, other.action)
+		}
+	}
+	policy := volume.Spec.PersistentVolumeReclaimPolicy
+	if action.Kind == decision.RunDeleter && stored && policy != corev1.PersistentVolumeReclaimDelete ||
+		action.Kind == decision.RunRecycler && policy != corev1.PersistentVolumeReclaimRecycle {
+		m.broke("X2: %s, whose policy is %s", action, policy)
+	}
+	if claim := m.claimKnown(l, volume); action.Kind == decision.RunProvisioner && !traced(claim) {
+		m.broke("P2: %s without a trace of it on the claim", action)
+	}
+}
+
+func (m *model) claimKnown(l *leader, volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
+	claim, _ := l.state.Known(judge.ClaimOf(volume)).(*corev1.PersistentVolumeClaim)
+	return claim
+}
+
+// judgeHook looks at what a deleter or a recycler is called for in the moment in which it does its work (X2): that claim
+// must be gone for good, or have another volume. Where the volume was never stored, it must not be now.
+func (m *model) judgeHook(now *state, action decision.Action) {
+	if action.Kind == decision.RunProvisioner {
+		return
+	}
+	s, volume := &now.server, action.Volume
+	if now.storage.left.has(m.indexOf(action.Target())) {
+		m.broke("X2: %s, which was to be retained", action)
+	}
+	claim := s.claim(judge.ClaimOf(volume))
+	serves := claim != nil && phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefBound && (claim.Spec.VolumeName == "" || claim.Spec.VolumeName == volume.Name)
+	if stored, attached := s.attachment(volume.Name); attached {
+		m.broke("X2: %s, and %s attaches it", action, stored)
+	}
+	unborn := volume.UID == "" && (s.volume(volume.Name) == nil || claim != nil && claim.DeletionTimestamp != nil && !phase.BindCompleted(claim))
+	if serves && !unborn {
+		m.broke("X2: %s, and its claim exists", action)
+	}
+}
+
+// judgeStorage looks at what is stored when all has settled: what was made is a volume's or about to be, and a volume
+// that a claim has is there.
+func judgeStorage(s *tinyServer, storage tinyStorage) (broken []string) {
+	for at, key := range s.revisions.keys {
+		if key.Kind != obj.KindVolume {
+			continue
+		}
+		volume := s.volume(key.Name)
+		switch kept := storage.kept.has(at); {
+		case kept && volume == nil && !storage.left.has(at) && untraced(s, key.Name):
+			broken = append(broken, "P2: the storage of "+key.Name+" is lost track of")
+		case !kept && volume != nil && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete && volume.DeletionTimestamp == nil:
+			broken = append(broken, "R3: "+key.Name+" has no storage any more")
+		}
+	}
+	return broken
+}
+
+// untraced reports whether a volume of that name was made for a claim that does not say so any more, or is gone. What
+// people have made they know of.
+func untraced(s *tinyServer, name string) bool {
+	uid, made := strings.CutPrefix(name, "pvc-")
+	for _, stored := range s.objects {
+		if stored == nil {
+			continue
+		}
+		if claim, ok := stored.object.(*corev1.PersistentVolumeClaim); ok && string(claim.UID) == uid && traced(claim) {
+			return false
+		}
+	}
+	return made
+}
+
+func traced(claim *corev1.PersistentVolumeClaim) bool {
+	return claim != nil && slices.Contains(claim.Finalizers, decision.ProvisioningFinalizer)
+}
+
+// hooked reports whether the controllers of the world have hooks.
+func (m *model) hooked() bool {
+	hookSet := m.rules.Hooks
+	return len(hookSet.Provisioners)+len(hookSet.Deleters)+len(hookSet.SourceDeleters)+len(hookSet.Recyclers) > 0
+}
+
+// addStorage makes the storage of a volume that people have made.
+func (m *model) addStorage(now *state, at int) {
+	if m.hooked() && m.keys[at].Kind == obj.KindVolume {
+		now.storage.provision(at)
+	}
+}
+
+// judgeEnd holds the end of a volume to R3: it is deleted, and let go, after its storage.
+func (m *model) judgeEnd(now *state, action decision.Action, before *revision) {
+	volume := action.Volume
+	if volume == nil || before == nil || !m.hooked() || !now.storage.kept.has(before.at) {
+		return
+	}
+	lets := slices.Contains(before.object.GetFinalizers(), reclaim.InTreeFinalizer) && !slices.Contains(volume.Finalizers, reclaim.InTreeFinalizer)
+	if action.Kind == decision.DeleteVolume || lets && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
+		m.broke("R3: %s before its storage is deleted", action)
+	}
+}
+
+// retainStorage notes the storage of a volume that is gone and was to be retained: it is for people to look after.
+func (m *model) retainStorage(now *state, at int, before *revision) {
+	if before == nil || now.server.objects[at] != nil || !m.hooked() || !now.storage.kept.has(at) {
+		return
+	}
+	if volume, ok := before.object.(*corev1.PersistentVolume); ok && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain {
+		now.storage.left |= nameAt(at)
+	}
+}
+
+// writeByPods has pods write onto the volume that a claim is Bound to.
+func (m *model) writeByPods(now *state, claim *corev1.PersistentVolumeClaim) {
+	if at, ok := m.index[obj.VolumeKey(claim.Spec.VolumeName)]; ok && claim.Status.Phase == corev1.ClaimBound {
+		now.storage.write(at)
+	}
+}

@@ -1,0 +1,98 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+func TestV3WhoseNotFoundCounts(t *testing.T) {
+	claims, volumes := schema.GroupResource{Resource: "persistentvolumeclaims"}, schema.GroupResource{Resource: "persistentvolumes"}
+	byProxy := func(resource schema.GroupResource) error {
+		return apierrors.NewGenericServerResponse(http.StatusNotFound, "get", resource, "data", "404 page not found", 0, true)
+	}
+	for _, test := range []struct {
+		name string
+		err  error
+		key  obj.Key
+		want bool
+	}{
+		{"the server's own, of a claim", apierrors.NewNotFound(claims, "data"), DataKey, true},
+		{"the server's own, of a volume", apierrors.NewNotFound(volumes, "data"), obj.VolumeKey("data"), true},
+		{"wrapped", fmt.Errorf("get: %w", apierrors.NewNotFound(claims, "data")), DataKey, true},
+		{"by kind, as some fakes say it", apierrors.NewNotFound(schema.GroupResource{Resource: "PersistentVolumeClaim"}, "data"), DataKey, true},
+		{"a proxy's, of a claim", byProxy(claims), DataKey, false},
+		{"a proxy's, of a volume", byProxy(volumes), obj.VolumeKey("data"), false},
+		{"another object", apierrors.NewNotFound(claims, "other"), DataKey, false},
+		{"another kind", apierrors.NewNotFound(volumes, "data"), DataKey, false},
+		{"another group", apierrors.NewNotFound(schema.GroupResource{Group: "example.com", Resource: "persistentvolumeclaims"}, "data"), DataKey, false},
+		{"no object: the resource is not served", &apierrors.StatusError{ErrStatus: apierrors.NewNotFound(claims, "").ErrStatus}, DataKey, false},
+		{"the namespace", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "default"), DataKey, false},
+		{"another reason", apierrors.NewForbidden(claims, "data", errors.New("no")), DataKey, false},
+		{"no status", errors.New("not found"), DataKey, false},
+		{"no error", nil, DataKey, false},
+	} {
+		assert.Equal(t, test.want, obj.IsAbsent(test.err, test.key), test.name)
+	}
+}
+
+// V3, X2: the server went back in time, as nothing but its replies tells. They are believed when they are repeated, and
+// end the sync: nothing is decided on what was known before together with what is there now.
+func TestV3AServerThatWentBack(t *testing.T) {
+	a, rules := obj.VolumeKey("a"), decision.Options{Hooks: hooks.Names{SourceDeleters: sets.New("hostPath")}}
+	volume := func(version string, at corev1.PersistentVolumePhase) *corev1.PersistentVolume {
+		v := KnownVolume("a", BoundToClaim, DeletedPolicy, InPhase(at), OnHostPath)
+		v.ResourceVersion = version
+		return v
+	}
+	before := At("10", KnownClaim(BoundTo("a")))
+	t.Run("what was deleted is there, twice", func(t *testing.T) {
+		d := newTalk(t, rules, a, volume("20", corev1.VolumeReleased), At("30", KnownClaim(BoundTo("a"))))
+		d.state.ObserveDeleted(before)
+		d.starts().says("R3 Read volumeattachments").gets(nil, nil).gets(volume("20", corev1.VolumeReleased), nil).says("V3 Read pvc/default/data")
+		d.gets(before, nil).says("V3 Read pvc/default/data")
+		ended := d.gets(before, nil).step
+		require.True(t, ended.Done)
+		require.ErrorContains(t, ended.Err, "pvc/default/data")
+		require.ErrorContains(t, ended.Err, "metadata.resourceVersion: the server has 10")
+		assert.NotZero(t, ended.After, "W6")
+		assert.Equal(t, before, d.state.Known(DataKey))
+		assert.False(t, d.state.Buried(before.GetUID()))
+		d.starts().says("V2 UpdateVolumeStatus pv/a")
+	})
+	t.Run("a reply that was overtaken by a deletion proves nothing", func(t *testing.T) {
+		d := newTalk(t, rules, a, volume("20", corev1.VolumeReleased))
+		d.starts().says("R3 Read volumeattachments").gets(nil, nil).gets(volume("20", corev1.VolumeReleased), nil).says("V3 Read pvc/default/data")
+		d.state.Observe(before)
+		d.state.ObserveDeleted(before)
+		d.gets(before, nil).says("V3 Read pvc/default/data")
+		d.gets(nil, ErrNotFound).says("R3 RunDeleter pv/a")
+	})
+	t.Run("an older version, twice", func(t *testing.T) {
+		d := newTalk(t, rules, a, volume("20", corev1.VolumeReleased))
+		d.starts().says("R3 Read volumeattachments").gets(nil, nil).says("R3 Read pv/a")
+		d.gets(volume("10", corev1.VolumeBound), nil).says("R3 Read pv/a")
+		ended := d.gets(volume("10", corev1.VolumeBound), nil).step
+		require.ErrorContains(t, ended.Err, "pv/a")
+		assert.Equal(t, "10", d.state.Known(a).GetResourceVersion())
+	})
+	t.Run("an older version once, and the new one again", func(t *testing.T) {
+		d := newTalk(t, rules, a, volume("20", corev1.VolumeReleased))
+		d.starts().says("R3 Read volumeattachments").gets(nil, nil).says("R3 Read pv/a")
+		d.gets(volume("10", corev1.VolumeBound), nil).says("R3 Read pv/a")
+		d.gets(volume("20", corev1.VolumeReleased), nil).says("V3 Read pvc/default/data")
+	})
+}

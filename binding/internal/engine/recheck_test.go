@@ -1,0 +1,143 @@
+package engine_test
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/internal/engine"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+// later is what is known of an object after so many more writes.
+func later[T obj.Object](t *testing.T, object T, writes uint64) T {
+	t.Helper()
+	version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
+	require.NoError(t, err)
+	copied := object.DeepCopyObject().(T)
+	copied.SetResourceVersion(strconv.FormatUint(version+writes, 10))
+	return copied
+}
+
+// settledPair is a claim that is Bound, and its volume.
+func settledPair(t *testing.T) *bindingtest.Cluster {
+	t.Helper()
+	cluster, _ := binds()
+	require.NoError(t, cluster.Settle(t.Context()))
+	assertBound(t, cluster)
+	return cluster
+}
+
+func TestRecheckReadsWhatCacheAndControllerDoNotAgreeAbout(t *testing.T) {
+	for known, tell := range map[string]func(*binding.Controller, obj.Object){
+		"gone":               func(c *binding.Controller, object obj.Object) { c.ObserveDeleted(object) },
+		"in a later version": func(c *binding.Controller, object obj.Object) { c.Observe(later(t, object, 100)) },
+	} {
+		for _, key := range []obj.Key{obj.VolumeKey("pv"), obj.ClaimKey("default", "data")} {
+			t.Run("W7 "+key.String()+" is known "+known, func(t *testing.T) {
+				cluster := settledPair(t)
+				cached, err := cluster.Get(t.Context(), key)
+				require.NoError(t, err)
+				tell(cluster.Controller, cached)
+				before := len(cluster.Calls())
+				require.Equal(t, []obj.Key{key}, cluster.Controller.Recheck(cached))
+				_, err = cluster.Controller.Sync(t.Context(), key)
+				require.ErrorContains(t, err, "restored from a backup")
+				for _, call := range cluster.CallsSince(before) {
+					assert.Equal(t, bindingtest.VerbGet, call.Verb, "nothing is decided before it is read")
+					assert.Equal(t, key, call.Key)
+				}
+				assertAgreed(t, cluster, cached)
+			})
+		}
+	}
+}
+
+// assertAgreed asserts that the object, as a cache has it, is the one that is known: nothing more is read or written.
+func assertAgreed(t *testing.T, cluster *bindingtest.Cluster, cached obj.Object) {
+	t.Helper()
+	before := len(cluster.Calls())
+	for _, key := range cluster.Controller.Recheck(cached) {
+		_, err := cluster.Controller.Sync(t.Context(), key)
+		require.NoError(t, err)
+	}
+	assert.Len(t, cluster.Calls(), before, "X8")
+}
+
+func TestRecheckOfWhatIsSettledCostsNothing(t *testing.T) {
+	cluster := settledPair(t)
+	for _, cached := range []obj.Object{cluster.Volume("pv"), cluster.Claim("default", "data")} {
+		require.Len(t, cluster.Controller.Recheck(cached), 1, "it is synced all the same")
+		assertAgreed(t, cluster, cached)
+	}
+}
+
+// What a cache has and did not notify of is believed as if it had.
+func TestRecheckTakesWhatIsNew(t *testing.T) {
+	cluster := settledPair(t)
+	cached := later(t, cluster.Claim("default", "data"), 100)
+	assert.ElementsMatch(t, []obj.Key{obj.KeyOf(cached), obj.VolumeKey("pv")}, cluster.Controller.Recheck(cached), "W3")
+	assertAgreed(t, cluster, cached)
+}
+
+// A volume that is reserved for a claim, whose write of it has an unknown outcome, stays so until the claim's sync has
+// read it.
+func TestRecheckLeavesAWriteInDoubtToItsSync(t *testing.T) {
+	cluster, writes := binds()
+	volume, claim := cluster.Volume("pv"), cluster.Claim("default", "data")
+	cluster.Client.Use(bindingtest.LoseAnswer(1, writes[0]))
+	state := engine.New(decision.Options{}, 10)
+	state.Observe(volume)
+	state.Observe(claim)
+	step := state.Start(obj.KeyOf(claim))
+	step = state.Proceed(obj.KeyOf(claim), Perform(cluster.Client, step.Action))
+	require.True(t, step.Done)
+	require.Equal(t, obj.KeyOf(claim), state.InDoubt(obj.VolumeKey("pv")), "B6")
+	t.Run("B6", func(t *testing.T) {
+		state.ObserveDeleted(volume)
+		state.Recheck(volume)
+		assert.Equal(t, obj.KeyOf(claim), state.InDoubt(obj.VolumeKey("pv")))
+	})
+}
+
+// Nobody reads classes and pods live: what a cache still has of one at a resync is there.
+func TestRecheckBelievesACacheOfClassesAndPods(t *testing.T) {
+	late := bindingtest.Class("late", func(class *storagev1.StorageClass) {
+		mode := storagev1.VolumeBindingWaitForFirstConsumer
+		class.VolumeBindingMode = &mode
+	})
+	waits := bindingtest.Claim("default", "waits", "1Gi", func(claim *corev1.PersistentVolumeClaim) { claim.Spec.StorageClassName = &late.Name })
+	for known, tell := range map[string]func(*binding.Controller, obj.Object){
+		"gone": func(c *binding.Controller, object obj.Object) { c.ObserveDeleted(object) },
+		"in a later version": func(c *binding.Controller, object obj.Object) {
+			changed := later(t, object, 100)
+			if pod, ok := changed.(*corev1.Pod); ok {
+				pod.Spec.Volumes = nil
+			}
+			if class, ok := changed.(*storagev1.StorageClass); ok {
+				class.VolumeBindingMode = nil
+			}
+			c.Observe(changed)
+		},
+	} {
+		t.Run("W7 "+known, func(t *testing.T) {
+			cluster := bindingtest.NewCluster(late, waits, bindingtest.Pod("default", "web", "", "waits"))
+			require.NoError(t, cluster.Settle(t.Context()))
+			for _, key := range []obj.Key{{Kind: obj.KindClass, Name: "late"}, bindingtest.PodKey("default", "web")} {
+				cached, err := cluster.Get(t.Context(), key)
+				require.NoError(t, err)
+				tell(cluster.Controller, cached)
+				assert.Contains(t, cluster.Controller.Recheck(cached), obj.KeyOf(waits), "%s is there: W4, W5", key)
+				assert.Empty(t, cluster.Controller.Recheck(cached), "%s is known now", key)
+			}
+		})
+	}
+}

@@ -1,0 +1,148 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/internal/engine"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+func TestARefusedWriteGivesTheVolumeBack(t *testing.T) {
+	kind := schema.GroupKind{Kind: "PersistentVolume"}
+	for name, refusal := range map[string]error{
+		"Forbidden":       apierrors.NewForbidden(schema.GroupResource{}, "pv", errors.New("no")),
+		"Invalid":         apierrors.NewInvalid(kind, "pv", field.ErrorList{field.Invalid(field.NewPath("spec"), 1, "no")}),
+		"TooManyRequests": apierrors.NewTooManyRequests("later", 1),
+	} {
+		t.Run("W1 "+name, func(t *testing.T) {
+			cluster := bindingtest.NewCluster(bindingtest.Volume("pv", "5Gi"), bindingtest.Claim("default", "data", "2Gi"), bindingtest.Claim("default", "small", "1Gi"))
+			refused := 0
+			cluster.Client.Use(func(call *bindingtest.Call, do func() error) error {
+				if volume, ok := call.Sent.(*corev1.PersistentVolume); ok && volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.Name == "data" {
+					refused++
+					return refusal
+				}
+				return do()
+			})
+
+			_ = cluster.Settle(t.Context())
+
+			assert.Positive(t, refused)
+			assert.Equal(t, corev1.ClaimBound, cluster.Claim("default", "small").Status.Phase, "the next one has it")
+			assert.Equal(t, corev1.ClaimPending, cluster.Claim("default", "data").Status.Phase)
+			_, reads := ControllerCalls(cluster.Server)
+			assert.Empty(t, reads, "what was refused did not happen")
+		})
+	}
+}
+
+func TestW6DelaysGrow(t *testing.T) {
+	state := stateOf(KnownVolume("a"), KnownClaim())
+	fail := func(err error) time.Duration {
+		for step := state.Start(DataKey); ; step = state.Proceed(DataKey, engine.Reply{Err: err}) {
+			if step.Done {
+				return step.After
+			}
+		}
+	}
+	forbidden := apierrors.NewForbidden(schema.GroupResource{}, "a", errors.New("no"))
+	var delays []time.Duration
+	for range 40 {
+		delays = append(delays, fail(forbidden))
+	}
+	assert.Equal(t, []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second}, delays[:4], "W6")
+	assert.IsNonDecreasing(t, delays, "W6")
+	assert.Equal(t, 2*time.Minute, delays[39], "W6: bounded")
+
+	state.ObserveDeleted(KnownVolume("a"))
+	assert.Zero(t, state.Start(DataKey).After, "C5 is no failure")
+	state.Observe(At("20", KnownVolume("b", func(v *corev1.PersistentVolume) { v.UID = "uid-of-b" })))
+	assert.Equal(t, 500*time.Millisecond, fail(forbidden), "W6: from the start again")
+}
+
+// TestW6AWriteThatIsUndoneWithoutEnd has an admission webhook change every volume but not let any claimRef, or the UID in
+// one, into it: each write succeeds, with a new version, and is to be made again.
+func TestW6AWriteThatIsUndoneWithoutEnd(t *testing.T) {
+	undo := map[string]func(*corev1.PersistentVolume){
+		"claimRef":     func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil },
+		"claimRef.uid": func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.UID = "" },
+	}
+	for name, undo := range undo {
+		t.Run(name, func(t *testing.T) {
+			cluster := bindingtest.NewCluster(bindingtest.Volume("pv", "5Gi"), bindingtest.Claim("default", "data", "2Gi"), bindingtest.Claim("default", "small", "1Gi"))
+			writes := 0
+			cluster.Client.Use(func(call *bindingtest.Call, do func() error) error {
+				if volume, ok := call.Sent.(*corev1.PersistentVolume); ok && call.Writes() {
+					writes++
+					volume.Labels = map[string]string{"written": strconv.Itoa(writes)}
+					if volume.Spec.ClaimRef != nil {
+						undo(volume)
+					}
+				}
+				return do()
+			})
+			controller := cluster.Controller
+			queue := append(controller.Observe(cluster.Volume("pv")), controller.Observe(cluster.Claim("default", "data"))...)
+			queue = append(queue, controller.Observe(cluster.Claim("default", "small"))...)
+			var failed []time.Duration
+			for syncs := 0; len(queue) > 0; syncs++ {
+				require.Less(t, syncs, 20, "W6: the claims are synced again and again, and not after a delay")
+				result, err := controller.Sync(t.Context(), queue[0])
+				if err != nil {
+					require.ErrorContains(t, err, "no end after 64 steps")
+					failed = append(failed, result.After)
+				}
+				queue = append(queue[1:], result.Next...)
+			}
+			assert.NotEmpty(t, failed)
+			assert.NotContains(t, failed, time.Duration(0), "W6")
+		})
+	}
+}
+
+func TestX7AnInvalidObjectIsNotTriedAgain(t *testing.T) {
+	step := stateOf(KnownClaim(MalformedSelector)).Start(DataKey)
+
+	var invalid *obj.InvalidError
+	require.ErrorAs(t, step.Err, &invalid)
+	assert.Zero(t, step.After, "W6: only a change of it helps")
+}
+
+// silent is a client whose answers say nothing.
+type silent struct{ binding.Client }
+
+func (silent) GetClaim(context.Context, string, string) (*corev1.PersistentVolumeClaim, error) {
+	return nil, nil
+}
+
+func (silent) UpdateVolume(context.Context, *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+	return nil, nil
+}
+
+func TestAnAnswerThatSaysNothingProvesNothing(t *testing.T) {
+	cluster, _ := binds()
+	controller := &binding.Controller{Client: silent{cluster.Driver.Client}}
+	controller.Observe(KnownVolume("a", BoundToClaim))
+	_, err := controller.Sync(t.Context(), obj.VolumeKey("a"))
+	require.ErrorContains(t, err, "neither an object nor an error", "V3")
+
+	controller = &binding.Controller{Client: silent{cluster.Driver.Client}}
+	controller.Observe(KnownVolume("a"))
+	controller.Observe(KnownClaim())
+	_, err = controller.Sync(t.Context(), DataKey)
+	require.ErrorContains(t, err, "neither an object nor an error", "B6")
+}

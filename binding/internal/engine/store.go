@@ -1,0 +1,277 @@
+package engine
+
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pvbind/pvbind/binding/index"
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
+	"github.com/pvbind/pvbind/storageclass"
+)
+
+// store has the newest known version of every object, and which of them refer to each other. What is stored is never
+// modified, so that copies of a store share it.
+type store struct {
+	objects map[obj.Kind]map[obj.Key]obj.Object
+
+	naming   links // volume: the claims whose spec.volumeName is it
+	holding  links // claim: the volumes whose claimRef has its name
+	using    links // claim: the pods that name it
+	attached links // volume: the attachments that name it
+
+	index    *index.Index  // the volumes once more, to choose from
+	waiting  index.Waiting // the claims that any volume may serve
+	notified index.Waiting // those of them that a volume was offered to and whose sync is still to come
+	gone     tombstones
+	// gonePods are apart, or the pods and attachments, which come and go by the thousand, would push out the rest.
+	gonePods tombstones
+}
+
+// Known returns the object that is stored under a key; nil if there is none. A class has its name alone as its key.
+func (s *store) Known(key obj.Key) obj.Object { return s.objects[key.Kind][key] }
+
+func (s *store) volume(name string) *corev1.PersistentVolume {
+	return as[*corev1.PersistentVolume](s.Known(obj.VolumeKey(name)))
+}
+
+func (s *store) claim(key obj.Key) *corev1.PersistentVolumeClaim {
+	return as[*corev1.PersistentVolumeClaim](s.Known(key))
+}
+
+func (s *store) classOf(claim *corev1.PersistentVolumeClaim) *storagev1.StorageClass {
+	return as[*storagev1.StorageClass](s.Known(obj.Key{Kind: obj.KindClass, Name: storageclass.OfClaim(claim)}))
+}
+
+// as returns the object as one of its kind; nil for nil, and for an object of another kind.
+func as[O obj.Object](object obj.Object) O {
+	typed, _ := object.(O)
+	return typed
+}
+
+// all returns the objects of a kind, in any order.
+func all[O obj.Object](s *store, kind obj.Kind) iter.Seq[O] {
+	return func(yield func(O) bool) {
+		for _, object := range s.objects[kind] {
+			if !yield(object.(O)) {
+				return
+			}
+		}
+	}
+}
+
+// versionOf returns the version of an object that is known; "" for one that is not.
+func (s *store) versionOf(key obj.Key) string {
+	if known := s.Known(key); known != nil {
+		return known.GetResourceVersion()
+	}
+	return ""
+}
+
+// keyOf returns the key of an object; zero for one of a kind that no decision depends on.
+func keyOf(object obj.Object) obj.Key {
+	switch object := object.(type) {
+	case *corev1.PersistentVolume:
+		return obj.VolumeKey(object.Name)
+	case *corev1.PersistentVolumeClaim:
+		return obj.KeyOf(object)
+	case *storagev1.StorageClass:
+		return obj.Key{Kind: obj.KindClass, Name: object.Name}
+	case *corev1.Pod:
+		return obj.KeyOfPod(object)
+	case *storagev1.VolumeAttachment:
+		return obj.KeyOfAttachment(object)
+	}
+	return obj.Key{}
+}
+
+// put stores an object, unless it is known to be gone or a version at least as new is stored. It returns what it
+// replaced, and whether it stored anything.
+func (s *store) put(key obj.Key, object obj.Object) (old obj.Object, stored bool) {
+	old = s.Known(key)
+	if s.tombstonesOf(key.Kind).has(object.GetUID()) || old != nil && !obj.Newer(object, old) {
+		return nil, false
+	}
+	if s.objects[key.Kind] == nil {
+		zeromap.Put(&s.objects, key.Kind, map[obj.Key]obj.Object{})
+	}
+	s.objects[key.Kind][key] = object
+	s.relink(key, old, object)
+	switch object := object.(type) {
+	case *corev1.PersistentVolume:
+		s.index.Set(object)
+	case *corev1.PersistentVolumeClaim:
+		s.index.SetClaim(object)
+		s.enlist(object)
+	case *storagev1.StorageClass:
+		s.enlistAll(object.Name)
+	}
+	return old, true
+}
+
+// drop removes an object and remembers that its UID is gone. It returns what it removed; nil if nothing of that UID was
+// stored. One that has taken its name since stays: a claim whose class is not known is bound at once (M11).
+func (s *store) drop(key obj.Key, uid types.UID) (old obj.Object) {
+	s.tombstonesOf(key.Kind).add(uid)
+	old = s.Known(key)
+	if old == nil || old.GetUID() != uid {
+		return nil
+	}
+	delete(s.objects[key.Kind], key)
+	s.relink(key, old, nil)
+	switch key.Kind {
+	case obj.KindVolume:
+		s.index.Delete(key.Name)
+	case obj.KindClaim:
+		s.index.DeleteClaim(key)
+		s.waiting.Delete(key)
+		s.notified.Delete(key)
+	case obj.KindClass:
+		s.enlistAll(key.Name)
+	}
+	return old
+}
+
+// relink brings the links up to date for a new version of an object; nil is none.
+func (s *store) relink(key obj.Key, old, object obj.Object) {
+	switch key.Kind {
+	case obj.KindVolume:
+		s.holding.move(key, obj.ReferencedClaim(as[*corev1.PersistentVolume](old)), obj.ReferencedClaim(as[*corev1.PersistentVolume](object)))
+	case obj.KindClaim:
+		s.naming.move(key, obj.NamedVolume(as[*corev1.PersistentVolumeClaim](old)), obj.NamedVolume(as[*corev1.PersistentVolumeClaim](object)))
+	case obj.KindAttachment:
+		s.attached.move(key, obj.AttachedVolume(as[*storagev1.VolumeAttachment](old)), obj.AttachedVolume(as[*storagev1.VolumeAttachment](object)))
+	case obj.KindPod:
+		for _, claim := range claimsOf(as[*corev1.Pod](old)) {
+			s.using.remove(key, claim)
+		}
+		for _, claim := range claimsOf(as[*corev1.Pod](object)) {
+			s.using.add(key, claim)
+		}
+	}
+}
+
+func claimsOf(pod *corev1.Pod) []obj.Key {
+	if pod == nil {
+		return nil
+	}
+	var keys []obj.Key
+	for _, name := range reclaim.ClaimNames(pod) {
+		keys = append(keys, obj.ClaimKey(pod.Namespace, name))
+	}
+	return keys
+}
+
+// enlist lists a claim where it waits, if it does. One that was notified stays so until its sync ends.
+func (s *store) enlist(claim *corev1.PersistentVolumeClaim) {
+	list := &s.waiting
+	if s.notified.Get(obj.KeyOf(claim)) != nil {
+		list = &s.notified
+	}
+	list.Set(claim, s.classOf(claim))
+}
+
+// enlistAll lists the claims of a class anew, which wait or do not as the class now says (M11).
+func (s *store) enlistAll(class string) {
+	for claim := range all[*corev1.PersistentVolumeClaim](s, obj.KindClaim) {
+		if storageclass.OfClaim(claim) == class {
+			s.enlist(claim)
+		}
+	}
+}
+
+// links says which objects refer to an object. The zero value is ready to use.
+type links map[obj.Key]map[obj.Key]struct{}
+
+// add lets an object refer to another; the zero Key is none.
+func (l *links) add(from, to obj.Key) {
+	if to == (obj.Key{}) {
+		return
+	}
+	if (*l)[to] == nil {
+		zeromap.Put(l, to, map[obj.Key]struct{}{})
+	}
+	(*l)[to][from] = struct{}{}
+}
+
+func (l links) remove(from, to obj.Key) {
+	if delete(l[to], from); len(l[to]) == 0 {
+		delete(l, to)
+	}
+}
+
+// move lets an object refer to another than before.
+func (l *links) move(from, old, to obj.Key) {
+	if old != to {
+		l.remove(from, old)
+		l.add(from, to)
+	}
+}
+
+// of returns the objects that refer to an object, in order.
+func (l links) of(to obj.Key) []obj.Key {
+	return slices.SortedFunc(maps.Keys(l[to]), obj.CompareKeys)
+}
+
+// drain forgets who refers to an object, and returns them in order.
+func (l links) drain(to obj.Key) []obj.Key {
+	from := l.of(to)
+	delete(l, to)
+	return from
+}
+
+// unique returns the keys without those that come a second time.
+func unique(keys []obj.Key) []obj.Key {
+	var once []obj.Key
+	seen := make(map[obj.Key]struct{}, len(keys))
+	for _, key := range keys {
+		if _, twice := seen[key]; !twice {
+			seen[key] = struct{}{}
+			once = append(once, key)
+		}
+	}
+	return once
+}
+
+// tombstones are the UIDs of objects that are known to be gone, so that a late reply or a slow cache does
+// not bring one back. They are kept for the last few thousand deletions, in two generations: what comes
+// later than that has lost its race by minutes.
+type tombstones struct {
+	young, old map[types.UID]struct{}
+}
+
+const generation = 4096
+
+func (s *store) tombstonesOf(kind obj.Kind) *tombstones {
+	if kind == obj.KindPod || kind == obj.KindAttachment {
+		return &s.gonePods
+	}
+	return &s.gone
+}
+
+func (t *tombstones) add(uid types.UID) {
+	if uid == "" {
+		return // it would stand for every object that has none
+	}
+	if len(t.young) >= generation {
+		t.old, t.young = t.young, nil
+	}
+	zeromap.Put(&t.young, uid, struct{}{})
+}
+
+func (t *tombstones) has(uid types.UID) bool {
+	_, young := t.young[uid]
+	_, old := t.old[uid]
+	return young || old
+}
+
+func (t *tombstones) remove(uid types.UID) {
+	delete(t.young, uid)
+	delete(t.old, uid)
+}

@@ -1,0 +1,249 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
+)
+
+// task is a sync that has begun and not finished.
+type task struct {
+	key     obj.Key
+	volume  obj.Key         // the volume that a claim's sync has locked; zero if none
+	pending decision.Action // what is being done
+	before  obj.Object      // of a read: what was known when it was sent; nil if nothing
+
+	contradicted map[obj.Key]contradiction // by the last reply to a read
+
+	version string            // of the object of the key, for which the rest was read
+	live    map[obj.Key]Reply // to the live reads since the last write
+
+	answers []decision.Answer // since the sync began
+
+	publish []decision.Event
+	next    []obj.Key
+	steps   int
+}
+
+// stepLimit bounds what one sync does. A bind takes four steps; only endless conflicts take so many.
+const stepLimit = 64
+
+// advance decides what a sync does next, and returns that or the end of the sync.
+func (s *State) advance(t *task) Step {
+	if t.steps++; t.steps > stepLimit {
+		return s.giveUp(t)
+	}
+	s.renew(t)
+	if read, needed := s.readInDoubt(t); needed {
+		return s.issue(t, read)
+	}
+	if s.blocked(t, obj.NamedVolume(s.claim(t.key))) { // to decide now would be in the middle of what is done to the pair
+		return s.stop(t)
+	}
+	action, err := s.decide(t)
+	switch {
+	case err == nil && action.Kind == decision.Read:
+		return s.issue(t, action)
+	case err != nil || !action.Writes() && !action.RunsHook():
+		return s.finish(t, action, err)
+	case !s.lockVolume(t, s.volumeFor(action)):
+		return s.stop(t)
+	}
+	if read, needed := s.readInDoubt(t); needed { // of the volume, which is locked only now
+		return s.issue(t, read)
+	}
+	if action.RunsHook() && !s.slots.acquire(t.key) {
+		return s.stop(t)
+	}
+	return s.issue(t, action)
+}
+
+// giveUp ends a sync that comes to no end. What it writes is undone each time, perhaps with a new version of the volume,
+// which would be offered to the claim again at once: so none is before the delay is over, whatever its version.
+func (s *State) giveUp(t *task) Step {
+	if claim := s.claim(t.key); claim != nil {
+		zeromap.Put(&s.rejected, t.key, rejection{claimVersion: claim.ResourceVersion})
+	}
+	return s.finish(t, decision.Action{}, fmt.Errorf("%s: no end after %d steps, the last: %s", t.key, stepLimit, t.pending))
+}
+
+// renew drops what was read for another version of the task's object, and reports whether there is a new one: it may be
+// another claim's by now, of which that says nothing (V3).
+func (s *State) renew(t *task) bool {
+	version := s.versionOf(t.key)
+	if version == t.version {
+		return false
+	}
+	t.version, t.live = version, nil
+	return true
+}
+
+// readInDoubt returns the read that comes before anything is decided: of an object whose last write, by this or an earlier
+// sync of the same key, was lost or has an unknown outcome.
+func (s *State) readInDoubt(t *task) (decision.Action, bool) {
+	for _, key := range append([]obj.Key{t.key, t.volume}, s.leftInDoubt.of(t.key)...) {
+		if _, doubted := s.inDoubt[key]; doubted {
+			return decision.ReadLive(key, "B6", "its last write was lost, or its outcome is unknown"), true
+		}
+	}
+	return decision.Action{}, false
+}
+
+// decide returns the next action for the newest known version of the task's object.
+func (s *State) decide(t *task) (decision.Action, error) {
+	view := &taskView{s, t}
+	if t.key.Kind == obj.KindVolume {
+		if volume := s.volume(t.key.Name); volume != nil {
+			return decision.NextForVolume(volume, view, s.options)
+		}
+		return decision.Action{}, nil
+	}
+	if action, left := decision.NextForLeftover(t.key, uidOf(s.Known(t.key)), t.answers, view, s.options); left {
+		return action, nil
+	}
+	if claim := s.claim(t.key); claim != nil {
+		return decision.NextForClaim(claim, view, s.options)
+	}
+	return decision.Action{}, nil
+}
+
+// issue returns an action as the next step.
+func (s *State) issue(t *task, action decision.Action) Step {
+	t.pending, t.before = action, nil
+	if action.Kind == decision.Read {
+		t.before = s.Known(action.Key)
+	}
+	publish := t.publish
+	t.publish = nil
+	return Step{Action: action, Publish: publish}
+}
+
+// blocked reports whether another sync has the object locked. If so, this one runs again once it is unlocked.
+func (s *State) blocked(t *task, object obj.Key) bool {
+	by, locked := s.locks[object]
+	if !locked || by == t.key {
+		return false
+	}
+	s.waiters.add(t.key, object)
+	return true
+}
+
+// volumeFor returns the volume that a claim's sync locks for the action: the one that it writes, or that the claim it
+// writes is bound to; zero if none.
+func (s *State) volumeFor(action decision.Action) obj.Key {
+	if target := action.Target(); target.Kind == obj.KindVolume {
+		return target
+	}
+	volume := s.volume(action.Claim.Spec.VolumeName)
+	if volume == nil || phase.ClaimRefStateOf(volume, action.Claim) != phase.ClaimRefBound {
+		return obj.Key{}
+	}
+	return obj.VolumeKey(volume.Name)
+}
+
+// lockVolume locks a volume for a claim's sync, in place of the one it had, and reserves it. It reports whether it could.
+func (s *State) lockVolume(t *task, volume obj.Key) bool {
+	if t.key.Kind == obj.KindVolume || volume == t.volume {
+		return true
+	}
+	s.unlockVolume(t)
+	if volume == (obj.Key{}) {
+		return true
+	}
+	if s.blocked(t, volume) {
+		return false
+	}
+	if known := s.volume(volume.Name); known != nil && !s.index.Reserve(volume.Name, known.ResourceVersion, t.key) {
+		return false // it is another claim's; what becomes of it wakes this one
+	}
+	s.locks[volume] = t.key
+	t.volume = volume
+	s.withdraw(volume, t.key)
+	return true
+}
+
+// unlockVolume unlocks the volume of a claim's sync. One that did not become the claim's is free for others (W1).
+func (s *State) unlockVolume(t *task) {
+	if t.volume == (obj.Key{}) {
+		return
+	}
+	delete(s.locks, t.volume)
+	volume := s.volume(t.volume.Name)
+	doubter, doubted := s.inDoubt[t.volume]
+	if doubter != t.key { // a write of another sync reserves nothing for this claim
+		s.index.Release(t.volume.Name, t.key)
+	}
+	if claim := s.claim(t.key); doubted || volume != nil && (claim == nil || phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound) {
+		t.next = append(t.next, t.volume)
+	}
+	t.next = append(t.next, s.waiters.drain(t.volume)...)
+	t.volume = obj.Key{}
+}
+
+// finish ends a sync with its last decision, or with an error. The volumes that waited for the sync of its claim go next.
+func (s *State) finish(t *task, action decision.Action, err error) Step {
+	if action.Kind == decision.Requeue {
+		s.offerTo(t, action.Key)
+	} else if err == nil || len(action.Events) > 0 {
+		t.publish = append(t.publish, s.newEvents(t.key, action.Events)...)
+	}
+	t.next = append(t.next, s.offers.endWait(t.key)...)
+	s.unnotify(t.key)
+	ended := s.stop(t)
+	ended.After, ended.Err = s.delay(t.key, action, err), err
+	return ended
+}
+
+// stop ends a sync and unlocks its objects. The syncs that waited for them go next, the same one perhaps. Where a claim's
+// sync stops before its end, as another one is in its way, volumes that were offered to the claim go on waiting for it.
+func (s *State) stop(t *task) Step {
+	s.unlockVolume(t)
+	delete(s.tasks, t.key)
+	delete(s.locks, t.key)
+	t.next = append(t.next, s.waiters.drain(t.key)...)
+	t.next = append(t.next, s.slots.next(t.key)...)
+	return Step{Publish: t.publish, Done: true, Next: unique(t.next)}
+}
+
+const (
+	firstDelay = 500 * time.Millisecond
+	lastDelay  = 2 * time.Minute
+)
+
+// delay returns after how long the key is to be synced again: longer after each failure in a row, and not at all where
+// only a change helps (W6).
+func (s *State) delay(key obj.Key, action decision.Action, err error) time.Duration {
+	var invalid *obj.InvalidError
+	if errors.As(err, &invalid) || err == nil && action.Retry == decision.RetryNever {
+		delete(s.failures, key)
+		delete(s.rejected, key)
+		return 0
+	}
+	if err == nil && action.Retry == decision.RetryAfter {
+		return max(action.After, firstDelay/10)
+	}
+	zeromap.Put(&s.failures, key, s.failures[key]+1)
+	return min(lastDelay, firstDelay<<min(s.failures[key]-1, 16))
+}
+
+// newEvents returns the events of a decision that were not part of the decision before it (N).
+func (s *State) newEvents(key obj.Key, events []decision.Event) []decision.Event {
+	var fresh, all []decision.Event
+	for _, event := range events {
+		all = append(all, event.Identity())
+		if !slices.Contains(s.lastEvents[key], event.Identity()) {
+			fresh = append(fresh, event)
+		}
+	}
+	delete(s.lastEvents, key)
+	if len(all) > 0 {
+		zeromap.Put(&s.lastEvents, key, all)
+	}
+	return fresh
+}

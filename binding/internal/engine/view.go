@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/index"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
+	"github.com/pvbind/pvbind/storageclass"
+)
+
+// taskView is what the decisions of a sync may know: the state, and what the sync read live itself.
+type taskView struct {
+	*State
+	task *task
+}
+
+var _ decision.View = &taskView{}
+
+// sourceOf returns what a look-up of the key is worth.
+func (v *taskView) sourceOf(key obj.Key) decision.Source {
+	_, live := v.task.live[key]
+	exists := v.Known(key) != nil
+	switch {
+	case live && exists:
+		return decision.FromLiveRead
+	case live:
+		return decision.AbsentInLiveRead
+	case exists:
+		return decision.FromCache
+	}
+	return decision.NotInCache
+}
+
+func (v *taskView) Volume(name string) (*corev1.PersistentVolume, decision.Source) {
+	return v.volume(name), v.sourceOf(obj.VolumeKey(name))
+}
+
+func (v *taskView) Claim(namespace, name string) (*corev1.PersistentVolumeClaim, decision.Source) {
+	key := obj.ClaimKey(namespace, name)
+	return v.claim(key), v.sourceOf(key)
+}
+
+func (v *taskView) Answered(of decision.ActionKind, about types.UID) []decision.Answer {
+	return decision.AnswersAbout(v.task.answers, of, about)
+}
+
+func (v *taskView) Class(name string) *storagev1.StorageClass {
+	return as[*storagev1.StorageClass](v.Known(obj.Key{Kind: obj.KindClass, Name: name}))
+}
+
+func (v *taskView) DefaultClass() *storagev1.StorageClass {
+	return storageclass.Default(slices.Collect(all[*storagev1.StorageClass](&v.store, obj.KindClass)))
+}
+
+func (v *taskView) PodsOf(namespace, claim string) ([]*corev1.Pod, decision.Source) {
+	var users []*corev1.Pod
+	if read, live := v.task.live[obj.PodsKey(namespace)]; live {
+		for _, pod := range read.Pods {
+			if reclaim.References(pod, namespace, claim) {
+				users = append(users, pod)
+			}
+		}
+		return users, decision.FromLiveRead
+	}
+	for _, key := range v.using.of(obj.ClaimKey(namespace, claim)) {
+		users = append(users, as[*corev1.Pod](v.Known(key)))
+	}
+	if len(v.objects[obj.KindPod]) == 0 {
+		return nil, decision.NotInCache
+	}
+	return users, decision.FromCache
+}
+
+func (v *taskView) AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, decision.Source) {
+	if read, live := v.task.live[obj.AttachmentsKey()]; live {
+		return obj.AttachmentsOf(read.Attachments, volume), decision.FromLiveRead
+	}
+	var found []*storagev1.VolumeAttachment
+	for _, key := range v.attached.of(obj.VolumeKey(volume)) {
+		found = append(found, as[*storagev1.VolumeAttachment](v.Known(key)))
+	}
+	return found, decision.SourceOf(found)
+}
+
+func (v *taskView) Find(claim *corev1.PersistentVolumeClaim) (match.Match, error) {
+	return v.index.Find(claim, match.Terms{Class: v.classOf(claim)})
+}
+
+func (v *taskView) Summary(claim *corev1.PersistentVolumeClaim) (match.Summary, error) {
+	return v.index.Summary(claim, match.Terms{Class: v.classOf(claim)})
+}
+
+// Owners returns the claims that are Bound and name the volume, or the one that it is being bound to: by a sync that runs,
+// or by a write whose outcome is not known.
+func (v *taskView) Owners(volume string) []obj.Key { return v.index.Owners(volume) }
+
+// Waiting returns the claim to offer a volume to: the one that the volume is pre-bound to, or one that names it, or the
+// neediest that it fits (W1).
+func (v *taskView) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
+	offerable := func(claim *corev1.PersistentVolumeClaim) bool { return v.offerable(claim, volume) }
+	if volume.Spec.ClaimRef != nil {
+		if claim := v.claim(obj.ReferencedClaim(volume)); claim != nil && offerable(claim) {
+			return claim
+		}
+		return nil
+	}
+	if notified := v.notified.Get(v.offers.awaited[obj.VolumeKey(volume.Name)]); notified != nil && !v.binding(obj.KeyOf(notified)) {
+		return notified // its attempt comes before the next
+	}
+	var best *corev1.PersistentVolumeClaim
+	for key := range v.naming[obj.VolumeKey(volume.Name)] {
+		if claim := v.claim(key); offerable(claim) {
+			best = index.Needier(best, claim, volume)
+		}
+	}
+	if best != nil {
+		return best
+	}
+	if claim := v.waiting.First(volume, offerable); claim != nil {
+		return claim
+	}
+	// A claim that was notified will look at all volumes. This one waits for that before it is made Available.
+	return v.notified.First(volume, offerable)
+}
+
+// offerable reports whether to offer the volume to the claim: it waits, and has not had its attempt.
+func (v *taskView) offerable(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
+	return !v.binding(obj.KeyOf(claim)) && !v.offers.tried(volume, claim) && !v.backsOff(claim, volume) && index.WaitsFor(claim, volume, v.terms)
+}
+
+func (v *taskView) terms(claim *corev1.PersistentVolumeClaim) match.Terms {
+	return match.Terms{Class: v.classOf(claim), Owners: v.Owners}
+}
+
+// backsOff reports whether the claim is to be synced again after a delay, as the server rejected a write for it. It is
+// offered no other volume meanwhile, unless it or the volume that the write was about has changed.
+func (v *taskView) backsOff(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
+	r, ok := v.rejected[obj.KeyOf(claim)]
+	changed := r.claimVersion != claim.ResourceVersion || r.volume == volume.Name && r.volumeVersion != volume.ResourceVersion
+	return ok && !changed
+}
+
+// binding reports whether a sync is binding the claim to some volume already.
+func (v *taskView) binding(claim obj.Key) bool {
+	running := v.tasks[claim]
+	return running != nil && running.volume != (obj.Key{})
+}

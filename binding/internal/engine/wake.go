@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/storageclass"
+)
+
+// Observe stores a version of an object, if it is new, and returns the keys to sync for it (W).
+func (s *State) Observe(object obj.Object) []obj.Key {
+	key := keyOf(object)
+	if key == (obj.Key{}) {
+		return nil
+	}
+	old, stored := s.put(key, object)
+	if !stored {
+		return nil
+	}
+	switch object := object.(type) {
+	case *corev1.PersistentVolume:
+		if object.Spec.ClaimRef != nil {
+			s.forgetOffers(object.Name)
+		}
+	case *storagev1.StorageClass:
+		return s.wokenByClass(object)
+	}
+	return s.wokenBy(old, object)
+}
+
+// ObserveDeleted forgets an object that is gone, and returns the keys to sync for that (W).
+func (s *State) ObserveDeleted(object obj.Object) []obj.Key {
+	key := keyOf(object)
+	switch key.Kind {
+	case "":
+		return nil
+	case obj.KindVolume:
+		s.forgetOffers(key.Name)
+	}
+	old := s.drop(key, object.GetUID())
+	if old == nil {
+		return nil
+	}
+	delete(s.lastEvents, key)
+	delete(s.failures, key)
+	delete(s.rejected, key)
+	woken := s.wokenBy(old)
+	if key.Kind == obj.KindClaim {
+		woken = append(woken, s.leftInDoubt.of(key)...)
+	}
+	return woken
+}
+
+// wokenBy returns the keys that a change calls for: the versions are the old and the new one, as far as there are such.
+func (s *State) wokenBy(versions ...obj.Object) []obj.Key {
+	var keys []obj.Key
+	for _, version := range versions {
+		switch object := version.(type) {
+		case *corev1.PersistentVolume:
+			keys = s.addWokenByVolume(keys, object)
+		case *corev1.PersistentVolumeClaim:
+			keys = s.addWokenByClaim(keys, object)
+		case *storagev1.StorageClass:
+			keys = append(keys, s.wokenByClass(object)...)
+		case *corev1.Pod:
+			for _, claim := range claimsOf(object) { // and the volumes that are to be reclaimed after it (W5)
+				keys = append(append(keys, claim), s.holding.of(claim)...)
+			}
+		case *storagev1.VolumeAttachment:
+			if volume := obj.AttachedVolume(object); s.awaitsReclaim(volume) { // (W5)
+				keys = append(keys, volume)
+			}
+		}
+	}
+	return unique(keys)
+}
+
+// addWokenByVolume adds the volume, the claim that it names, and those that name it with the other volumes that are bound
+// to them, which may be needed or not by what became of this one (W1 to W3, V2).
+func (s *State) addWokenByVolume(keys []obj.Key, volume *corev1.PersistentVolume) []obj.Key {
+	keys = append(keys, obj.VolumeKey(volume.Name))
+	if claim := obj.ReferencedClaim(volume); s.claim(claim) != nil {
+		keys = append(keys, claim)
+	}
+	naming := s.naming.of(obj.VolumeKey(volume.Name))
+	keys = append(keys, naming...)
+	for _, claim := range naming {
+		keys = append(keys, s.holding.of(claim)...)
+	}
+	return keys
+}
+
+// addWokenByClaim adds the claim, the volume that it names, and every volume whose claimRef names it (W3).
+func (s *State) addWokenByClaim(keys []obj.Key, claim *corev1.PersistentVolumeClaim) []obj.Key {
+	keys = append(append(keys, obj.KeyOf(claim)), s.holding.of(obj.KeyOf(claim))...)
+	if claim.Spec.VolumeName != "" {
+		keys = append(keys, obj.VolumeKey(claim.Spec.VolumeName))
+	}
+	if phase.Owned(claim) != "" {
+		keys = append(keys, s.wokenByOwner(obj.NamedVolume(claim))...)
+	}
+	return keys
+}
+
+// wokenByOwner returns the claims that name a volume, if it has no claimRef. They are refused for as long as it is
+// another's all the same (M2, C9, C11), and nothing else tells them that it is not any more, or has become so.
+func (s *State) wokenByOwner(volume obj.Key) []obj.Key {
+	if known := s.volume(volume.Name); known == nil || known.Spec.ClaimRef != nil {
+		return nil
+	}
+	return s.naming.of(volume)
+}
+
+// wokenByClass returns the unbound claims that name the class, or would get it as the default (W4).
+func (s *State) wokenByClass(class *storagev1.StorageClass) []obj.Key {
+	var keys []obj.Key
+	for claim := range all[*corev1.PersistentVolumeClaim](&s.store, obj.KindClaim) {
+		serves := storageclass.OfClaim(claim) == class.Name || storageclass.IsDefault(class) && storageclass.Unset(claim)
+		if serves && !phase.BindCompleted(claim) {
+			keys = append(keys, obj.KeyOf(claim))
+		}
+	}
+	slices.SortFunc(keys, obj.CompareKeys)
+	return keys
+}
+
+// awaitsReclaim reports whether a volume is known that is to be reclaimed.
+func (s *State) awaitsReclaim(key obj.Key) bool {
+	volume := s.volume(key.Name)
+	return volume != nil && (volume.Status.Phase == corev1.VolumeReleased || volume.Status.Phase == corev1.VolumeFailed)
+}

@@ -1,0 +1,130 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/internal/engine"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+// stateOf returns a state that has observed the objects.
+func stateOf(objects ...obj.Object) *engine.State {
+	state := engine.New(decision.Options{}, 10)
+	for _, object := range objects {
+		state.Observe(object)
+	}
+	return state
+}
+
+func TestWhatWakesWhat(t *testing.T) {
+	pv, data, other := obj.VolumeKey("a"), DataKey, obj.ClaimKey("default", "other")
+	keys := func(keys ...obj.Key) []obj.Key { return keys }
+	bound := func(edits ...VolumeEdit) *corev1.PersistentVolume {
+		return KnownVolume("a", append([]VolumeEdit{BoundToClaim}, edits...)...)
+	}
+	fast := ClassOf("fast", "csi.example.com")
+	for _, test := range []struct {
+		name    string
+		known   []obj.Object
+		changed obj.Object
+		gone    obj.Object
+		want    []obj.Key
+	}{
+		{name: "W1 a new volume", changed: KnownVolume("a"), want: keys(pv)},
+		{name: "W1 M12 a volume that is reserved: its claim too", known: []obj.Object{KnownClaim()}, changed: KnownVolume("a", PreBound), want: keys(pv, data)},
+		{name: "W1 reserved for a claim that is not there", changed: KnownVolume("a", PreBound), want: keys(pv)},
+		{name: "W1 C6 a volume that a claim names: that claim", known: []obj.Object{KnownClaim(Naming("a"))}, changed: KnownVolume("a"), want: keys(pv, data)},
+		{name: "W2 the claimRef goes: who had it", known: []obj.Object{KnownClaim(), bound()}, changed: At("9", KnownVolume("a")), want: keys(pv, data)},
+		{name: "W2 the claimRef changes hands: both", known: []obj.Object{KnownClaim(), KnownClaim(Named("other")), bound()},
+			changed: At("9", KnownVolume("a", RefersToOther)), want: keys(pv, data, other)},
+		{name: "W2 V5 the volume goes: its claim", known: []obj.Object{KnownClaim(BoundTo("a")), bound()}, gone: bound(), want: keys(pv, data)},
+		{name: "W2 V5 one that is not known", gone: bound(), want: nil},
+
+		{name: "W3 a new claim", changed: KnownClaim(), want: keys(data)},
+		{name: "W3 a new claim of a name that volumes have", known: []obj.Object{bound(), KnownVolume("b", PreBound)}, changed: KnownClaim(), want: keys(data, pv, obj.VolumeKey("b"))},
+		{name: "W3 a claim changes: the volume that it names", known: []obj.Object{KnownClaim(BoundTo("a"))}, changed: At("9", KnownClaim(BoundTo("a"))), want: keys(data, pv)},
+		{name: "W3 a claim goes: the volume that it names", known: []obj.Object{KnownClaim(BoundTo("a"))}, gone: KnownClaim(BoundTo("a")), want: keys(data, pv)},
+		{name: "W3 a claim goes: every volume with its name", known: []obj.Object{KnownClaim(), bound(), KnownVolume("b", RefersToStale)}, gone: KnownClaim(), want: keys(data, pv, obj.VolumeKey("b"))},
+		{name: "W3 one that is not known", gone: KnownClaim(), want: nil},
+		{name: "W3 M2 a claim that a free volume belongs to goes: who names that volume too", known: []obj.Object{KnownVolume("a"), KnownClaim(BoundTo("a")), KnownClaim(Named("other"), Naming("a"))},
+			gone: KnownClaim(BoundTo("a")), want: keys(data, pv, other)},
+		{name: "W3 M2 such a claim comes", known: []obj.Object{KnownVolume("a"), KnownClaim(Named("other"), Naming("a"))}, changed: KnownClaim(BoundTo("a")), want: keys(data, pv, other)},
+		{name: "W3 M2 a claim becomes one", known: []obj.Object{KnownVolume("a"), KnownClaim(Naming("a")), KnownClaim(Named("other"), Naming("a"))},
+			changed: At("9", KnownClaim(BoundTo("a"))), want: keys(data, pv, other)},
+		{name: "W3 M2 not where a claimRef says whose it is", known: []obj.Object{bound(), KnownClaim(BoundTo("a")), KnownClaim(Named("other"), Naming("a"))},
+			gone: KnownClaim(BoundTo("a")), want: keys(data, pv)},
+		{name: "W3 M2 nor for a claim that was never bound to it", known: []obj.Object{KnownVolume("a"), KnownClaim(Naming("a")), KnownClaim(Named("other"), Naming("a"))},
+			gone: KnownClaim(Naming("a")), want: keys(data, pv)},
+
+		{name: "W4 a class: who names it", known: []obj.Object{KnownClaim(RequestingClass(new("fast"))), KnownClaim(Named("other"))}, changed: fast, want: keys(data)},
+		{name: "W4 by the beta annotation", known: []obj.Object{KnownClaim(ClaimNote(BetaClass, "fast"))}, changed: fast, want: keys(data)},
+		{name: "W4 the default class: who names none", known: []obj.Object{KnownClaim(RequestingClass(nil)), KnownClaim(Named("other"))}, changed: ClassOf("fast", "csi.example.com", DefaultClass), want: keys(data)},
+		{name: "W4 not a claim that has a volume", known: []obj.Object{KnownClaim(BoundTo("a"), RequestingClass(new("fast")))}, changed: fast, want: nil},
+		{name: "W4 made default", known: []obj.Object{At("1", ClassOf("fast", "csi.example.com")), KnownClaim(RequestingClass(nil))}, changed: At("2", ClassOf("fast", "csi.example.com", DefaultClass)), want: keys(data)},
+		{name: "W4 the same again", known: []obj.Object{At("1", ClassOf("fast", "csi.example.com")), KnownClaim(RequestingClass(new("fast")))}, changed: At("1", ClassOf("fast", "csi.example.com")), want: nil},
+		{name: "W4 a class goes: who names it", known: []obj.Object{At("1", ClassOf("fast", "csi.example.com")), KnownClaim(RequestingClass(new("fast")))}, gone: At("1", ClassOf("fast", "csi.example.com")), want: keys(data)},
+
+		{name: "W5 a pod: its claims, and the volumes that wait for it", known: []obj.Object{KnownClaim(), bound()}, changed: PodUsing("web-0"), want: keys(data, pv)},
+		{name: "W5 a pod of no claim", changed: PodUsing("web-0", func(p *corev1.Pod) { p.Spec.Volumes = nil }), want: nil},
+		{name: "W5 a pod changes", known: []obj.Object{At("1", PodUsing("web-0"))}, changed: At("2", PodUsing("web-0", Scheduled)), want: keys(data)},
+		{name: "W5 a pod goes", known: []obj.Object{PodUsing("web-0"), bound()}, gone: PodUsing("web-0"), want: keys(data, pv)},
+		{name: "W5 one that is not known", gone: PodUsing("web-0"), want: nil},
+
+		{name: "W5 an attachment of a Released volume", known: []obj.Object{bound(InPhase(corev1.VolumeReleased))}, changed: AttachedTo("n"), want: keys(pv)},
+		{name: "W5 of a Failed one", known: []obj.Object{bound(InPhase(corev1.VolumeFailed))}, changed: AttachedTo("n"), want: keys(pv)},
+		{name: "W5 of one that nobody reclaims", known: []obj.Object{bound(InPhase(corev1.VolumeBound))}, changed: AttachedTo("n"), want: nil},
+		{name: "W5 of one that is not known", changed: AttachedTo("n"), want: nil},
+		{name: "W5 of a volume that is written into a pod", known: []obj.Object{bound(InPhase(corev1.VolumeReleased))}, changed: AttachedTo("n", Inline), want: nil},
+		{name: "W5 it goes", known: []obj.Object{bound(InPhase(corev1.VolumeReleased)), AttachedTo("n")}, gone: AttachedTo("n"), want: keys(pv)},
+		{name: "W5 one that was not known goes", known: []obj.Object{bound(InPhase(corev1.VolumeReleased))}, gone: AttachedTo("n"), want: nil},
+		{name: "W5 it changes hands: both", known: []obj.Object{bound(InPhase(corev1.VolumeReleased)), KnownVolume("b", InPhase(corev1.VolumeFailed)), AttachedTo("n")},
+			changed: At("9", AttachedTo("n", OfVolume("b"))), want: keys(pv, obj.VolumeKey("b"))},
+		{name: "X5 an older attachment", known: []obj.Object{bound(InPhase(corev1.VolumeReleased)), AttachedTo("n")}, changed: At("4", AttachedTo("n")), want: nil},
+
+		{name: "X5 the same volume again", known: []obj.Object{bound()}, changed: bound(), want: nil},
+		{name: "X5 an older volume", known: []obj.Object{At("10", bound())}, changed: At("9", bound()), want: nil},
+		{name: "X5 the same claim again", known: []obj.Object{KnownClaim()}, changed: KnownClaim(), want: nil},
+		{name: "X5 an older claim", known: []obj.Object{At("10", KnownClaim())}, changed: At("9", KnownClaim()), want: nil},
+		{name: "X5 an older pod", known: []obj.Object{At("10", PodUsing("web-0"))}, changed: At("9", PodUsing("web-0")), want: nil},
+		{name: "X5 a number with more digits is newer", known: []obj.Object{At("9", bound())}, changed: At("10", bound()), want: keys(pv)},
+		{name: "nodes wake nobody", changed: &corev1.Node{}, want: nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			state := stateOf(test.known...)
+			if test.gone != nil {
+				assert.ElementsMatch(t, test.want, state.ObserveDeleted(test.gone))
+				assert.Empty(t, state.ObserveDeleted(test.gone), "it is gone already")
+				return
+			}
+			assert.ElementsMatch(t, test.want, state.Observe(test.changed), "none twice")
+		})
+	}
+}
+
+// TestB6AClaimWhoseVolumeIsLocked asks for a claim that names a volume, while another claim's sync is about to
+// bind it: whose it will be is not known yet, so nothing is decided and no event sent.
+func TestB6AClaimWhoseVolumeIsLocked(t *testing.T) {
+	names := obj.ClaimKey("default", "names")
+	state := stateOf(KnownVolume("a"), KnownClaim(), KnownClaim(Named("names"), Naming("a"), Requesting("50Gi")))
+	require.Equal(t, "B1", state.Start(DataKey).Action.Rule)
+
+	early := state.Start(names)
+	assert.True(t, early.Done)
+	assert.Empty(t, early.Publish)
+	assert.Empty(t, early.Next)
+
+	ended := state.Proceed(DataKey, engine.Reply{Err: apierrors.NewForbidden(schema.GroupResource{}, "a", nil)})
+	require.True(t, ended.Done)
+	assert.Contains(t, ended.Next, names)
+	events := state.Start(names).Publish
+	require.Len(t, events, 1)
+	assert.Equal(t, decision.EventVolumeMismatch, events[0].Reason, "C7, not C9")
+}

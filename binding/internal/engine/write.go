@@ -1,0 +1,155 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+// outcome is what an error says of a write.
+type outcome string
+
+const (
+	done     outcome = "done"
+	lost     outcome = "lost"     // it did not happen: the object has changed or is gone; read it
+	rejected outcome = "rejected" // it did not happen, and the same write would fail again
+	unknown  outcome = "unknown"  // it may have happened
+)
+
+// outcomeOf sorts the errors of a write. What is not known to mean that nothing was written counts as unknown (B6).
+func outcomeOf(err error) outcome {
+	var invalid *obj.InvalidError
+	switch {
+	case err == nil:
+		return done
+	case errors.As(err, &invalid): // it was not sent
+		return rejected
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsGone(err):
+		return lost
+	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsBadRequest(err),
+		apierrors.IsMethodNotSupported(err), apierrors.IsTooManyRequests(err), apierrors.IsNotAcceptable(err),
+		apierrors.IsUnsupportedMediaType(err), apierrors.IsRequestEntityTooLargeError(err):
+		return rejected
+	}
+	return unknown
+}
+
+// handleWrite takes the reply to a write. What was read live holds until a write, whatever its outcome.
+func (s *State) handleWrite(t *task, got Reply) error {
+	target := t.pending.Target()
+	t.live = nil
+	switch outcome := outcomeOf(got.Err); {
+	case outcome == done && t.pending.Kind == decision.DeleteVolume:
+		s.markInDoubt(target, t.key) // its finalizers may keep it
+		return nil
+	case t.pending.Kind == decision.CreateVolume && outcome != done: // or perhaps it was stored
+		s.markInDoubt(target, t.key)
+		if !apierrors.IsAlreadyExists(got.Err) { // which is no failure (P2)
+			t.recordAnswer(got)
+		}
+		return nil
+	case outcome == done:
+		return s.handleStored(t, got.Object)
+	case outcome == lost:
+		s.markInDoubt(target, t.key)
+		return nil
+	case outcome == rejected:
+		s.markRejected(t)
+		return got.Err
+	}
+	s.markInDoubt(target, t.key)
+	return got.Err
+}
+
+// errUnchanged keeps a write from being repeated without end that the server accepts and throws away, as an
+// admission webhook can make it do.
+var errUnchanged = errors.New("the server accepted the write and changed nothing")
+
+// handleStored takes the object that the server stored. A write that took effect has made a new version, or has removed
+// the last finalizer of an object that was being deleted: that deletes it, and it keeps its version (A5).
+func (s *State) handleStored(t *task, stored obj.Object) error {
+	sent := obj.Object(t.pending.Claim)
+	if t.pending.Volume != nil {
+		sent = t.pending.Volume
+	}
+	ended := stored.GetDeletionTimestamp() != nil && len(stored.GetFinalizers()) == 0
+	switch {
+	case ended:
+		t.wake(s.ObserveDeleted(stored), t.key, t.volume)
+	case stored.GetResourceVersion() == sent.GetResourceVersion():
+		return errUnchanged
+	default:
+		t.wake(s.Observe(stored), t.key, t.volume)
+	}
+	t.forgetProvisioned(stored)
+	if len(t.pending.Events) > 0 { // a write without events says nothing about those of the last decision
+		t.publish = append(t.publish, s.newEvents(t.key, t.pending.Events)...)
+	}
+	return nil
+}
+
+// wake notes the keys to sync next, but for what the task itself sees to: its own key, and after a write of its own the
+// volume that it binds. What somebody else did to that volume is the volume's business too.
+func (t *task) wake(keys []obj.Key, but ...obj.Key) {
+	for _, key := range keys {
+		if !slices.Contains(but, key) {
+			t.next = append(t.next, key)
+		}
+	}
+}
+
+// markInDoubt notes that the outcome of a sync's write of the object is not known.
+func (s *State) markInDoubt(object, by obj.Key) {
+	s.leftInDoubt.move(object, s.inDoubt[object], by)
+	zeromap.Put(&s.inDoubt, object, by)
+}
+
+// clearDoubt notes that the outcome of the object's last write is known, and returns whom that wakes. The volume that was
+// reserved for it is free, unless the sync of its claim has it locked.
+func (s *State) clearDoubt(key obj.Key) []obj.Key {
+	by := s.inDoubt[key]
+	delete(s.inDoubt, key)
+	s.leftInDoubt.remove(key, by)
+	if key.Kind != obj.KindVolume || by.Kind != obj.KindClaim || s.locks[key] == by {
+		return nil
+	}
+	s.index.Release(key.Name, by)
+	return s.wokenByOwner(key)
+}
+
+// markRejected notes what the server rejected for a claim, so that the volume is offered to another (W1).
+func (s *State) markRejected(t *task) {
+	volume, claim := s.volume(t.volume.Name), s.claim(t.key)
+	if volume == nil || claim == nil {
+		return
+	}
+	s.recordAttempt(volume, claim)
+	zeromap.Put(&s.rejected, t.key, rejection{claim.ResourceVersion, volume.Name, volume.ResourceVersion})
+}
+
+// recordAnswer keeps what a hook answered, or why a volume was not created. Where a provisioner ran, that the storage
+// was deleted before is no longer true.
+func (t *task) recordAnswer(got Reply) {
+	volume, _ := got.Object.(*corev1.PersistentVolume)
+	answer := decision.Answer{Of: t.pending.Kind, Hook: t.pending.Hook, For: t.pending.About(), Volume: volume, Err: got.Err}
+	if answer.Of == decision.RunProvisioner {
+		t.answers = slices.DeleteFunc(t.answers, func(a decision.Answer) bool { return a.Of == decision.RunDeleter && a.For == answer.For })
+	}
+	t.answers = append(t.answers, answer)
+}
+
+// forgetProvisioned forgets that storage was made for a claim, where the server has the volume: that stands for the
+// storage from now on. If it goes before this sync ends, what became of the storage was as its policy says (X2).
+func (t *task) forgetProvisioned(stored obj.Object) {
+	if volume, ok := stored.(*corev1.PersistentVolume); ok {
+		t.answers = slices.DeleteFunc(t.answers, func(a decision.Answer) bool {
+			return a.Of == decision.RunProvisioner && volume.Name == decision.ProvisionedName(a.For)
+		})
+	}
+}

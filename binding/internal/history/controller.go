@@ -1,0 +1,119 @@
+package history
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
+	"github.com/pvbind/pvbind/binding/internal/engine"
+	"github.com/pvbind/pvbind/binding/internal/hookrun"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+// Controller is one of the controllers of a history: the engine of a real one, what it has been told, and what is due.
+type Controller struct {
+	Name    string
+	Rules   decision.Options
+	client  *bindingtest.Client
+	Hooks   hooks.Set
+	runner  hookrun.Runner
+	fault   Fault // of the next call
+	State   *engine.State
+	Watches []*bindingtest.Watch
+	Queue   []obj.Key
+	Failed  []obj.Key // to be tried again
+	Running map[obj.Key]*runningSync
+	wrote   map[obj.Key]obj.Object // the newest reply to a write of its own
+	inDoubt map[obj.Key]bool       // writes that were lost, or whose outcome is unknown
+	liedTo  map[obj.Key]bool       // the last read of it was told a lie
+	events  int
+}
+
+// runningSync is a sync under way: what it asked for, and what came of it once that is known.
+type runningSync struct {
+	Action decision.Action
+	Reply  *engine.Reply // nil until it is there
+	reads  []obj.Key     // since its last write
+	failed bool          // a hook did: it is to be tried again
+}
+
+// Restart replaces the engine of a controller by one that remembers nothing, which will be told of all objects anew.
+func (h *History) Restart(c *Controller) {
+	c.State, c.Queue, c.Failed, c.Watches = engine.New(c.Rules, 10), nil, nil, nil
+	c.Running, c.wrote, c.inDoubt = map[obj.Key]*runningSync{}, map[obj.Key]obj.Object{}, map[obj.Key]bool{}
+	c.liedTo = map[obj.Key]bool{}
+	for _, kind := range bindingtest.Kinds() {
+		c.Watches = append(c.Watches, h.Server.Watch(kind))
+	}
+}
+
+// learn keeps the replies that the controller gets, to judge its next decisions by.
+func (c *Controller) learn(running *runningSync) {
+	target, err := running.Action.Target(), running.Reply.Err
+	running.failed = running.failed || err != nil && (running.Action.RunsHook() || running.Action.Kind == decision.CreateVolume)
+	switch {
+	case running.Action.RunsHook():
+		return
+	case !running.Action.Writes():
+		if err == nil || obj.IsAbsent(err, target) {
+			running.reads = append(running.reads, target)
+			delete(c.inDoubt, target)
+		}
+		return
+	case err == nil && running.Action.Kind == decision.DeleteVolume:
+		c.inDoubt[target] = true // its finalizers may keep it
+	case err == nil:
+		c.wrote[target] = running.Reply.Object
+	case !apierrors.IsForbidden(err) && !apierrors.IsTooManyRequests(err) && !apierrors.IsInvalid(err):
+		c.inDoubt[target] = true
+	}
+	running.reads = nil
+}
+
+// perform makes the call of a step. The faults of a hook happen here, those of any other call in the client.
+func (c *Controller) perform(action decision.Action) engine.Reply {
+	if !action.RunsHook() {
+		return Perform(c.client, action)
+	}
+	suffered := c.fault
+	c.fault = noFault
+	if suffered == Fails {
+		return engine.Reply{Err: ErrConnection}
+	}
+	got := c.runner.Run(context.Background(), c.Hooks, action)
+	if suffered == LosesAnswer {
+		return engine.Reply{Err: ErrConnection}
+	}
+	return got
+}
+
+// Enqueue adds keys to those that are to be synced, none twice.
+func (c *Controller) Enqueue(keys []obj.Key) {
+	for _, key := range keys {
+		if !slices.Contains(c.Queue, key) {
+			c.Queue = append(c.Queue, key)
+		}
+	}
+}
+
+// choices returns the keys that a step can be taken for, in order.
+func (c *Controller) choices() []obj.Key {
+	keys := slices.Collect(maps.Keys(c.Running))
+	for _, key := range c.Queue {
+		if c.Running[key] == nil {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, compareByText)
+	return keys
+}
+
+func compareByText(a, b obj.Key) int {
+	return slices.Compare([]byte(a.String()), []byte(b.String()))
+}

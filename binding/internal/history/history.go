@@ -1,0 +1,288 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/internal/engine"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+// History is a run of controllers on a server, one step at a time. Between any two steps of a controller anything else may
+// happen. A random history is decided by its seed; a directed one does what its caller says.
+type History struct {
+	*rand.Rand
+	extent
+	Server      *bindingtest.Server
+	Controllers []*Controller
+	Late        []*bindingtest.Call // writes whose sender has given up, and which may still arrive
+	Judged      int                 // calls of the server that were judged, or are not to be
+	Broken      []string            // the rules that did not hold, and how
+
+	handedOut []handedOut
+	log       []string // what happened, a line each
+}
+
+// extent is the size of a history: the number of names that volumes, claims and pods can have, how many steps there are
+// between two times that all settles, and after how many a run counts as endless.
+type extent struct{ volumes, claims, pods, steps, endless int }
+
+var (
+	small = extent{volumes: 4, claims: 4, pods: 4, steps: 80, endless: 4000}
+	large = extent{volumes: 50, claims: 50, pods: 20, steps: 2500, endless: 60_000}
+)
+
+// handedOut is an object that was handed to a controller, and what it looked like then (X6).
+type handedOut struct{ object, copy obj.Object }
+
+// Fault is what happens to a call of a controller.
+type Fault string
+
+const (
+	noFault           Fault = ""
+	Conflicts         Fault = "conflicts"
+	forbids           Fault = "refuses"
+	Fails             Fault = "fails"        // it never arrived
+	LosesAnswer       Fault = "loses answer" // it arrived
+	ArrivesLate       Fault = "arrives late" // it arrives some time, or never
+	throttles         Fault = "is throttled"
+	saysNotFound      Fault = "is told NotFound"
+	saysProxyNotFound Fault = "is told NotFound by a proxy"
+)
+
+var faults = []Fault{Conflicts, forbids, Fails, LosesAnswer, ArrivesLate, throttles, saysNotFound, saysProxyNotFound}
+
+// Directed returns a history on the server in which nothing is random. Its caller adds the controllers and takes each step.
+func Directed(server *bindingtest.Server) *History {
+	return &History{Rand: rand.New(rand.NewPCG(0, 0)), extent: small, Server: server}
+}
+
+// newRandom returns a history on a new server with one or two controllers. The source decides all that happens.
+func newRandom(source rand.Source, of extent) *History {
+	h := &History{Rand: rand.New(source), extent: of, Server: bindingtest.NewServer()}
+	rules := decision.Options{}
+	if h.oneIn(2) {
+		rules.Protection = decision.ProtectionOn
+	}
+	for i := range 1 + h.IntN(2) {
+		h.Add(&Controller{Name: fmt.Sprintf("controller-%d", i), Rules: rules})
+	}
+	return h
+}
+
+// Add starts a controller with this name, these rules and these hooks.
+func (h *History) Add(c *Controller) {
+	c.client = h.Server.NewClient(c.Name)
+	c.client.Use(func(call *bindingtest.Call, do func() error) error { return h.suffer(c, call, do) })
+	h.Controllers = append(h.Controllers, c)
+	h.Restart(c)
+}
+
+// oneIn reports true once in n times.
+func (h *History) oneIn(n int) bool { return h.IntN(n) == 0 }
+
+func (h *History) note(format string, args ...any) {
+	h.log = append(h.log, fmt.Sprintf(format, args...))
+}
+
+func (h *History) suffer(c *Controller, call *bindingtest.Call, do func() error) error {
+	suffered := c.fault
+	c.fault = noFault
+	resource := schema.GroupResource{Resource: "things"}
+	switch suffered {
+	case Conflicts:
+		if call.Writes() {
+			return apierrors.NewConflict(resource, call.Key.Name, ErrConnection)
+		}
+	case forbids:
+		return apierrors.NewForbidden(resource, call.Key.Name, ErrConnection)
+	case throttles:
+		return apierrors.NewTooManyRequests("later", 1)
+	case Fails:
+		return ErrConnection
+	case LosesAnswer:
+		_ = do()
+		return ErrConnection
+	case ArrivesLate:
+		if call.Writes() {
+			h.Late = append(h.Late, call)
+		}
+		return ErrConnection
+	case saysNotFound:
+		if call.Verb == bindingtest.VerbGet && !c.liedTo[call.Key] { // nothing survives a server that lies again and again
+			c.liedTo[call.Key] = true
+			return NotFoundError(call.Key)
+		}
+	case saysProxyNotFound:
+		return ProxyError(call.Key)
+	}
+	delete(c.liedTo, call.Key)
+	return do()
+}
+
+// step lets something happen: to a controller most of the time.
+func (h *History) step() {
+	c := h.Controllers[h.IntN(len(h.Controllers))]
+	switch h.IntN(12) {
+	case 0, 1, 2:
+		h.people()
+	case 3, 4, 5:
+		h.Deliver(c, c.Watches[h.IntN(len(c.Watches))])
+	case 6:
+		h.arrive()
+	case 7:
+		if h.oneIn(6) {
+			h.note("%s restarts", c.Name)
+			h.Restart(c)
+		}
+	default:
+		if keys := c.choices(); len(keys) > 0 {
+			h.Work(c, keys[h.IntN(len(keys))], h.randomFault())
+		}
+	}
+}
+
+func (h *History) randomFault() Fault {
+	if h.oneIn(8) {
+		return faults[h.IntN(len(faults))]
+	}
+	return noFault
+}
+
+// arrive lets a late write reach the server, or get lost.
+func (h *History) arrive() {
+	if len(h.Late) == 0 {
+		return
+	}
+	call := h.Late[0]
+	h.Late = h.Late[1:]
+	if h.oneIn(3) {
+		return
+	}
+	if call.Subresource == bindingtest.Status {
+		_, err := h.Server.UpdateStatus(context.Background(), call.Sent)
+		h.note("late: update status %s: %v", call.Key, err)
+	} else {
+		_, err := h.Server.Update(context.Background(), call.Sent)
+		h.note("late: update %s: %v", call.Key, err)
+	}
+	h.judgeCalls("late")
+}
+
+// Deliver lets a controller observe the next change of a watch, and reports whether there was one.
+func (h *History) Deliver(c *Controller, watch *bindingtest.Watch) bool {
+	change, ok := watch.Next()
+	if !ok {
+		return false
+	}
+	h.keepCopy(change.Object)
+	if change.Type == bindingtest.Deleted {
+		c.Enqueue(c.State.ObserveDeleted(change.Object))
+	} else {
+		c.Enqueue(c.State.Observe(change.Object))
+	}
+	return true
+}
+
+func (h *History) keepCopy(object obj.Object) {
+	if object != nil && !reflect.ValueOf(object).IsNil() {
+		h.handedOut = append(h.handedOut, handedOut{object, object.DeepCopyObject().(obj.Object)})
+	}
+}
+
+// Work takes the next step of a sync: begins it, makes its call, or has it go on with what came of that.
+func (h *History) Work(c *Controller, key obj.Key, suffers Fault) {
+	running := c.Running[key]
+	switch {
+	case running == nil:
+		c.Queue = slices.DeleteFunc(c.Queue, func(queued obj.Key) bool { return queued == key })
+		h.note("%s syncs %s", c.Name, key)
+		h.proceed(c, key, c.State.Start(key))
+	case running.Reply == nil:
+		c.fault = suffers
+		reply := c.perform(running.Action)
+		running.Reply = &reply
+		h.note("%s: %s %s", c.Name, running.Action, suffers)
+		h.keepCopy(running.Reply.Object)
+		h.judgeCalls(c.Name)
+	default:
+		h.note("%s hears of %s", c.Name, key)
+		c.learn(running)
+		h.proceed(c, key, c.State.Proceed(key, *running.Reply))
+	}
+}
+
+func (h *History) proceed(c *Controller, key obj.Key, step engine.Step) {
+	before := c.Running[key]
+	if before == nil {
+		before = &runningSync{}
+	}
+	delete(c.Running, key)
+	for _, event := range step.Publish {
+		c.events++
+		h.note("%s: event %s", c.Name, event)
+	}
+	if !step.Done {
+		h.judgeDecision(c, step.Action, before.reads)
+		c.Running[key] = &runningSync{Action: step.Action, reads: before.reads, failed: before.failed}
+		return
+	}
+	if step.Err != nil {
+		h.note("%s: %s fails: %v", c.Name, key, step.Err)
+	}
+	if step.After > 0 && (before.failed || step.Err != nil) {
+		c.Failed = append(c.Failed, key)
+	}
+	for i, next := range step.Next {
+		if slices.Contains(step.Next[:i], next) {
+			h.Broke("W: %s is to be synced twice", next)
+		}
+	}
+	c.Enqueue(step.Next) // none twice
+}
+
+// Settle lets the controllers finish, without faults and without people. It reports whether there was an end.
+func (h *History) Settle() bool {
+	h.note("settle")
+	for len(h.Late) > 0 {
+		h.arrive()
+	}
+	for range h.endless {
+		if !h.busy() {
+			return true
+		}
+	}
+	return false
+}
+
+// busy takes one step that is to be taken, and reports whether there was one.
+func (h *History) busy() bool {
+	for _, c := range h.Controllers {
+		for _, watch := range c.Watches {
+			if h.Deliver(c, watch) {
+				return true
+			}
+		}
+	}
+	for _, c := range h.Controllers {
+		if keys := c.choices(); len(keys) > 0 {
+			h.Work(c, keys[h.IntN(len(keys))], noFault)
+			return true
+		}
+		if len(c.Failed) > 0 {
+			c.Enqueue(c.Failed)
+			c.Failed = nil
+			return true
+		}
+	}
+	return false
+}

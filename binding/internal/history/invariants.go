@@ -1,0 +1,275 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/internal/judge"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/storageclass"
+)
+
+// Broke notes that a rule does not hold.
+func (h *History) Broke(format string, args ...any) {
+	h.Broken = append(h.Broken, fmt.Sprintf(format, args...))
+	h.note("BROKEN: "+format, args...)
+}
+
+// judgeDecision holds a decision to what its controller knows, from what it has written (X5), from what it has read
+// in this sync since its last write (C10, V3, F2), and from what it does at the same time (B6).
+func (h *History) judgeDecision(c *Controller, action decision.Action, reads []obj.Key) {
+	if !action.Writes() && !action.RunsHook() {
+		return
+	}
+	claimOfKey := func(key obj.Key) *corev1.PersistentVolumeClaim { return h.Server.Claim(key.Namespace, key.Name) }
+	if proof := judge.ProofFor(action, c.State, claimOfKey); proof != (obj.Key{}) && !slices.Contains(reads, proof) {
+		h.Broke("%s: %s without having read %s", action.Rule, action, proof)
+	}
+	if wrong := judge.WrongOfUnneeded(action, c.State); wrong != "" {
+		h.Broke("%s", wrong)
+	}
+	if action.RunsHook() {
+		if !slices.Contains(reads, action.Target()) {
+			h.Broke("%s: %s without having read %s", action.Rule, action, action.Target())
+		}
+		return
+	}
+	h.judgeVersion(c, action)
+	if known, ok := c.State.Known(action.Target()).(*corev1.PersistentVolume); ok && action.Volume != nil {
+		if wrong := judge.WronglyTaken(known, action.Volume, c.State.Claims()); wrong != "" {
+			h.Broke("%s: %s", wrong, action)
+		}
+	}
+	if c.inDoubt[action.Target()] {
+		h.Broke("B6: %s writes %s without having read it after the write before", c.Name, action.Target())
+	}
+	for _, other := range c.Running {
+		if other.Action.Writes() && judge.PairOf(other.Action) == judge.PairOf(action) {
+			h.Broke("B6: %s is at work on %s twice: %s, and %s", c.Name, judge.PairOf(action), action, other.Action)
+		}
+	}
+}
+
+func (h *History) judgeVersion(c *Controller, action decision.Action) {
+	if action.Kind == decision.CreateVolume {
+		return
+	}
+	var writes obj.Object = action.Claim
+	if action.Volume != nil {
+		writes = action.Volume
+	}
+	if writes.GetResourceVersion() == "" {
+		h.Broke("B5: %s carries no resourceVersion", action)
+	}
+	wrote := c.wrote[action.Target()]
+	if wrote == nil || wrote.GetUID() != writes.GetUID() {
+		return
+	}
+	if order, err := resourceversion.CompareResourceVersion(writes.GetResourceVersion(), wrote.GetResourceVersion()); err != nil || order < 0 {
+		h.Broke("X5: %s decides on %s after it wrote %s", c.Name, writes.GetResourceVersion(), wrote.GetResourceVersion())
+	}
+}
+
+// judgeCalls looks at every write of a controller in the moment in which it takes effect.
+func (h *History) judgeCalls(actor string) {
+	calls := h.Server.CallsSince(h.Judged)
+	h.Judged += len(calls)
+	if actor == "people" {
+		return
+	}
+	for _, call := range calls {
+		if !call.Writes() || !call.Changed() || call.Before == nil || call.After == nil {
+			continue
+		}
+		h.note("    %s", call)
+		if wrong := h.wrongOf(call); wrong != "" {
+			h.Broke("%s: by %s", wrong, actor)
+		}
+	}
+}
+
+func (h *History) wrongOf(call bindingtest.Call) string {
+	switch after := call.After.(type) {
+	case *corev1.PersistentVolume:
+		before := call.Before.(*corev1.PersistentVolume)
+		if before.Spec.ClaimRef != nil {
+			return judge.WrongOfVolume(before, after, h.Server.Claim(before.Spec.ClaimRef.Namespace, before.Spec.ClaimRef.Name))
+		}
+	case *corev1.PersistentVolumeClaim:
+		return judge.WrongOfClaim(after, h.Server.Volume(after.Spec.VolumeName))
+	}
+	return ""
+}
+
+// JudgeEnd judges what there is when all is settled: inputs that were modified (X6), volumes that are still reserved (B6), and
+// each volume and claim.
+func (h *History) JudgeEnd() {
+	for _, seen := range h.handedOut {
+		if !reflect.DeepEqual(seen.object, seen.copy) {
+			h.Broke("X6: %s was modified: %s", seen.copy.GetName(), bindingtest.Diff(seen.copy, seen.object))
+		}
+	}
+	for _, c := range h.Controllers {
+		if kept := c.State.Reserved(); len(kept) > 0 {
+			h.Broke("B6: %s keeps volumes for claims that nobody is at work on: %v", c.Name, kept)
+		}
+	}
+	world := h.snapshot()
+	for _, volume := range world.Volumes {
+		h.JudgeVolume(world, volume)
+	}
+	for _, claim := range world.Claims {
+		h.JudgeClaim(world, claim)
+	}
+}
+
+// snapshot returns all that the server has, read live.
+func (h *History) snapshot() decision.Snapshot {
+	var objects []obj.Object
+	for _, kind := range bindingtest.Kinds() {
+		list, _ := h.Server.List(context.Background(), kind, "")
+		objects = append(objects, list...)
+	}
+	h.Judged = len(h.Server.CallsSince(0))
+	return Knowing(objects...)
+}
+
+// JudgeVolume judges a volume in a settled world.
+func (h *History) JudgeVolume(world decision.Snapshot, volume *corev1.PersistentVolume) {
+	var claim *corev1.PersistentVolumeClaim
+	if ref := volume.Spec.ClaimRef; ref != nil {
+		claim, _ = world.Claim(ref.Namespace, ref.Name)
+	}
+	standing := phase.VolumeBindingStateOf(volume, claim)
+	if owners := world.Owners(volume.Name); volume.Spec.ClaimRef == nil && len(owners) > 0 {
+		if len(owners) == 1 {
+			h.Broke("C11: %s has no claimRef, and %v is Bound to it", volume.Name, owners)
+		}
+		return // M2: nobody gets it, and it stays as it is
+	}
+	if standing == phase.VolumeMisbound || standing == phase.VolumeUnneeded {
+		if other, _ := world.Volume(claim.Spec.VolumeName); other == nil || phase.ClaimRefStateOf(other, claim) != phase.ClaimRefBound {
+			return // V2: it is left as it is
+		}
+	}
+	switch standing {
+	case phase.VolumeMisbound:
+		h.Broke("X1, V4: %s is still held by %s, which has %s", volume.Name, claim.Name, claim.Spec.VolumeName)
+	case phase.VolumeBinding:
+		h.judgeHalfBound(world, volume, claim)
+	case phase.VolumeUnneeded, phase.VolumeOrphaned:
+		if !judge.IsReleased(volume) {
+			h.Broke("V3: %s is %s", volume.Name, volume.Status.Phase)
+		}
+	default:
+		if want := phase.OfVolume(volume, standing); volume.Status.Phase != want {
+			h.Broke("V1, V2: %s is %s, not %s", volume.Name, volume.Status.Phase, want)
+		}
+	}
+}
+
+// judgeHalfBound judges a volume that is held by a claim that names none: only something that does not fit, a deletion,
+// or bind-completed, forged halfway or of a claim whose volume's name is lost (C10), keeps the two from coming together.
+func (h *History) judgeHalfBound(world decision.Snapshot, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) {
+	mismatches, err := match.Check(claim, volume, match.Terms{Class: world.Class(storageclass.OfClaim(claim))})
+	if len(mismatches) == 0 && err == nil && claim.DeletionTimestamp == nil && !phase.BindCompleted(claim) {
+		h.Broke("B5: %s is held by %s and the bind does not go on", volume.Name, claim.Name)
+	}
+}
+
+// JudgeClaim judges a claim in a settled world.
+func (h *History) JudgeClaim(world decision.Snapshot, claim *corev1.PersistentVolumeClaim) {
+	volume, _ := world.Volume(claim.Spec.VolumeName)
+	standing := phase.ClaimBindingStateOf(claim, volume)
+	if standing == phase.ClaimBound && claim.Status.Phase == corev1.ClaimLost && phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefBound {
+		h.Broke("X4: %s is Lost and holds %s", claim.Name, volume.Name)
+	}
+	if volume != nil && volume.Spec.ClaimRef == nil && phase.Owned(claim) != "" && len(world.Owners(volume.Name)) > 1 {
+		return // C11: nobody gets it
+	}
+	if claim.Status.Phase == corev1.ClaimBound {
+		h.judgeBound(world, claim, volume)
+	}
+	wasBound := standing == phase.ClaimBound || standing == phase.ClaimMisbound || standing == phase.ClaimLost
+	if claim.DeletionTimestamp != nil && !wasBound {
+		return // C12
+	}
+	switch standing {
+	case phase.ClaimUnbound:
+		if found, err := world.Find(claim); err == nil && found.Volume != nil {
+			h.Broke("C1: %s fits %s, and nobody binds them", found.Volume.Name, claim.Name)
+		}
+		if h.provisions(world, claim) {
+			return // C4 leaves the phase
+		}
+	case phase.ClaimRequestsVolume:
+		mismatches, _ := match.CheckNamed(claim, volume)
+		if len(mismatches) == 0 && len(world.Owners(volume.Name)) == 0 {
+			h.Broke("C7: %s fits %s, which names it, and nobody binds them", volume.Name, claim.Name)
+		}
+	case phase.ClaimBinding:
+		h.Broke("C8: %s is set aside for %s, which names it, and nobody binds them", volume.Name, claim.Name)
+	}
+	if want := phase.OfClaim(claim, standing); claim.Status.Phase != want {
+		h.Broke("C: %s is %s, not %s", claim.Name, claim.Status.Phase, want)
+	}
+}
+
+func (h *History) provisions(world decision.Snapshot, claim *corev1.PersistentVolumeClaim) bool {
+	class := world.Class(storageclass.OfClaim(claim))
+	return storageclass.OfClaim(claim) != "" && (class == nil || *class.VolumeBindingMode == storagev1.VolumeBindingImmediate || claim.Annotations[SelectedNode] != "")
+}
+
+// judgeBound checks that each Bound claim has a volume of its own, and one only (X1).
+func (h *History) judgeBound(world decision.Snapshot, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) {
+	if volume != nil && volume.Spec.ClaimRef == nil && len(world.Owners(volume.Name)) > 1 {
+		return // M2: they stay as they are
+	}
+	if phase.BindCompleted(claim) && (volume == nil || phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound || volume.Status.Phase != corev1.VolumeBound) {
+		h.Broke("X1: %s is Bound without a volume that is bound to it", claim.Name)
+	}
+	for _, other := range world.Claims {
+		if other.Name != claim.Name && other.Status.Phase == corev1.ClaimBound && other.Spec.VolumeName == claim.Spec.VolumeName && phase.BindCompleted(other) && phase.BindCompleted(claim) {
+			h.Broke("X1: %s and %s are both Bound to %s", claim.Name, other.Name, volume.Name)
+		}
+	}
+}
+
+// PassAgain syncs everything once more: nothing is written and no event is sent (X8).
+func (h *History) PassAgain() {
+	h.note("second pass")
+	calls := h.Judged
+	for _, c := range h.Controllers {
+		c.events = 0
+		for _, volume := range h.snapshot().Volumes {
+			c.Enqueue([]obj.Key{obj.VolumeKey(volume.Name)})
+		}
+		for _, claim := range h.snapshot().Claims {
+			c.Enqueue([]obj.Key{obj.KeyOf(claim)})
+		}
+	}
+	if !h.Settle() {
+		h.Broke("X8: the second pass does not settle")
+	}
+	for _, call := range h.Server.CallsSince(calls) {
+		if call.Writes() {
+			h.Broke("X8: the second pass makes %s", call)
+		}
+	}
+	for _, c := range h.Controllers {
+		if c.events > 0 {
+			h.Broke("X8: the second pass sends %d events", c.events)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package hookrun
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
+	"github.com/pvbind/pvbind/binding/internal/engine"
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
+)
+
+// Runner calls hooks. A call that does not return in time is given up, and remembered until it does return,
+// so that no two for the same storage ever overlap.
+type Runner struct {
+	mu      sync.Mutex
+	running map[obj.Key]struct{}
+}
+
+// Run calls the hook that the action names, and returns when it has answered or its time is over. It fails if no such hook
+// is registered, or if an earlier call for the same storage has not returned.
+func (r *Runner) Run(ctx context.Context, set hooks.Set, action decision.Action) engine.Reply {
+	call := callFor(set, action)
+	if call == nil {
+		return engine.Reply{Err: fmt.Errorf("no hook is registered under %q", action.Hook)}
+	}
+	storage := action.Target()
+	if !r.begin(storage) {
+		return engine.Reply{Err: &hooks.Error{Meaning: hooks.InProgress, Err: fmt.Errorf("an earlier call for %s has not returned", storage)}}
+	}
+	timeout := cmp.Or(set.Timeout, hooks.DefaultTimeout)
+	inTime, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	answer := make(chan engine.Reply, 1)
+	go func() {
+		got := engine.Reply{Err: errNoAnswer}
+		defer func() {
+			if panicked := recover(); panicked != nil {
+				got.Err = fmt.Errorf("the hook panicked: %v", panicked)
+			}
+			r.end(storage) // before the answer, for the next call may come as soon as that is there
+			answer <- got
+		}()
+		got = replyOf(call(inTime))
+	}()
+	var got engine.Reply
+	select {
+	case got = <-answer:
+	case <-inTime.Done():
+		got.Err = fmt.Errorf("no answer within %s: %w", timeout, inTime.Err())
+	}
+	if got.Err != nil && ctx.Err() != nil { // the hook did not fail: the caller of Sync has stopped waiting
+		got.Err = &hooks.Error{Meaning: hooks.InProgress, Err: ctx.Err()}
+	}
+	return got
+}
+
+var errNoAnswer = errors.New("the hook ended its goroutine") // as runtime.Goexit does
+
+func (r *Runner) begin(storage obj.Key) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, running := r.running[storage]; running {
+		return false
+	}
+	zeromap.Put(&r.running, storage, struct{}{})
+	return true
+}
+
+func (r *Runner) end(storage obj.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.running, storage)
+}
+
+// hookCall is a hook with its arguments.
+type hookCall func(context.Context) (*corev1.PersistentVolume, error)
+
+// callFor returns what to call for the action, with copies of the objects in it; nil if nothing is registered.
+func callFor(h hooks.Set, action decision.Action) hookCall {
+	switch action.Kind {
+	case decision.RunProvisioner:
+		if hook := h.Provisioners[action.Hook]; hook != nil {
+			request := action.Request.DeepCopy()
+			return func(ctx context.Context) (*corev1.PersistentVolume, error) { return hook.Provision(ctx, request) }
+		}
+	case decision.RunDeleter:
+		registered := h.SourceDeleters
+		if action.Volume.Annotations[phase.ProvisionedByAnnotation] != "" {
+			registered = h.Deleters
+		}
+		if hook := registered[action.Hook]; hook != nil {
+			return on(action.Volume, hook.Delete)
+		}
+	case decision.RunRecycler:
+		if hook := h.Recyclers[action.Hook]; hook != nil {
+			return on(action.Volume, hook.Recycle)
+		}
+	}
+	return nil
+}
+
+func on(volume *corev1.PersistentVolume, hook func(context.Context, *corev1.PersistentVolume) error) hookCall {
+	copied := volume.DeepCopy()
+	return func(ctx context.Context) (*corev1.PersistentVolume, error) { return nil, hook(ctx, copied) }
+}
+
+func replyOf(volume *corev1.PersistentVolume, err error) engine.Reply {
+	if volume == nil {
+		return engine.Reply{Err: err} // and not an object that is a nil pointer
+	}
+	return engine.Reply{Object: volume, Err: err}
+}

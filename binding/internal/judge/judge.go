@@ -1,0 +1,143 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/internal/engine"
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
+)
+
+// ProofFor returns what must have been read live before the action; zero if nothing.
+func ProofFor(action decision.Action, state *engine.State, claimOfKey func(obj.Key) *corev1.PersistentVolumeClaim) obj.Key {
+	switch action.Rule {
+	case "C10":
+		if action.Claim.Spec.VolumeName != "" {
+			return obj.VolumeKey(action.Claim.Spec.VolumeName)
+		}
+	case "F2":
+		return obj.PodsKey(action.Claim.Namespace)
+	case "V3", "V4", "R3", "R4", "R5":
+		volume, ok := state.Known(action.Target()).(*corev1.PersistentVolume) // for the action may unbind it
+		if !ok || volume.Spec.ClaimRef == nil {
+			return obj.Key{}
+		}
+		key := ClaimOf(volume)
+		if other := namedByHolder(volume, state); other != (obj.Key{}) {
+			return other
+		}
+		if claim := claimOfKey(key); claim == nil || phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound {
+			return key
+		}
+	}
+	return obj.Key{}
+}
+
+// WronglyTaken returns what a write of a volume that had no claimRef breaks, given all claims that its controller knows; "" if
+// nothing. It is M2, that the volume is neither given to another than the one claim that is Bound to it, nor made
+// available. What the controller has not heard of it cannot know.
+func WronglyTaken(before, after *corev1.PersistentVolume, claims []*corev1.PersistentVolumeClaim) string {
+	if before == nil || before.Spec.ClaimRef != nil {
+		return ""
+	}
+	var owners []string
+	theirs := false
+	for _, claim := range claims {
+		if claim.Spec.VolumeName == before.Name && claim.Status.Phase == corev1.ClaimBound {
+			owners = append(owners, claim.Name)
+			theirs = phase.ClaimRefStateOf(after, claim) == phase.ClaimRefBound
+		}
+	}
+	given, freed := after.Spec.ClaimRef != nil, after.Status.Phase == corev1.VolumeAvailable && before.Status.Phase != corev1.VolumeAvailable
+	switch {
+	case len(owners) > 0 && freed:
+		return fmt.Sprintf("M2: %s is made available, and %v are Bound to it", before.Name, owners)
+	case len(owners) > 0 && given && (len(owners) > 1 || !theirs):
+		return fmt.Sprintf("M2: %s is given to %s, and %v are Bound to it", before.Name, after.Spec.ClaimRef.Name, owners)
+	}
+	return ""
+}
+
+// namedByHolder returns the other volume that the claim which holds the volume names; zero if there is no such claim.
+func namedByHolder(volume *corev1.PersistentVolume, state *engine.State) obj.Key {
+	claim, known := state.Known(ClaimOf(volume)).(*corev1.PersistentVolumeClaim)
+	if !known || phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound || claim.Spec.VolumeName == "" || claim.Spec.VolumeName == volume.Name {
+		return obj.Key{}
+	}
+	return obj.VolumeKey(claim.Spec.VolumeName)
+}
+
+// WrongOfUnneeded returns what an action on a volume that its claim does not need breaks; "" if nothing. Such a volume is
+// taken from the claim, or its storage deleted, only if the claim has the other volume that it names, as far as the controller
+// knows (V2).
+func WrongOfUnneeded(action decision.Action, state *engine.State) string {
+	volume, ok := state.Known(action.Target()).(*corev1.PersistentVolume)
+	takes := slices.Contains([]string{"V3", "V4", "R3", "R4", "R5"}, action.Rule)
+	done := action.Kind == decision.DeleteVolume || ok && volume.DeletionTimestamp != nil // the storage is deleted
+	if !ok || !takes || done || volume.Spec.ClaimRef == nil {
+		return ""
+	}
+	key := namedByHolder(volume, state)
+	other, known := state.Known(key).(*corev1.PersistentVolume)
+	if key == (obj.Key{}) || known && other.Spec.ClaimRef != nil && other.Spec.ClaimRef.UID == volume.Spec.ClaimRef.UID {
+		return ""
+	}
+	return fmt.Sprintf("V2: %s, though the claim does not have %s", action, key)
+}
+
+// ClaimOf returns the key of the claim that the volume refers to.
+func ClaimOf(volume *corev1.PersistentVolume) obj.Key {
+	ref := volume.Spec.ClaimRef
+	return obj.ClaimKey(ref.Namespace, ref.Name)
+}
+
+// WrongOfVolume returns what a write of a volume breaks; "" if nothing. Claim is the one of the name that the volume referred
+// to before. It is X2, that no volume is taken from a claim that exists and names no other, and X3, that none goes from
+// one claim to another in one step.
+func WrongOfVolume(before, after *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) string {
+	ref := before.Spec.ClaimRef
+	if ref == nil || ref.UID == "" {
+		return ""
+	}
+	serves := claim != nil && claim.UID == ref.UID && (claim.Spec.VolumeName == "" || claim.Spec.VolumeName == before.Name)
+	lets := after.Status.Phase != before.Status.Phase && IsReleased(after)
+	switch {
+	case serves && (lets || Unbinds(before, after)):
+		return fmt.Sprintf("X2: %s is taken from %s, which exists", before.Name, ref.Name)
+	case after.Spec.ClaimRef != nil && after.Spec.ClaimRef.UID != "" && Unbinds(before, after):
+		return fmt.Sprintf("X3: %s is handed on from one claim to another", before.Name)
+	}
+	return ""
+}
+
+// Unbinds reports whether a write takes the volume from the claim that held it.
+func Unbinds(before, after *corev1.PersistentVolume) bool {
+	was, is := before.Spec.ClaimRef, after.Spec.ClaimRef
+	return was != nil && was.UID != "" && (is == nil || is.UID != was.UID)
+}
+
+// WrongOfClaim returns what a write of a claim breaks; "" if nothing. Volume is the one that it names. It is X3, that no claim
+// becomes Bound to the volume of an earlier one of its name.
+func WrongOfClaim(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) string {
+	if claim.Status.Phase == corev1.ClaimBound && volume != nil && phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefStale {
+		return fmt.Sprintf("X3: %s is bound to %s, which served an earlier claim", claim.Name, volume.Name)
+	}
+	return ""
+}
+
+// IsReleased reports whether the volume is Released, or Failed after that.
+func IsReleased(volume *corev1.PersistentVolume) bool {
+	return volume.Status.Phase == corev1.VolumeReleased || volume.Status.Phase == corev1.VolumeFailed
+}
+
+// PairOf returns the pair that a write is about: its volume, or the claim if it has none yet.
+func PairOf(action decision.Action) obj.Key {
+	if action.Rule == "B3" || action.Rule == "B4" {
+		return obj.VolumeKey(action.Claim.Spec.VolumeName)
+	}
+	return action.Target()
+}

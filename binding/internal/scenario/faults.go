@@ -1,0 +1,99 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+)
+
+// planned is a fault: "conflict on write 2", "before read 1: delete pv/a".
+var planned = regexp.MustCompile(`^([a-z ]+) (write|read|hook) (\S+?)(?:: (.*))?$`)
+
+var errTimedOut = errors.New("timed out")
+
+// fault plans what goes wrong with the n-th write, read or call of a hook from now on.
+func (s *Runner) fault(a *controller, text string) error {
+	found := planned.FindStringSubmatch(text)
+	if found == nil {
+		return fmt.Errorf("unknown command %q", text)
+	}
+	what, kind, number, meanwhile := found[1], found[2], found[3], found[4]
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 1 {
+		return fmt.Errorf("%q is not the number of a write", number)
+	}
+	if what == "crash after" && kind == "write" {
+		a.Client.CrashAfter(n)
+		return nil
+	}
+	if kind == "hook" {
+		fault, known := s.faultOfHook(a, what, meanwhile)
+		if !known || (what == "before") != (meanwhile != "") {
+			return fmt.Errorf("unknown fault %q", what)
+		}
+		a.hookFaults[a.made["hook"]+n] = fault
+		return nil
+	}
+	hook := s.hook(what, a.nth(kind, n), meanwhile)
+	if hook == nil {
+		return fmt.Errorf("unknown fault %q", what)
+	}
+	a.Client.Use(hook)
+	return nil
+}
+
+// hook returns what happens to the call that matches; nil if no such fault is known.
+func (s *Runner) hook(what string, match bindingtest.Match, meanwhile string) bindingtest.Hook {
+	switch {
+	case (what == "before") != (meanwhile != ""):
+		return nil
+	case what == "before":
+		return bindingtest.Before(1, match, func() { s.meanwhile(meanwhile) })
+	case what == "conflict on":
+		return bindingtest.Conflict(1, match)
+	case what == "lose answer of":
+		return bindingtest.LoseAnswer(1, match)
+	case what == "not found at", what == "proxy answers":
+		return notFoundBy(what, match)
+	case what == "time out":
+		return bindingtest.Fail(1, match, errTimedOut)
+	case what == "forbid":
+		return bindingtest.Fail(1, match, apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("not allowed")))
+	}
+	return nil
+}
+
+// notFoundBy answers a call by NotFound, whatever there is: as the server itself would, or as client-go understands a
+// proxy that has no such page.
+func notFoundBy(what string, match bindingtest.Match) bindingtest.Hook {
+	return func(call *bindingtest.Call, do func() error) error {
+		err := NotFoundError(call.Key)
+		switch {
+		case !match(call):
+			return do()
+		case what == "proxy answers":
+			err = ProxyError(call.Key)
+		}
+		return err
+	}
+}
+
+// meanwhile returns what somebody else does while a controller works: a person, or another controller that
+// settles. It is printed with what the controller does.
+func (s *Runner) meanwhile(text string) {
+	done, err := s.person(text)
+	if name, ok := strings.CutSuffix(text, ": settle"); !done && ok {
+		done, err = true, s.controller(name).Settle(s.Ctx)
+	}
+	if !done || err != nil {
+		s.violate("%q cannot be done meanwhile: %v", text, err)
+	}
+}

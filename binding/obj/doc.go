@@ -1,0 +1,9 @@
+// Package obj names the objects that decisions are about, and decides which of two versions is the later.
+//
+// A [Key] names one claim or volume, or a list that is read as one: the pods of a namespace, all attachments. A
+// controller's queue holds keys. [Object] is any API object. An [InvalidError] is what every package returns for an
+// object that no decision can be made on.
+//
+// File key.go has the keys and how to get them from objects. File object.go has the versions of an object and its
+// absence.
+package obj

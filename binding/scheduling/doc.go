@@ -1,0 +1,19 @@
+// Package scheduling decides where a pod can have the volumes of its claims: which exist and are to be bound, which are to
+// be provisioned, and why a node will not do.
+//
+// A claim whose class is WaitForFirstConsumer is bound while its pod is scheduled. PlanPod plans all claims of a pod on one
+// node together, and PlanPodOnNodes does so for all nodes in one call. Both take a Request and return a Plan for each
+// node; Score compares the plans that fit.
+//
+// A Plan is data: nothing is done yet. Assumptions keeps what was decided for one pod from being promised to the next,
+// until it is written or given up. NextForPlan returns the next write of a plan, or that all is bound, or that the plan is
+// to be given up and why; the rest of the binding is the Controller's. VolumesOf is what a kubelet asks: which volumes of a
+// pod may be mounted, and what the others wait for.
+//
+// The files: plan.go has Request, Plan and PlanPod; nodes.go PlanPodOnNodes and Score; assume.go Assumptions; next.go
+// NextForPlan; mount.go VolumesOf; reason.go the causes, and kube-scheduler's words for them; view.go what a plan may know
+// of the cluster. Behind them claims.go reads the claims of a pod once for all nodes, planner.go finds what each can have on
+// one node, matching.go assigns volumes to claims, and capacity.go finds where one can be provisioned.
+//
+// The rules S1 to S9 are those of RULES.md in package binding.
+package scheduling

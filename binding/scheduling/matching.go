@@ -1,0 +1,142 @@
+package scheduling
+
+import (
+	"slices"
+
+	"github.com/pvbind/pvbind/binding/index"
+	"github.com/pvbind/pvbind/binding/internal/quantities"
+)
+
+// assignment assigns volumes to the claims of a pod, for one node after the other, by two bipartite matchings (S6). For
+// which volumes to use and which claims to serve can be told apart:
+//
+//  1. Volumes are taken from the best on, each that can be assigned to some claim in addition to those taken.
+//     The sets of volumes that can be assigned at once are a matroid, so that this greedy way ends with as
+//     many as can be, and of the least total capacity.
+//  2. Among these volumes, claims are served from the neediest on, each that can be served in addition. That
+//     leaves no volume unused, and serves every claim that must be, if all of those can be served at all:
+//     where some way serves these claims, and some way uses those volumes, one way does both (Mendelsohn and
+//     Dulmage).
+//
+// What it has allocated it keeps for the next node.
+type assignment struct {
+	claims  []*option      // those that have candidates
+	volumes []index.Choice // their candidates, each once, the best first
+	matching
+}
+
+// assign sets what each option with candidates is assigned.
+func (a *assignment) assign(options []option) {
+	a.gather(options)
+	if len(a.claims) == 1 {
+		a.claims[0].assigned = a.volumes[0].Volume
+		return
+	}
+	a.reset(len(a.volumes), len(a.claims))
+	a.eachCandidate(func(claim, volume int) { a.edges[volume] = append(a.edges[volume], claim) })
+	a.takeVolumes()
+	slices.SortStableFunc(a.claims, compareNeed)
+	a.reset(len(a.claims), len(a.volumes))
+	a.eachCandidate(func(claim, volume int) { a.edges[claim] = append(a.edges[claim], volume) })
+	for claim := range a.claims {
+		a.add(claim)
+	}
+	for volume, claim := range a.partner {
+		a.claims[claim].assigned = a.volumes[volume].Volume
+	}
+}
+
+// gather lists the claims that have a choice, and the volumes to choose from.
+func (a *assignment) gather(options []option) {
+	a.claims, a.volumes = a.claims[:0], a.volumes[:0]
+	for i := range options {
+		if o := &options[i]; len(o.candidates) > 0 {
+			a.claims = append(a.claims, o)
+			a.volumes = append(a.volumes, o.candidates...)
+		}
+	}
+	slices.SortFunc(a.volumes, index.Choice.Compare)
+	a.volumes = slices.CompactFunc(a.volumes, func(a, b index.Choice) bool { return a.Volume == b.Volume })
+}
+
+// eachCandidate visits every claim with every volume that it could have, by their places in the lists.
+func (a *assignment) eachCandidate(visit func(claim, volume int)) {
+	for claim, o := range a.claims {
+		for _, candidate := range o.candidates {
+			if volume, listed := slices.BinarySearchFunc(a.volumes, candidate, index.Choice.Compare); listed {
+				visit(claim, volume)
+			}
+		}
+	}
+}
+
+// takeVolumes leaves those that are to be used, until there is one for every claim.
+func (a *assignment) takeVolumes() {
+	taken := a.volumes[:0]
+	for volume := 0; volume < len(a.volumes) && len(taken) < len(a.claims); volume++ {
+		if a.add(volume) {
+			taken = append(taken, a.volumes[volume])
+		}
+	}
+	a.volumes = taken
+}
+
+// compareNeed puts claims first that no volume can be provisioned for, then those that request most.
+func compareNeed(a, b *option) int {
+	switch {
+	case a.blocked != "" && b.blocked == "":
+		return -1
+	case a.blocked == "" && b.blocked != "":
+		return 1
+	}
+	return quantities.Compare(b.Request, a.Request)
+}
+
+// matching is a bipartite matching that grows by augmenting paths. The nodes of each side are numbered.
+type matching struct {
+	edges   [][]int // of each node of one side, to nodes of the other
+	partner []int   // of each node of the other side; -1: none
+	seen    []bool  // of the other side
+}
+
+// reset makes the matching empty, for so many nodes on each side with no edges yet.
+func (m *matching) reset(nodes, others int) {
+	m.edges = slices.Grow(m.edges[:0], nodes)[:nodes]
+	for i := range m.edges {
+		m.edges[i] = m.edges[i][:0]
+	}
+	m.partner, m.seen = m.partner[:0], m.seen[:0]
+	for range others {
+		m.partner, m.seen = append(m.partner, -1), append(m.seen, false)
+	}
+}
+
+// add matches one node more, and reports whether it could: others may change their partners, but none loses its own. What
+// a search in vain has seen leads nowhere later either, so that it need not be seen again until something has changed.
+func (m *matching) add(node int) bool {
+	if !m.augment(node) {
+		return false
+	}
+	clear(m.seen)
+	return true
+}
+
+// augment looks for an augmenting path from the node and takes it.
+func (m *matching) augment(node int) bool {
+	for _, other := range m.edges[node] {
+		if m.partner[other] < 0 {
+			m.partner[other] = node
+			return true
+		}
+	}
+	for _, other := range m.edges[node] {
+		if !m.seen[other] {
+			m.seen[other] = true
+			if m.augment(m.partner[other]) {
+				m.partner[other] = node
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,178 @@
+package scheduling
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/index"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/storageclass"
+)
+
+// GiveUp is the kind of step for a plan that cannot be carried out any more: revert it and plan again.
+const GiveUp decision.ActionKind = "GiveUp"
+
+// Step is what to do next for a plan: UpdateVolume to set a claimRef (B1), UpdateClaim to set selected-node, Wait, Nothing
+// if every claim is bound, or GiveUp.
+type Step struct {
+	decision.Action
+	// Reasons are why to give up.
+	Reasons []Reason
+}
+
+// NextForPlan returns the next write for a plan that fits, or how it stands. It is called like decision.NextForClaim:
+// perform the action, put the server's reply in place of the old object, and call it again, at once after a write and
+// whenever a claim or volume of the plan has changed after a Wait. The rest of the binding, from B2 on, and the
+// provisioning, are the Controller's or kube-controller-manager's. The caller sees to it that the pod still exists. The
+// error is about a malformed claim (*InvalidError).
+//
+// NextForPlan has no memory. So a claim or volume that has changed since it was planned with, and does not show what was
+// planned, counts as one that somebody has decided otherwise about: that is what a claimRef that was taken away looks like,
+// and a selected-node that was removed because provisioning failed (S8).
+func NextForPlan(plan Plan, view ObjectView) (Step, error) {
+	c := planCheck{plan: plan, view: view, reasons: slices.Concat(plan.Refused, plan.Reasons)}
+	for _, b := range plan.Bindings {
+		c.checkBinding(b)
+	}
+	for _, p := range plan.Provisions {
+		c.checkProvision(p)
+	}
+	switch {
+	case c.err != nil:
+		return Step{}, c.err
+	case len(c.reasons) > 0:
+		return Step{Action: decision.Action{Kind: GiveUp, Rule: "S8", Why: c.reasons[0].String()}, Reasons: c.reasons}, nil
+	case c.write.Kind != decision.Nothing:
+		return Step{Action: c.write}, nil
+	case c.pending != "":
+		return Step{Action: decision.Action{Kind: decision.Wait, Rule: "S8", Why: "waiting for " + c.pending}}, nil
+	}
+	return Step{Action: decision.Action{Rule: "S8", Why: "the pod's claims are bound"}}, nil
+}
+
+// planCheck compares a plan with the cluster. Nothing is written while there is a reason to give up.
+type planCheck struct {
+	plan    Plan
+	view    ObjectView
+	write   decision.Action // the first there is
+	pending string          // the first thing to wait for
+	reasons []Reason        // to give up
+	err     error
+}
+
+func (c *planCheck) fail(cause Cause, claim *corev1.PersistentVolumeClaim, volume, detail string) {
+	c.reasons = append(c.reasons, Reason{cause, obj.KeyOf(claim), volume, detail})
+}
+
+func (c *planCheck) setWrite(write decision.Action) {
+	if c.write.Kind == decision.Nothing {
+		c.write = write
+	}
+}
+
+func (c *planCheck) await(what string) {
+	if c.pending == "" {
+		c.pending = what
+	}
+}
+
+// claim returns the newest version of a claim that was planned with; nil if the plan is to be given up, or if the view is
+// behind the plan.
+func (c *planCheck) claim(planned *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+	claim, _ := c.view.Claim(planned.Namespace, planned.Name)
+	switch {
+	case claim == nil || claim.UID != planned.UID:
+		c.fail(CauseClaimAbsent, planned, "", "the claim was deleted")
+		return nil
+	case obj.Older(claim, planned):
+		c.await("a newer version of " + obj.KeyOf(claim).String())
+		return nil
+	}
+	if reason := unusable(claim); reason.Cause != "" {
+		c.reasons = append(c.reasons, reason)
+		return nil
+	}
+	return claim
+}
+
+func (c *planCheck) checkBinding(b index.Binding) {
+	claim := c.claim(b.Claim)
+	if claim == nil {
+		return
+	}
+	volume, _ := c.view.Volume(b.Volume.Name)
+	switch {
+	case volume == nil || volume.UID != b.Volume.UID:
+		c.fail(CauseVolumeAbsent, claim, b.Volume.Name, "the volume was deleted")
+	case obj.Older(volume, b.Volume):
+		c.await("a newer version of " + obj.VolumeKey(volume.Name).String())
+	case claim.Spec.VolumeName != "" && claim.Spec.VolumeName != volume.Name:
+		c.fail(CauseBoundElsewhere, claim, claim.Spec.VolumeName, "the claim names another volume than the plan's, "+volume.Name)
+	case !c.usable(claim, volume):
+	case phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound:
+		c.preBind(claim, volume, b)
+	case !fullyBound(claim):
+		c.await(obj.KeyOf(claim).String() + " to be bound to " + volume.Name)
+	}
+}
+
+// preBind writes the claim into the volume's claimRef, if the volume is as it was planned with.
+func (c *planCheck) preBind(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, b index.Binding) {
+	switch {
+	case volume.ResourceVersion != b.Volume.ResourceVersion:
+		c.fail(CauseVolumeTaken, claim, volume.Name, "the volume was changed since the plan was made and is not the claim's")
+	case claim.UID == "":
+		c.err = &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: "metadata.uid", Problem: "is missing"}
+	default:
+		c.setWrite(decision.PreBind(volume, claim))
+	}
+}
+
+func (c *planCheck) usable(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
+	if match.UsableOn(c.plan.Node, volume) {
+		return true
+	}
+	c.fail(CauseVolumeElsewhere, claim, volume.Name, "the volume cannot be used on node "+c.plan.Node.Name)
+	return false
+}
+
+func (c *planCheck) checkProvision(p Provision) {
+	claim := c.claim(p.Claim)
+	if claim == nil {
+		return
+	}
+	if claim.Spec.VolumeName != "" {
+		c.checkProvisioned(claim)
+		return
+	}
+	switch selected, ok := claim.Annotations[storageclass.SelectedNodeAnnotation]; {
+	case ok && selected == c.plan.Node.Name:
+		c.await("a volume for " + obj.KeyOf(claim).String())
+	case ok:
+		c.fail(CauseProvisionedElsewhere, claim, "", "its volume is being provisioned for node "+selected)
+	case claim.ResourceVersion != p.Claim.ResourceVersion:
+		c.fail(CauseDeselected, claim, "", "the claim was changed since the plan was made and has no selected node: provisioning may have failed")
+	default:
+		chosen := claim.DeepCopy()
+		metav1.SetMetaDataAnnotation(&chosen.ObjectMeta, storageclass.SelectedNodeAnnotation, c.plan.Node.Name)
+		c.setWrite(decision.Action{Kind: decision.UpdateClaim, Claim: chosen, Rule: "S8", Why: "provision its volume for node " + c.plan.Node.Name})
+	}
+}
+
+// checkProvisioned looks at a claim that names a volume, whoever has provisioned it. A volume that is not known may be
+// newer than the view.
+func (c *planCheck) checkProvisioned(claim *corev1.PersistentVolumeClaim) {
+	volume, _ := c.view.Volume(claim.Spec.VolumeName)
+	switch {
+	case volume == nil:
+		c.await("volume " + claim.Spec.VolumeName)
+	case !c.usable(claim, volume):
+	case !fullyBound(claim):
+		c.await(obj.KeyOf(claim).String() + " to be bound to " + volume.Name)
+	}
+}

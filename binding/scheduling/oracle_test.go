@@ -1,0 +1,242 @@
+package scheduling_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	volumehelpers "k8s.io/component-helpers/storage/volume"
+
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/binding/scheduling"
+)
+
+// An assignment gives each claim a volume, or nil if one is to be provisioned.
+type assignment []*corev1.PersistentVolume
+
+func (a assignment) volumes() (count int, capacity int64) {
+	for _, volume := range a {
+		if volume != nil {
+			count++
+			capacity += CapacityOf(volume)
+		}
+	}
+	return count, capacity
+}
+
+// better is S6: more volumes, then less capacity.
+func (a assignment) better(than assignment) bool {
+	count, capacity := a.volumes()
+	thanCount, thanCapacity := than.volumes()
+	return count > thanCount || count == thanCount && capacity < thanCapacity
+}
+
+// planOptions are what each claim could have on the node, by Find for each volume alone and by a reading of S5 and M13 of its own.
+type planOptions struct {
+	volumes   [][]*corev1.PersistentVolume
+	provision []bool
+}
+
+func (w *planWorld) options(t *testing.T, node *corev1.Node) planOptions {
+	var o planOptions
+	for _, claim := range w.view.Claims {
+		var free, aside []*corev1.PersistentVolume
+		elsewhere := false
+		for _, volume := range w.view.Volumes {
+			found, err := match.Find(match.Request{Claim: claim, Volumes: []*corev1.PersistentVolume{volume},
+				Terms: match.Terms{Class: w.view.Class(*claim.Spec.StorageClassName), Node: node}})
+			require.NoError(t, err)
+			mine := volumehelpers.IsVolumeBoundToClaim(volume, claim)
+			switch {
+			case found.Volume != nil && mine:
+				aside = append(aside, volume)
+			case found.Volume != nil:
+				free = append(free, volume)
+			case mine && len(found.Rejected[0].Mismatches) == 1 && found.Rejected[0].Mismatches[0].Reason == match.NodeAffinity:
+				elsewhere = true
+			}
+		}
+		if len(aside) > 0 {
+			slices.SortFunc(aside, Upstream{Request: match.Request{Claim: claim, Terms: match.Terms{Node: node}}}.CompareSetAside)
+			free = aside[:1]
+		} else if elsewhere {
+			free = nil
+		}
+		o.volumes = append(o.volumes, free)
+		o.provision = append(o.provision, w.provisionable(t, claim, node))
+	}
+	return o
+}
+
+// provisionable is S5.
+func (w *planWorld) provisionable(t *testing.T, claim *corev1.PersistentVolumeClaim, node *corev1.Node) bool {
+	class := w.view.Class(*claim.Spec.StorageClassName)
+	if class.Provisioner != "csi.example.com" || len(class.AllowedTopologies) > 0 && node.Labels["zone"] != "a" {
+		return false
+	}
+	request, asks := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	if !asks || len(w.view.CSIDrivers) == 0 {
+		return true
+	}
+	for _, capacity := range w.view.Capacities {
+		limit := capacity.Capacity
+		if capacity.MaximumVolumeSize != nil {
+			limit = capacity.MaximumVolumeSize
+		}
+		selector, err := metav1.LabelSelectorAsSelector(capacity.NodeTopology) // nil selects nothing
+		require.NoError(t, err)
+		if capacity.StorageClassName == class.Name && limit != nil && limit.Cmp(request) >= 0 && selector.Matches(labels.Set(node.Labels)) {
+			return true
+		}
+	}
+	return false
+}
+
+// best tries every assignment; nil if there is none.
+func (o planOptions) best() assignment {
+	var best assignment
+	var try func(assigned assignment)
+	try = func(assigned assignment) {
+		i := len(assigned)
+		if i == len(o.volumes) {
+			if best == nil || assigned.better(best) {
+				best = slices.Clone(assigned)
+			}
+			return
+		}
+		for _, volume := range o.volumes[i] {
+			if !slices.Contains(assigned, volume) {
+				try(append(assigned, volume))
+			}
+		}
+		if o.provision[i] {
+			try(append(assigned, nil))
+		}
+	}
+	try(make(assignment, 0, len(o.volumes)))
+	return best
+}
+
+// upstreams is the assignment that kube-scheduler makes of volumes alone, claim by claim in the order of their
+// sizes; nil if some claim gets none.
+func (w *planWorld) upstreams(t *testing.T, node *corev1.Node) assignment {
+	order := make([]int, len(w.view.Claims))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		inA, inB := w.view.Claims[a].Spec.Resources.Requests.Storage(), w.view.Claims[b].Spec.Resources.Requests.Storage()
+		return inA.Cmp(*inB)
+	})
+	assigned := make(assignment, len(order))
+	chosen := map[string]*corev1.PersistentVolume{}
+	for _, i := range order {
+		claim := w.view.Claims[i]
+		ofClass := Without(w.view.Volumes, func(v *corev1.PersistentVolume) bool { return v.Spec.StorageClassName != *claim.Spec.StorageClassName })
+		found, err := volumehelpers.FindMatchingVolume(claim, ofClass, node, chosen, true, true)
+		require.NoError(t, err)
+		if found == nil {
+			return nil
+		}
+		assigned[i], chosen[found.Name] = found, found
+	}
+	return assigned
+}
+
+// allowed reports whether the rules allow the assignment too: M4 and M12 for what is pre-bound, M13 for which.
+func (o planOptions) allowed(assigned assignment) bool {
+	for i, volume := range assigned {
+		if !slices.Contains(o.volumes[i], volume) {
+			return false
+		}
+	}
+	return assigned != nil
+}
+
+func (w *planWorld) assigned(plan scheduling.Plan) assignment {
+	assigned := make(assignment, len(w.view.Claims))
+	for i, claim := range w.view.Claims {
+		for _, b := range plan.Bindings {
+			if b.Claim == claim {
+				assigned[i] = b.Volume
+			}
+		}
+	}
+	return assigned
+}
+
+// S6: a plan is as good as the best there is. Where kube-scheduler's way finds volumes for all claims, so does the
+// plan, with no more capacity; and there are pods that only the plan can place.
+func TestPlanPodIsOptimal(t *testing.T) {
+	t.Parallel()
+	source := rand.NewPCG(SeedOf(t), 6)
+	seen := map[string]int{}
+	for n := range Worlds(100_000) {
+		w := newPlanWorld(source)
+		node := Pick(w.World, w.nodes[0], w.nodes[0], w.nodes[1], w.nodes[2])
+		plan, err := scheduling.PlanPod(w.request(), node)
+		require.NoError(t, err)
+		o := w.options(t, node)
+		w.requireBest(t, plan, o, seen, "world "+strconv.Itoa(n))
+		w.requireNoWorse(t, plan, o, w.upstreams(t, node), seen, "world "+strconv.Itoa(n))
+	}
+	t.Log(seen)
+	for _, what := range []string{"none", "full", "partly provisioned", "upstream full", "upstream fails, plan full", "upstream takes more"} {
+		assert.Positive(t, seen[what], what)
+	}
+}
+
+func (w *planWorld) requireBest(t *testing.T, plan scheduling.Plan, o planOptions, seen map[string]int, where string) {
+	best := o.best()
+	require.Equal(t, best != nil, plan.Fits(), where)
+	if best == nil {
+		seen["none"]++
+		require.Empty(t, plan.Bindings, where)
+		require.Empty(t, plan.Provisions, where)
+		return
+	}
+	got := w.assigned(plan)
+	for i, volume := range got {
+		if volume == nil {
+			require.True(t, o.provision[i], where)
+			continue
+		}
+		require.Contains(t, o.volumes[i], volume, where)
+		require.NotContains(t, got[:i], volume, where)
+	}
+	count, capacity := got.volumes()
+	wantCount, wantCapacity := best.volumes()
+	require.Equal(t, wantCount, count, where)
+	require.Equal(t, wantCapacity, capacity, where)
+	require.Len(t, plan.Provisions, len(got)-count, where)
+	if count == len(got) {
+		seen["full"]++
+	} else if count > 0 {
+		seen["partly provisioned"]++
+	}
+}
+
+func (w *planWorld) requireNoWorse(t *testing.T, plan scheduling.Plan, o planOptions, upstreams assignment, seen map[string]int, where string) {
+	got := w.assigned(plan)
+	count, capacity := got.volumes()
+	full := plan.Fits() && count == len(got)
+	switch {
+	case o.allowed(upstreams):
+		seen["upstream full"]++
+		require.True(t, full, where)
+		_, theirs := upstreams.volumes()
+		require.LessOrEqual(t, capacity, theirs, where)
+		if capacity < theirs {
+			seen["upstream takes more"]++
+		}
+	case upstreams == nil && full:
+		seen["upstream fails, plan full"]++
+	}
+}

@@ -1,0 +1,110 @@
+package scheduling
+
+import (
+	"github.com/pvbind/pvbind/binding/internal/oneline"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+// Cause is why a pod cannot have the volume of one of its claims.
+type Cause string
+
+const (
+	// CauseClaimAbsent: the pod names a claim that does not exist.
+	CauseClaimAbsent Cause = "ClaimAbsent"
+	// CauseClaimLost: the claim was bound to a volume that is gone (S1).
+	CauseClaimLost Cause = "ClaimLost"
+	// CauseClaimDeleting: the claim is being deleted (S1).
+	CauseClaimDeleting Cause = "ClaimDeleting"
+	// CauseClaimNotOwned: the claim has the name of a generic ephemeral volume's, but is not the pod's (S1).
+	CauseClaimNotOwned Cause = "ClaimNotOwned"
+	// CauseClaimUnbound: the claim must be bound before the pod is scheduled or started (S2).
+	CauseClaimUnbound Cause = "ClaimUnbound"
+
+	// CauseVolumeAbsent: the claim is bound to a volume that does not exist (S3).
+	CauseVolumeAbsent Cause = "VolumeAbsent"
+	// CauseVolumeElsewhere: the claim's volume cannot be used on the node (S3).
+	CauseVolumeElsewhere Cause = "VolumeElsewhere"
+	// CauseProvisionedElsewhere: the claim's volume is being provisioned for another node (S4).
+	CauseProvisionedElsewhere Cause = "ProvisionedElsewhere"
+	// CausePreBoundElsewhere: a volume is pre-bound to the claim and cannot be used on the node (M13).
+	CausePreBoundElsewhere Cause = "PreBoundElsewhere"
+	// CauseNoVolume: no volume fits the claim on the node, and its class provisions none (S4).
+	CauseNoVolume Cause = "NoVolume"
+	// CauseContended: volumes fit the claim, but the pod's other claims need them (S6).
+	CauseContended Cause = "Contended"
+	// CauseTopology: no volume fits, and the class does not allow one to be provisioned for the node (S5).
+	CauseTopology Cause = "Topology"
+	// CauseStorage: no volume fits, and the node has no storage left for a new one of this size (S5).
+	CauseStorage Cause = "Storage"
+
+	// CauseVolumeTaken: the volume is not the claim's, or not any more.
+	CauseVolumeTaken Cause = "VolumeTaken"
+	// CauseVolumeMode: a container mounts the volume, which is a block device, or the reverse.
+	CauseVolumeMode Cause = "VolumeMode"
+	// CauseDeselected: the claim's selected-node was removed, as is done when provisioning fails, or the claim
+	// was changed before it could be set.
+	CauseDeselected Cause = "Deselected"
+	// CauseBoundElsewhere: the claim was bound to another volume than the plan's.
+	CauseBoundElsewhere Cause = "BoundElsewhere"
+)
+
+// NodeReason is kube-scheduler's text for why a pod cannot have its volumes on a node. Others compare the texts: they are
+// those of kube-scheduler 1.33 and later, letter for letter (S9).
+type NodeReason string
+
+const (
+	// NodeAffinityConflict: a bound volume cannot be used on the node. Until 1.32 the text was "node(s) had
+	// volume node affinity conflict".
+	NodeAffinityConflict NodeReason = "node(s) didn't match PersistentVolume's node affinity"
+	// NodeNoVolume: nothing to bind and nothing to be provisioned.
+	NodeNoVolume NodeReason = "node(s) didn't find available persistent volumes to bind"
+	// NodeNoStorage: not enough free storage to provision from.
+	NodeNoStorage NodeReason = "node(s) did not have enough free storage"
+	// NodeVolumeAbsent: a bound volume does not exist.
+	NodeVolumeAbsent NodeReason = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+)
+
+// UnboundImmediate is kube-scheduler's text for a pod that waits for its claims, whatever the node. Plans.String has it where
+// a reason has CauseClaimUnbound (S2).
+const UnboundImmediate = "pod has unbound immediate PersistentVolumeClaims"
+
+// nodeReasons are in the order in which kube-scheduler lists them for one node.
+var nodeReasons = [...]NodeReason{NodeAffinityConflict, NodeNoVolume, NodeNoStorage, NodeVolumeAbsent}
+
+// NodeReason returns the cause in kube-scheduler's words; "" for one that does not depend on the node (S9).
+func (c Cause) NodeReason() NodeReason {
+	switch c {
+	case CauseVolumeElsewhere:
+		return NodeAffinityConflict
+	case CauseProvisionedElsewhere, CausePreBoundElsewhere, CauseNoVolume, CauseContended, CauseTopology:
+		return NodeNoVolume
+	case CauseStorage:
+		return NodeNoStorage
+	case CauseVolumeAbsent:
+		return NodeVolumeAbsent
+	}
+	return ""
+}
+
+// Reason is one reason why a pod cannot have its volumes.
+type Reason struct {
+	Cause Cause
+	// Claim is the claim that it is about.
+	Claim obj.Key
+	// Volume is the name of the volume that it is about; "" if it is about none in particular.
+	Volume string
+	// Detail says more, for people.
+	Detail string
+}
+
+// String returns the reason in one line: "pvc/default/data, pv/a: VolumeElsewhere: …".
+func (r Reason) String() string {
+	about := r.Claim.String()
+	if r.Volume != "" {
+		about += ", " + obj.VolumeKey(r.Volume).String()
+	}
+	return oneline.Text(about+": "+string(r.Cause)+": "+r.Detail, maxReason)
+}
+
+// maxReason is what a reason may have of an event's message, in bytes.
+const maxReason = 800

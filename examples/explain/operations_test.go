@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/examples/internal/dump"
+)
+
+var patchOf = regexp.MustCompile(`^kubectl patch pv (\S+) --type=merge -p '(.*)'$`)
+
+// kubectl does what a command says to the cluster.
+func kubectl(t *testing.T, cluster *bindingtest.Cluster, command string) error {
+	t.Helper()
+	found := patchOf.FindStringSubmatch(command)
+	require.Len(t, found, 3, command)
+	var patch map[string]any
+	require.NoError(t, json.Unmarshal([]byte(strings.ReplaceAll(found[2], `'\''`, "'")), &patch))
+	text, err := json.Marshal(merged(fieldsOf(cluster.Volume(found[1])), patch))
+	require.NoError(t, err)
+	var volume corev1.PersistentVolume
+	require.NoError(t, json.Unmarshal(text, &volume))
+	_, err = cluster.Update(context.Background(), &volume)
+	return err
+}
+
+// settled is the cluster of the test data with a controller on it, and what is said of it before that has done
+// anything.
+func settled(t *testing.T) (*bindingtest.Cluster, report) {
+	in, err := dump.Read([]string{clusterFile}, nil, nil)
+	require.NoError(t, err)
+	objects := in.Objects()
+	running := bindingtest.NewCluster(objects...)
+	return running, newCluster(objects, newProgress(nil, time.Now)).report()
+}
+
+// Every command, given at once or after the controller has done its part, does what was said of it, and is refused if
+// the object has changed meanwhile (B5).
+func TestTheCommandsDoWhatTheySay(t *testing.T) {
+	t.Run("the repair of a pair", func(t *testing.T) {
+		running, said := settled(t)
+		repaired := 0
+		for _, pair := range said.Pairs {
+			if pair.Command != "" {
+				require.NoError(t, kubectl(t, running, pair.Command))
+				assert.True(t, apierrors.IsConflict(kubectl(t, running, pair.Command)), "not twice")
+				repaired++
+			}
+		}
+		assert.Equal(t, 1, repaired)
+		require.NoError(t, ignoringInvalid(running.Settle(context.Background())))
+		claim, volume := running.Claim("web", "restored"), running.Volume("restored")
+		assert.Equal(t, corev1.ClaimBound, claim.Status.Phase)
+		assert.Equal(t, corev1.VolumeBound, volume.Status.Phase)
+		report, err := decision.CheckPair(decision.PairRequest{Claim: claim, Volume: volume, View: decision.Snapshot{
+			Claims: []*corev1.PersistentVolumeClaim{claim}, Volumes: []*corev1.PersistentVolume{volume}}})
+		require.NoError(t, err)
+		assert.True(t, report.Healthy(), "%v", report.Violations)
+	})
+	t.Run("a volume made Available", func(t *testing.T) {
+		running, said := settled(t)
+		for _, volume := range said.Volumes {
+			for _, operation := range volume.Operations {
+				if volume.Volume == obj.VolumeKey("old-1") && operation.Name == makeAvailable {
+					require.NoError(t, kubectl(t, running, operation.Command))
+				}
+			}
+		}
+		require.NoError(t, ignoringInvalid(running.Settle(context.Background())))
+		assert.Equal(t, "old-1", running.Claim("shop", "data-0").Spec.VolumeName, "it was waiting for such a volume")
+	})
+	t.Run("a policy set to Retain", func(t *testing.T) {
+		running, said := settled(t)
+		for _, volume := range said.Volumes {
+			for _, operation := range volume.Operations {
+				if operation.Name == setToRetain {
+					require.NoError(t, kubectl(t, running, operation.Command))
+				}
+			}
+		}
+		for _, name := range []string{"deleted", "failed"} {
+			assert.Equal(t, corev1.PersistentVolumeReclaimRetain, running.Volume(name).Spec.PersistentVolumeReclaimPolicy)
+		}
+	})
+}
+
+// ignoringInvalid passes over what only a person can repair (X7).
+func ignoringInvalid(err error) error {
+	for _, one := range dump.Unjoin(err) {
+		if _, invalid := one.(*obj.InvalidError); !invalid {
+			return one
+		}
+	}
+	return nil
+}
+
+// merged applies a merge patch as RFC 7386 says.
+func merged(target, patch map[string]any) map[string]any {
+	for key, value := range patch {
+		switch value := value.(type) {
+		case nil:
+			delete(target, key)
+		case map[string]any:
+			inner, _ := target[key].(map[string]any)
+			if inner == nil {
+				inner = map[string]any{}
+			}
+			target[key] = merged(inner, value)
+		default:
+			target[key] = value
+		}
+	}
+	return target
+}
+
+var inQuotes = regexp.MustCompile(`(?s)^kubectl patch pv disk --type=merge -p '(.*)'$`)
+
+func TestPatchMakesTheOneOfTheOther(t *testing.T) {
+	before := bindingtest.Volume("disk", "1Gi")
+	before.ResourceVersion = "7"
+	before.Annotations = map[string]string{"pv.kubernetes.io/bound-by-controller": "yes", "keep": "me"}
+	before.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "shop", Name: "data", UID: "old", ResourceVersion: "3"}
+	for name, change := range map[string]func(*corev1.PersistentVolume){
+		"another UID": func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.UID, v.Spec.ClaimRef.ResourceVersion = "new", "" },
+		"no claimRef": func(v *corev1.PersistentVolume) {
+			v.Spec.ClaimRef, v.Annotations = nil, map[string]string{"keep": "me"}
+		},
+		"a list":             func(v *corev1.PersistentVolume) { v.Finalizers = []string{"a", "b"} },
+		"a quote":            func(v *corev1.PersistentVolume) { v.Annotations["it's"] = `a "quote"` },
+		"nothing":            func(*corev1.PersistentVolume) {},
+		"what was not there": func(v *corev1.PersistentVolume) { v.Labels = map[string]string{"tier": "gold"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			after := before.DeepCopy()
+			change(after)
+			found := inQuotes.FindStringSubmatch(patchCommand(before, after))
+			require.Len(t, found, 2)
+			var patch map[string]any
+			require.NoError(t, json.Unmarshal([]byte(regexp.MustCompile(`'\\''`).ReplaceAllString(found[1], "'")), &patch))
+			assert.Equal(t, "7", patch["metadata"].(map[string]any)["resourceVersion"], "B5: it fails if somebody was faster")
+			assert.Equal(t, fieldsOf(after), merged(fieldsOf(before), patch))
+		})
+	}
+}
