@@ -7,8 +7,8 @@
 //
 // A Plan is data: nothing is done yet. Assumptions keeps what was decided for one pod from being promised to the next,
 // until it is written or given up. NextForPlan returns the next write of a plan, or that all is bound, or that the plan is
-// to be given up and why; the rest of the binding is the Controller's. VolumesOf is what a kubelet asks: which volumes of a
-// pod may be mounted, and what the others wait for.
+// to be given up and why; the rest of the binding is the Controller's. VolumesOf is for a kubelet: it
+// returns which volumes of a pod may be mounted, and what the others wait for.
 //
 // The files: plan.go has Request, Plan and PlanPod; nodes.go PlanPodOnNodes and Score; assume.go Assumptions; next.go
 // NextForPlan; mount.go VolumesOf; reason.go the causes, and kube-scheduler's words for them; view.go what a plan may know

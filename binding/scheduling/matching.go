@@ -7,8 +7,8 @@ import (
 	"github.com/pvbind/pvbind/binding/internal/quantities"
 )
 
-// assignment assigns volumes to the claims of a pod, for one node after the other, by two bipartite matchings (S6). For
-// which volumes to use and which claims to serve can be told apart:
+// assignment assigns volumes to the claims of a pod, for one node after the other, by two bipartite matchings (S6). The
+// choice of volumes and that of claims can be made one after the other:
 //
 //  1. Volumes are taken from the best on, each that can be assigned to some claim in addition to those taken.
 //     The sets of volumes that can be assigned at once are a matroid, so that this greedy way ends with as

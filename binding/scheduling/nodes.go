@@ -25,8 +25,8 @@ type Plans struct {
 	nodes   int
 }
 
-// PlanPodOnNodes plans a pod on every node, as PlanPod does on one. Errors are those of PlanPod; the reasons do not tell what
-// became of the volumes, as those of PlanPod do. The Index can be read but not changed meanwhile.
+// PlanPodOnNodes plans a pod on every node, as PlanPod does on one. Errors are those of PlanPod. The reasons leave out
+// what became of the volumes, which those of PlanPod have. The Index can be read but not changed meanwhile.
 //
 // It takes about as long as to look at each node once: the pod's claims are looked up once, and so are the volumes that its
 // selectors match and those that a node can use by its labels. Only volumes with a node affinity that requires no label to
@@ -78,7 +78,7 @@ func (p Plans) Best(score func(Plan) int) (Plan, bool) {
 	return best, best.Node != nil
 }
 
-// String tells on how many nodes the pod can have its volumes and why not on the others, in the form and order of
+// String returns on how many nodes the pod can have its volumes and why not on the others, in the form and order of
 // kube-scheduler: "0/5 nodes are available: 2 node(s) didn't find available persistent volumes to bind, 3 node(s)
 // didn't match PersistentVolume's node affinity." A node with several reasons counts under each.
 func (p Plans) String() string {

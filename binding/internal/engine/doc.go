@@ -1,8 +1,7 @@
 // Package engine runs one sync of a claim or a volume as a state machine. It starts no goroutine, reads no clock and
 // does no I/O: binding.Controller does that for it, under a lock.
 //
-// A State remembers the objects that it was told of, which are in the middle of a sync, and what became of the last
-// writes. Start begins the sync of a key and returns its first Step: an action to perform. Proceed takes the Reply to
+// A State remembers the objects that it has observed, the syncs that run, and the writes whose outcome is not known. Start begins the sync of a key and returns its first Step: an action to perform. Proceed takes the Reply to
 // that action and returns the next Step, until one is Done. What to do is decided by package decision; the engine sees to
 // the order of things:
 //

@@ -105,7 +105,7 @@ type Notebook interface {
 // Describe writes down all that the state remembers of these keys and by them, which have to be all that there
 // are. Left out is what decides nothing but the length of a delay (failures), or an end that the model would
 // see as a circle (the steps of a sync); which action a sync waits for the caller has. Of the objects that are gone it
-// says only whether it has the given UIDs among them: those that anybody may still mention.
+// writes only whether it has the given UIDs among them: those that anybody may still mention.
 func (s *State) Describe(n Notebook, keys []obj.Key, mentioned []types.UID) {
 	s.describeObjects(n, keys)
 	for _, key := range keys {
@@ -159,7 +159,7 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 		found -= len(objects)
 	}
 	if found != 0 {
-		panic("the state knows objects that the model does not describe")
+		panic("the state has objects that are not among the keys to describe")
 	}
 }
 

@@ -45,8 +45,13 @@ func (s *store) claim(key obj.Key) *corev1.PersistentVolumeClaim {
 	return as[*corev1.PersistentVolumeClaim](s.Known(key))
 }
 
+// Class returns the class of that name; nil if it is not known.
+func (s *store) Class(name string) *storagev1.StorageClass {
+	return as[*storagev1.StorageClass](s.Known(obj.Key{Kind: obj.KindClass, Name: name}))
+}
+
 func (s *store) classOf(claim *corev1.PersistentVolumeClaim) *storagev1.StorageClass {
-	return as[*storagev1.StorageClass](s.Known(obj.Key{Kind: obj.KindClass, Name: storageclass.OfClaim(claim)}))
+	return s.Class(storageclass.OfClaim(claim))
 }
 
 // as returns the object as one of its kind; nil for nil, and for an object of another kind.

@@ -73,8 +73,8 @@ func (s *State) giveUp(t *task) Step {
 	return s.finish(t, decision.Action{}, fmt.Errorf("%s: no end after %d steps, the last: %s", t.key, stepLimit, t.pending))
 }
 
-// renew drops what was read for another version of the task's object, and reports whether there is a new one: it may be
-// another claim's by now, of which that says nothing (V3).
+// renew drops what was read for another version of the task's object, and reports whether there is a new one. The object
+// may be another claim's by now, about which the old reads prove nothing (V3).
 func (s *State) renew(t *task) bool {
 	version := s.versionOf(t.key)
 	if version == t.version {

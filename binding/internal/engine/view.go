@@ -51,10 +51,6 @@ func (v *taskView) Answered(of decision.ActionKind, about types.UID) []decision.
 	return decision.AnswersAbout(v.task.answers, of, about)
 }
 
-func (v *taskView) Class(name string) *storagev1.StorageClass {
-	return as[*storagev1.StorageClass](v.Known(obj.Key{Kind: obj.KindClass, Name: name}))
-}
-
 func (v *taskView) DefaultClass() *storagev1.StorageClass {
 	return storageclass.Default(slices.Collect(all[*storagev1.StorageClass](&v.store, obj.KindClass)))
 }

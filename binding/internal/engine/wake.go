@@ -106,8 +106,8 @@ func (s *State) addWokenByClaim(keys []obj.Key, claim *corev1.PersistentVolumeCl
 	return keys
 }
 
-// wokenByOwner returns the claims that name a volume, if it has no claimRef. They are refused for as long as it is
-// another's all the same (M2, C9, C11), and nothing else tells them that it is not any more, or has become so.
+// wokenByOwner returns the claims that name a volume, if it has no claimRef. They cannot have it for as long as it is
+// another's all the same, and nothing else wakes them when that begins or ends (M2, C9, C11).
 func (s *State) wokenByOwner(volume obj.Key) []obj.Key {
 	if known := s.volume(volume.Name); known == nil || known.Spec.ClaimRef != nil {
 		return nil
