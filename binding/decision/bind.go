@@ -20,7 +20,7 @@ func PreBind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClai
 		metav1.SetMetaDataAnnotation(&reserved.ObjectMeta, phase.BoundByControllerAnnotation, "yes")
 	}
 	reserved.Spec.ClaimRef = referenceTo(claim)
-	return updateVolume(reserved, "B1", "set "+volume.Name+" aside for "+claim.Namespace+"/"+claim.Name)
+	return updateVolume(reserved, "B1", "pre-bind "+volume.Name+" to "+claim.Namespace+"/"+claim.Name)
 }
 
 // bind returns the next of the four writes that bind a volume and a claim (B1 to B4), or Nothing. Its caller has decided that

@@ -187,7 +187,7 @@ func awaitAnyVolume(claim *corev1.PersistentVolumeClaim, view View) (Action, err
 func rejections(claim *corev1.PersistentVolumeClaim, rejected []match.Rejection) []Event {
 	var events []Event
 	for _, rejection := range rejected {
-		relation := "set aside for"
+		relation := "pre-bound to"
 		if phase.ClaimRefStateOf(rejection.Volume, claim) == phase.ClaimRefBound {
 			relation = "bound to"
 			if rejection.Mismatches.Has(match.VolumeMode) {

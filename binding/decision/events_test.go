@@ -65,5 +65,5 @@ func TestEventsOfAVolumeAndAClaimOfOneName(t *testing.T) {
 	assert.Equal(t, obj.VolumeKey("r"), action.Events[1].On, "M12")
 	assert.Equal(t, "uid-of-volume", string(action.Events[1].UID), "N")
 	assert.Equal(t, "uid-2", string(action.Events[0].UID), "N")
-	assert.True(t, strings.HasPrefix(action.Events[1].String(), `Warning VolumeMismatch pv/r: volume "r" is set aside for claim default/r but does not fit it: TooSmall`), "%s", action.Events[1])
+	assert.True(t, strings.HasPrefix(action.Events[1].String(), `Warning VolumeMismatch pv/r: volume "r" is pre-bound to claim default/r but does not fit it: TooSmall`), "%s", action.Events[1])
 }

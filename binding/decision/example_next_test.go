@@ -34,7 +34,7 @@ func ExampleNextForClaim() {
 		}
 	}
 	// Output:
-	// B1 UpdateVolume pv/pv-1: set pv-1 aside for default/data
+	// B1 UpdateVolume pv/pv-1: pre-bind pv-1 to default/data
 	// B2 UpdateVolumeStatus pv/pv-1: it is bound to default/data
 	// B3 UpdateClaim pvc/default/data: it is bound to pv-1
 	// B4 UpdateClaimStatus pvc/default/data: it is bound to pv-1

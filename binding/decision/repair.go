@@ -177,8 +177,8 @@ func (r *PairRequest) setUID() (Repair, error) {
 	case match.OwnedByAnother(obj.KeyOf(r.Claim), owners) && !r.deleting():
 		return byNobody("the volume was bound to " + obj.JoinKeys(owners) + " too"), nil
 	}
-	why := fmt.Sprintf("the claim asks for volume %q by name and fits it; with the claim's UID in claimRef it has it again", r.Volume.Name)
-	risk := "the volume was set aside for a claim of that name; if that is not this one, this one gets another's data"
+	why := fmt.Sprintf("the claim requests volume %q by name and fits it; with the claim's UID in claimRef it has it again", r.Volume.Name)
+	risk := "the volume was pre-bound to a claim of that name; if that is not this one, this one gets another's data"
 	if uid := r.Volume.Spec.ClaimRef.UID; uid != "" {
 		risk = fmt.Sprintf("the volume has the data of the claim with UID %s; if this claim is not its restored copy, it gets another's data", uid)
 	}

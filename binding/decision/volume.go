@@ -93,7 +93,7 @@ func volumeContended(volume *corev1.PersistentVolume, owners []obj.Key, view Vie
 // awaitBinding leads a volume back to the claim that it is about to be bound to (V2).
 func awaitBinding(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) Action {
 	if actual, requested := match.VolumeModeOf(volume.Spec.VolumeMode), match.VolumeModeOf(claim.Spec.VolumeMode); actual != requested {
-		message := fmt.Sprintf("volume %q has volume mode %s, its claim %s/%s asks for %s", volume.Name, actual, claim.Namespace, claim.Name, requested)
+		message := fmt.Sprintf("volume %q has volume mode %s, its claim %s/%s requests %s", volume.Name, actual, claim.Namespace, claim.Name, requested)
 		return wait("V2", message, warning(volume, EventVolumeMismatch, message), warning(claim, EventVolumeMismatch, message))
 	}
 	if volume.DeletionTimestamp != nil || claim.DeletionTimestamp != nil {

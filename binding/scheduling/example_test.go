@@ -87,7 +87,7 @@ func ExampleNextForPlan() {
 	assumption.Revert()
 	// Output:
 	// assumed: true
-	// B1 UpdateVolume pv/disk-1: set disk-1 aside for default/data <nil>
+	// B1 UpdateVolume pv/disk-1: pre-bind disk-1 to default/data <nil>
 }
 
 // What a kubelet waits for.

@@ -92,8 +92,8 @@ func TestABindThatFails(t *testing.T) {
 		text  string
 		kept  bool
 	}{
-		"refused":        {bindingtest.Fail(1, onVolume, apierrors.NewForbidden(schema.GroupResource{}, "d1", nil)), "set d1 aside for default/a", false},
-		"B6 answer lost": {bindingtest.LoseAnswer(1, onVolume), "set d1 aside for default/a", true},
+		"refused":        {bindingtest.Fail(1, onVolume, apierrors.NewForbidden(schema.GroupResource{}, "d1", nil)), "pre-bind d1 to default/a", false},
+		"B6 answer lost": {bindingtest.LoseAnswer(1, onVolume), "pre-bind d1 to default/a", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := newCluster(t, disk("d1", "10Gi", "n1"), claim("a", "5Gi", local), claim("b", "5Gi", local), pod("one", "a"), pod("two", "b"))
