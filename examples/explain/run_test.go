@@ -95,8 +95,8 @@ func TestRunPrintsTheDocumentedFields(t *testing.T) {
 	type mismatch struct{ Reason, Requested, Actual string }
 	type verdict struct {
 		Volume, ClaimRef string
-		Mismatches   []mismatch
-		Chosen       bool
+		Mismatches       []mismatch
+		Chosen           bool
 	}
 	var read struct {
 		Claims []struct {
