@@ -12,7 +12,7 @@ import (
 	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/internal/engine"
 	"github.com/pvbind/pvbind/binding/internal/hookrun"
-	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -79,16 +79,16 @@ func (c *Controller) learn(running *runningSync) {
 // perform makes the call of a step. The faults of a hook happen here, those of any other call in the client.
 func (c *Controller) perform(action decision.Action) engine.Reply {
 	if !action.RunsHook() {
-		return Perform(c.client, action)
+		return testkit.Perform(c.client, action)
 	}
 	suffered := c.fault
 	c.fault = noFault
 	if suffered == Fails {
-		return engine.Reply{Err: ErrConnection}
+		return engine.Reply{Err: testkit.ErrConnection}
 	}
 	got := c.runner.Run(context.Background(), c.Hooks, action)
 	if suffered == LosesAnswer {
-		return engine.Reply{Err: ErrConnection}
+		return engine.Reply{Err: testkit.ErrConnection}
 	}
 	return got
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/engine"
-	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -101,29 +101,29 @@ func (h *History) suffer(c *Controller, call *bindingtest.Call, do func() error)
 	switch suffered {
 	case Conflicts:
 		if call.Writes() {
-			return apierrors.NewConflict(resource, call.Key.Name, ErrConnection)
+			return apierrors.NewConflict(resource, call.Key.Name, testkit.ErrConnection)
 		}
 	case forbids:
-		return apierrors.NewForbidden(resource, call.Key.Name, ErrConnection)
+		return apierrors.NewForbidden(resource, call.Key.Name, testkit.ErrConnection)
 	case throttles:
 		return apierrors.NewTooManyRequests("later", 1)
 	case Fails:
-		return ErrConnection
+		return testkit.ErrConnection
 	case LosesAnswer:
 		_ = do()
-		return ErrConnection
+		return testkit.ErrConnection
 	case ArrivesLate:
 		if call.Writes() {
 			h.Late = append(h.Late, call)
 		}
-		return ErrConnection
+		return testkit.ErrConnection
 	case saysNotFound:
 		if call.Verb == bindingtest.VerbGet && !c.liedTo[call.Key] { // nothing survives a server that lies again and again
 			c.liedTo[call.Key] = true
-			return NotFoundError(call.Key)
+			return testkit.NotFoundError(call.Key)
 		}
 	case saysProxyNotFound:
-		return ProxyError(call.Key)
+		return testkit.ProxyError(call.Key)
 	}
 	delete(c.liedTo, call.Key)
 	return do()

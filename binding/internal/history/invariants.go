@@ -13,7 +13,7 @@ import (
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/judge"
-	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
@@ -142,7 +142,7 @@ func (h *History) snapshot() decision.Snapshot {
 		objects = append(objects, list...)
 	}
 	h.Judged = len(h.Server.CallsSince(0))
-	return Knowing(objects...)
+	return testkit.Knowing(objects...)
 }
 
 // JudgeVolume judges a volume in a settled world.
@@ -228,7 +228,7 @@ func (h *History) JudgeClaim(world decision.Snapshot, claim *corev1.PersistentVo
 
 func (h *History) provisions(world decision.Snapshot, claim *corev1.PersistentVolumeClaim) bool {
 	class := world.Class(storageclass.OfClaim(claim))
-	return storageclass.OfClaim(claim) != "" && (class == nil || *class.VolumeBindingMode == storagev1.VolumeBindingImmediate || claim.Annotations[SelectedNode] != "")
+	return storageclass.OfClaim(claim) != "" && (class == nil || *class.VolumeBindingMode == storagev1.VolumeBindingImmediate || claim.Annotations[testkit.SelectedNode] != "")
 }
 
 // judgeBound checks that each Bound claim has a volume of its own, and one only (X1).

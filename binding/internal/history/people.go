@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
-	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -32,16 +32,16 @@ func (h *History) people() {
 	case 13:
 		h.editVolume("clears the UID of", volume, clearUID)
 	case 14:
-		h.editVolume("takes bound-by-controller off", volume, func(v *corev1.PersistentVolume) { delete(v.Annotations, BoundBy) })
+		h.editVolume("takes bound-by-controller off", volume, func(v *corev1.PersistentVolume) { delete(v.Annotations, testkit.BoundBy) })
 	case 15:
 		h.editVolume("changes the policy of", volume, func(v *corev1.PersistentVolume) { v.Spec.PersistentVolumeReclaimPolicy = h.policy() })
 	case 16:
-		h.editVolume("resizes", volume, func(v *corev1.PersistentVolume) { v.Spec.Capacity = Storage(h.size()) })
+		h.editVolume("resizes", volume, func(v *corev1.PersistentVolume) { v.Spec.Capacity = testkit.Storage(h.size()) })
 	case 17:
-		h.editClaim("takes an annotation off", claim, func(c *corev1.PersistentVolumeClaim) { delete(c.Annotations, h.oneOf(BoundBy, Completed)) })
+		h.editClaim("takes an annotation off", claim, func(c *corev1.PersistentVolumeClaim) { delete(c.Annotations, h.oneOf(testkit.BoundBy, testkit.Completed)) })
 	case 18:
 		h.editClaim("selects a node for", claim, func(c *corev1.PersistentVolumeClaim) {
-			metav1.SetMetaDataAnnotation(&c.ObjectMeta, SelectedNode, "node")
+			metav1.SetMetaDataAnnotation(&c.ObjectMeta, testkit.SelectedNode, "node")
 		})
 	case 19:
 		h.create(h.newClass())
@@ -100,7 +100,7 @@ func (h *History) newVolume() *corev1.PersistentVolume {
 		volume.Spec.StorageClassName = h.className()
 	}
 	if h.oneIn(5) {
-		metav1.SetMetaDataAnnotation(&volume.ObjectMeta, ProvisionedBy, h.oneOf("csi.example.com", "kubernetes.io/glusterfs", "kubernetes.io/cinder"))
+		metav1.SetMetaDataAnnotation(&volume.ObjectMeta, testkit.ProvisionedBy, h.oneOf("csi.example.com", "kubernetes.io/glusterfs", "kubernetes.io/cinder"))
 	}
 	if h.oneIn(12) {
 		volume.Spec.VolumeMode = new(corev1.PersistentVolumeBlock)
@@ -142,9 +142,9 @@ func (h *History) newClaim() *corev1.PersistentVolumeClaim {
 
 // forge writes what a controller writes on a claim that it has bound. A tenant can do that, but for the status.
 func (h *History) forge(claim *corev1.PersistentVolumeClaim) {
-	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, Completed, "yes")
+	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, testkit.Completed, "yes")
 	if h.oneIn(2) {
-		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, BoundBy, "yes")
+		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, testkit.BoundBy, "yes")
 	}
 }
 
@@ -155,12 +155,12 @@ func (h *History) newClass() *storagev1.StorageClass {
 		class.VolumeBindingMode = new(storagev1.VolumeBindingWaitForFirstConsumer)
 	}
 	if class.Name == "standard" {
-		DefaultClass(class)
+		testkit.DefaultClass(class)
 	}
 	return class
 }
 
-func (h *History) editVolume(verb string, key obj.Key, edit VolumeEdit) {
+func (h *History) editVolume(verb string, key obj.Key, edit testkit.VolumeEdit) {
 	if volume := h.Server.Volume(key.Name); volume != nil {
 		edit(volume)
 		_, err := h.Server.Update(context.Background(), volume)
@@ -168,7 +168,7 @@ func (h *History) editVolume(verb string, key obj.Key, edit VolumeEdit) {
 	}
 }
 
-func (h *History) editClaim(verb string, key obj.Key, edit ClaimEdit) {
+func (h *History) editClaim(verb string, key obj.Key, edit testkit.ClaimEdit) {
 	if claim := h.Server.Claim(key.Namespace, key.Name); claim != nil {
 		edit(claim)
 		_, err := h.Server.Update(context.Background(), claim)
@@ -189,16 +189,16 @@ func (h *History) startOrEndPod(claim obj.Key) {
 // provision does what an external provisioner does once it was asked.
 func (h *History) provision(key obj.Key) {
 	claim := h.Server.Claim(key.Namespace, key.Name)
-	if claim == nil || claim.Annotations[Provisioner] == "" || claim.Spec.VolumeName != "" {
+	if claim == nil || claim.Annotations[testkit.Provisioner] == "" || claim.Spec.VolumeName != "" {
 		return
 	}
-	made := bindingtest.Volume("pvc-"+string(claim.UID), "2Gi", VolumeNote(ProvisionedBy, claim.Annotations[Provisioner]))
+	made := bindingtest.Volume("pvc-"+string(claim.UID), "2Gi", testkit.VolumeNote(testkit.ProvisionedBy, claim.Annotations[testkit.Provisioner]))
 	made.Spec.AccessModes = claim.Spec.AccessModes
 	made.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
 	if claim.Spec.StorageClassName != nil {
 		made.Spec.StorageClassName = *claim.Spec.StorageClassName
 	}
-	RefersTo(claim.Namespace, claim.Name, claim.UID)(made)
+	testkit.RefersTo(claim.Namespace, claim.Name, claim.UID)(made)
 	made.Spec.ClaimRef.Kind, made.Spec.ClaimRef.APIVersion = "PersistentVolumeClaim", "v1"
 	h.create(made)
 }

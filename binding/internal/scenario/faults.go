@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
-	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/internal/testkit"
 )
 
 // planned is a fault: "conflict on write 2", "before read 1: delete pv/a".
@@ -75,12 +75,12 @@ func (s *Runner) hook(what string, match bindingtest.Match, meanwhile string) bi
 // proxy that has no such page.
 func notFoundBy(what string, match bindingtest.Match) bindingtest.Hook {
 	return func(call *bindingtest.Call, do func() error) error {
-		err := NotFoundError(call.Key)
+		err := testkit.NotFoundError(call.Key)
 		switch {
 		case !match(call):
 			return do()
 		case what == "proxy answers":
-			err = ProxyError(call.Key)
+			err = testkit.ProxyError(call.Key)
 		}
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/hooks"
-	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -59,11 +59,11 @@ func (s *Runner) hooksOf(a *controller) hooks.Set {
 		SourceDeleters: map[string]hooks.Deleter{}, Recyclers: map[string]hooks.Recycler{},
 	}
 	for _, name := range s.hooks["provisioner"] {
-		set.Provisioners[name] = Provisions(func(_ context.Context, request hooks.ProvisionRequest) (*corev1.PersistentVolume, error) {
+		set.Provisioners[name] = testkit.Provisions(func(_ context.Context, request hooks.ProvisionRequest) (*corev1.PersistentVolume, error) {
 			return s.provision(a, request)
 		})
 	}
-	deleter := Deletes(func(_ context.Context, volume *corev1.PersistentVolume) error { return s.deleteStorage(a, volume) })
+	deleter := testkit.Deletes(func(_ context.Context, volume *corev1.PersistentVolume) error { return s.deleteStorage(a, volume) })
 	for _, name := range s.hooks["deleter"] {
 		if strings.Contains(name, ".") {
 			set.Deleters[name] = deleter
@@ -72,7 +72,7 @@ func (s *Runner) hooksOf(a *controller) hooks.Set {
 		}
 	}
 	for _, name := range s.hooks["recycler"] {
-		set.Recyclers[name] = Recycles(func(_ context.Context, volume *corev1.PersistentVolume) error {
+		set.Recyclers[name] = testkit.Recycles(func(_ context.Context, volume *corev1.PersistentVolume) error {
 			s.checkDetached(volume)
 			return s.callHook(a, "recycle "+volume.Name, func(hookFault) string { return "scrubbed" })
 		})

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
-	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 )
@@ -48,7 +48,7 @@ func (s *Runner) checkInputs(a *controller) {
 			s.versions[identityOf(call.After)] = call.After
 		}
 	}
-	for _, known := range Remembered(a.Controller) {
+	for _, known := range testkit.Remembered(a.Controller) {
 		if original := s.versions[identityOf(known)]; !equality.Semantic.DeepEqual(original, known) {
 			s.violate("X6: %s was modified: %s", identityOf(known), bindingtest.Diff(original, known))
 		}
