@@ -38,7 +38,9 @@ func (h *History) people() {
 	case 16:
 		h.editVolume("resizes", volume, func(v *corev1.PersistentVolume) { v.Spec.Capacity = testkit.Storage(h.size()) })
 	case 17:
-		h.editClaim("takes an annotation off", claim, func(c *corev1.PersistentVolumeClaim) { delete(c.Annotations, h.oneOf(testkit.BoundBy, testkit.Completed)) })
+		h.editClaim("takes an annotation off", claim, func(c *corev1.PersistentVolumeClaim) {
+			delete(c.Annotations, h.oneOf(testkit.BoundBy, testkit.Completed))
+		})
 	case 18:
 		h.editClaim("selects a node for", claim, func(c *corev1.PersistentVolumeClaim) {
 			metav1.SetMetaDataAnnotation(&c.ObjectMeta, testkit.SelectedNode, "node")
