@@ -14,7 +14,7 @@ import (
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// Controller performs the decisions on an API server: it remembers the objects of the cluster, and makes one write after
+// Controller carries out decisions on an API server: it remembers the objects of the cluster, and makes one write after
 // another. It has no queue, no clock and no goroutine but for a hook that runs. Its driver (an adapter, a reconciler, a
 // test) calls Observe and ObserveDeleted with what changed, and Sync with the keys that these and Sync itself return.
 //
@@ -51,23 +51,22 @@ func (c *Controller) ObserveDeleted(object obj.Object) []obj.Key {
 	return c.state.ObserveDeleted(object)
 }
 
-// Recheck compares an object in a cache with what is known of it, as at a resync, and returns the keys to sync: that of a
-// claim or volume among them, though nothing is new. If a later version is known, or the object is taken for gone, then
-// cache or Controller is wrong, as after a restore of etcd from a backup: the next Sync reads the object from the server
-// before it decides anything. Classes, pods and attachments are known from caches alone; the cache's version replaces what
+// Recheck compares an object in a cache with what is known of it, as at a resync, and returns the keys to sync. For a
+// claim or volume its own key is always among them. If the Controller knows a later version, or a deletion, then cache or
+// Controller is wrong, as after a restore of etcd from a backup: the next Sync reads the object live first. Classes, pods and attachments are known from caches alone; the cache's version replaces what
 // is known. The object must not be modified any more.
 func (c *Controller) Recheck(object obj.Object) []obj.Key {
 	defer c.lock().Unlock()
 	return c.state.Recheck(object)
 }
 
-// Sync takes one claim or volume as far as it goes: it decides, writes, and decides again on the server's reply, until there
-// is nothing to do but wait. Where another Sync works on the same claim, volume or pair, it returns at once; that Sync then
+// Sync reconciles one claim or volume: it decides, writes, and decides again on the server's reply, until there is nothing to
+// do but wait. Where another Sync works on the same claim, volume or pair, it returns at once; that Sync then
 // returns the key as one to sync next.
 //
-// The result is what to sync next, and after which delay to sync this key again; both hold beside an error too. The error
-// names what failed. The delay grows with each failure in a row, and is zero where only a change of the object can help
-// (*InvalidError).
+// The Result says what to sync next, and after which delay to sync this key again. It is valid even if an error is returned.
+// The error names what failed. The delay grows with each failure in a row, and is zero where only a change of the object can
+// help (*obj.InvalidError).
 func (c *Controller) Sync(ctx context.Context, key obj.Key) (Result, error) {
 	step := c.start(key)
 	for {
@@ -75,13 +74,13 @@ func (c *Controller) Sync(ctx context.Context, key obj.Key) (Result, error) {
 		if step.Done {
 			return Result{Next: step.Next, After: step.After}, step.Err
 		}
-		step = c.perform(ctx, key, step.Action)
+		step = c.execute(ctx, key, step.Action)
 	}
 }
 
-// perform performs an action, and returns the next step. If the client panics, the sync unlocks its objects first, as after a
+// execute carries out an action, and returns the next step. If the client panics, the sync unlocks its objects first, as after a
 // write of unknown outcome.
-func (c *Controller) perform(ctx context.Context, key obj.Key, action decision.Action) engine.Step {
+func (c *Controller) execute(ctx context.Context, key obj.Key, action decision.Action) engine.Step {
 	got := engine.Reply{Err: errPanicked}
 	defer func() {
 		if got.Err == errPanicked {

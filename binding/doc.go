@@ -1,10 +1,10 @@
 // Package binding runs a volume binder: a small Controller that binds PersistentVolumeClaims to PersistentVolumes on any
 // client, and reclaims the volumes whose claims are gone.
 //
-// # The house
+// # The layers
 //
-// The Controller is the top of a house. Every room below it is a package of its own, and each imports only rooms below.
-// Take the room that has what you need:
+// The Controller is the top of the library. Every layer is a package of its own, or several, and imports only layers below.
+// Import the one that has what you need:
 //
 //	binding/preview, bindingtest        what a change would do; an API server in memory for tests
 //	binding                             Controller, Client, Recorder, Result
@@ -13,7 +13,7 @@
 //	binding/decision                    the next write for a claim or a volume, and why
 //	binding/hooks                       provisioners, deleters and recyclers of your own
 //	reclaim                             what becomes of a released volume; operations on volumes for people
-//	binding/index                       the same as match, in O(log n); which waiting claim a volume suits
+//	binding/index                       what match answers, in O(log n); which waiting claim a volume suits
 //	binding/match                       does a volume fit, which is best, why not
 //	binding/obj, phase,                 keys and errors; how claim and volume refer to each other;
 //	storageclass, accessmode            classes; sets of access modes

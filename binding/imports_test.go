@@ -15,7 +15,7 @@ import (
 
 const module = "github.com/pvbind/pvbind/"
 
-// rooms lists the packages of the library, each with those of ours that it may import: the house of CONTRIBUTING.md.
+// rooms lists the packages of the library, each with those of ours that it may import: the layers of CONTRIBUTING.md.
 var rooms = map[string][]string{
 	"accessmode":                  {},
 	"storageclass":                {},

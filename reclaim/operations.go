@@ -9,7 +9,7 @@ import (
 	"github.com/pvbind/pvbind/phase"
 )
 
-// A Change is what an operation writes: the whole volume, on the resourceVersion that was decided on, and what that puts
+// Change is what an operation writes: the whole volume, on the resourceVersion that was decided on, and what that puts
 // at risk. The volume is a copy, and equal to the given one where nothing is to be done.
 type Change struct {
 	Volume   *corev1.PersistentVolume
@@ -44,7 +44,7 @@ func MakeAvailable(volume *corev1.PersistentVolume, known Known, accepting ...Ri
 // It fails with an *Error, or if the claim has no name (R7, V4, M12).
 func Reserve(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, known Known, accepting ...Risk) (Change, error) {
 	if claim.Name == "" || claim.Namespace == "" {
-		return Change{}, fmt.Errorf("pvc/%s: metadata: a volume is reserved for a namespace and a name", nameOf(claim))
+		return Change{}, fmt.Errorf("pvc/%s: metadata: namespace and name are required", nameOf(claim))
 	}
 	r := review{operation: "reserve", volume: volume, known: known, accepted: accepting}
 	existing, _ := r.claim(obj.KeyOf(claim)) // one that exists may have a volume, or not fit
@@ -79,9 +79,8 @@ func preBound(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeCla
 	return volume
 }
 
-// SetRetain keeps a volume: it makes the reclaim policy Retain, so that the claim can be deleted and the data stays. The
-// deletion finalizers follow. It never fails, for it destroys nothing; but it may come too late, and the warnings say so
-// (R6, R7).
+// SetRetain sets the reclaim policy to Retain, so that the claim can be deleted and the data stays. The controller then
+// removes the deletion finalizers. SetRetain destroys nothing and never fails; it warns if reclaiming may have begun (R6, R7).
 func SetRetain(volume *corev1.PersistentVolume) Change {
 	var r review
 	destroys := volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain
@@ -89,7 +88,7 @@ func SetRetain(volume *corev1.PersistentVolume) Change {
 		r.warn(DataDestroyed, "it is %s, so that reclaiming it may have begun", at)
 	}
 	if volume.DeletionTimestamp != nil {
-		r.warn(ClaimLost, "the volume is being deleted, and goes nevertheless; only what is on the storage stays")
+		r.warn(ClaimLost, "the volume is being deleted and will be gone; only its storage is kept")
 	}
 	kept := volume.DeepCopy()
 	kept.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain

@@ -76,7 +76,7 @@ func TestReserve(t *testing.T) {
 		{"R7 it is pre-bound to another", released(preBoundTo("shop", "data")), toCome(), knowing(), nil, "PreBound/ReservationLost"},
 		{"R7 it is being deleted", released(unclaimed, volumeGoing), toCome(), listing(), nil, "Deleting"},
 		{"R7 it is being transferred", released(preBoundTo("archive", "data"), transferring), toCome(), knowing(), nil, "Transferring"},
-		{"R7 a claim without a name", released(), &corev1.PersistentVolumeClaim{}, knowing(), nil, "pvc//: metadata: a volume is reserved for a namespace and a name"},
+		{"R7 a claim without a name", released(), &corev1.PersistentVolumeClaim{}, knowing(), nil, "pvc//: metadata: namespace and name are required"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			volume, claim := test.volume.DeepCopy(), test.claim.DeepCopy()

@@ -67,8 +67,8 @@ func (s Step) String() string {
 	return string(s.Kind) + target + ": " + s.Why
 }
 
-// NextTransfer returns the next step of the transfer. The caller does what the step says, forgets what was known if that
-// was a write, and calls again; after a write that failed, or whose outcome is unknown, too.
+// NextTransfer returns the next step of the transfer. The caller carries out the step, discards known after any write,
+// even after one that failed, and calls again.
 //
 // The writes are, one after the other: set the policy to Retain and record the transfer in TransferAnnotation; delete the
 // old claim; pre-bind the volume to the new one; create the new claim, which names the volume; and once it is bound,
@@ -112,7 +112,7 @@ type stepper struct {
 }
 
 func readStep(read obj.Key) (Step, error) {
-	return Step{Kind: StepRead, Read: read, Why: "only the server knows"}, nil
+	return Step{Kind: StepRead, Read: read, Why: "it must be read from the API server"}, nil
 }
 
 func waitStep(format string, args ...any) (Step, error) {

@@ -49,6 +49,7 @@
 // A controller that makes storage of its own needs hooks. Storage is a fake of what they stand for: it records
 // what exists and every call, fails or lies where a StorageHook says so, and at the end of a test Problems names
 // what was leaked, deleted twice or deleted in use. Options take its Hooks.
+//
 // # The files
 //
 //	cluster.go, objects.go     Cluster, and objects to put into it

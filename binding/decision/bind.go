@@ -46,6 +46,11 @@ func missingUID(claim *corev1.PersistentVolumeClaim) error {
 	return &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: "metadata.uid", Problem: "is missing"}
 }
 
+// writeNames says what each of the four writes sets, by its rule.
+var writeNames = map[string]string{
+	"B1": "the volume's claimRef", "B2": "the volume's phase", "B3": "the claim's volumeName", "B4": "the claim's status",
+}
+
 func nextOfFour(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) Action {
 	switch {
 	case phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound:

@@ -34,6 +34,7 @@ func NextForClaim(claim *corev1.PersistentVolumeClaim, view View, options Option
 		}
 	}
 	action, err := nextInState(claim, state, volume, source, view, options)
+	// The claim needs no provisioning any more once it is bound or being deleted.
 	if action.Kind != Nothing || err != nil || !provisioning(claim) || !deleting && state != phase.ClaimBound {
 		return action, err
 	}
@@ -52,18 +53,18 @@ func namedVolume(claim *corev1.PersistentVolumeClaim, view View) (*corev1.Persis
 	return view.Volume(claim.Spec.VolumeName)
 }
 
-// nextTerminating takes off a claim that is being deleted its protection and the finalizer of its provisioning. Nothing new is
-// begun for it (C12). A claim that was bound first becomes what C10 and C11 say, if there is nothing to do here but wait.
+// nextTerminating removes the protection and the provisioning finalizer of a claim that is being deleted, and begins nothing new
+// for it (C12). A claim that was bound is still completed or made Lost (C10, C11) if no finalizer can be removed yet.
 func nextTerminating(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindingState, view View, options Options) (action Action, decided bool) {
 	if action, decided := unprotectClaim(claim, view, options); decided {
 		return action, true
 	}
-	onceBound := state == phase.ClaimBound || state == phase.ClaimMisbound || state == phase.ClaimLost
+	wasBound := state == phase.ClaimBound || state == phase.ClaimMisbound || state == phase.ClaimLost
 	if provisioning(claim) {
 		action = abandonProvisioning(claim, view, options)
-		return action, action.Kind != Wait || !onceBound
+		return action, action.Kind != Wait || !wasBound
 	}
-	return nothing("C12", "the claim is being deleted: nothing new is begun for it"), !onceBound
+	return nothing("C12", "the claim is being deleted: nothing new is begun for it"), !wasBound
 }
 
 func nextInState(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindingState, volume *corev1.PersistentVolume, source Source, view View, options Options) (Action, error) {
@@ -84,8 +85,9 @@ func nextInState(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindingSt
 			return claimContended(claim, volume.Name, owners), nil
 		}
 		return bind(volume, claim)
+	default: // phase.ClaimLost, phase.ClaimMisbound
+		return nextLost(claim, volume, source), nil
 	}
-	return nextLost(claim, volume, source), nil
 }
 
 // pendingFirst makes the claim Pending, if it is not, before the given Wait. A claim that was bound once
@@ -167,8 +169,8 @@ func podsOf(claim *corev1.PersistentVolumeClaim, view View, selected func(*corev
 	return names
 }
 
-// awaitAnyVolume waits for a volume that fits (C5). The numbers of the search do not make the event a new one: the binding of
-// any other claim changes them, and would send it again for every claim that waits (X8).
+// awaitAnyVolume returns a Wait for a volume that fits (C5). Its event is not repeated when only the counts of the search
+// change: the binding of any other claim changes them (X8).
 func awaitAnyVolume(claim *corev1.PersistentVolumeClaim, view View) (Action, error) {
 	search, err := view.Summary(claim)
 	if err != nil {
@@ -222,7 +224,7 @@ func bindRequested(claim *corev1.PersistentVolumeClaim, volume *corev1.Persisten
 	return pendingFirst(claim, waiting.explained(Explanation{State: ClaimVolumeMismatch, Volume: volume.Name, Mismatches: mismatches})), nil
 }
 
-// volumeTaken makes a claim wait whose named volume belongs to another claim (C9), or to several (the zero Key). A claim with
+// volumeTaken returns a Wait for a claim whose volume belongs to another claim (C9), or to several (the zero Key). A claim with
 // bound-by-controller and without bind-completed is an error, and left as it is: a controller bound it, and somebody removed
 // the second annotation. A claim with bind-completed only waits, as it is.
 func volumeTaken(claim *corev1.PersistentVolumeClaim, holder obj.Key, names string) (Action, error) {
@@ -239,7 +241,7 @@ func volumeTaken(claim *corev1.PersistentVolumeClaim, holder obj.Key, names stri
 	return pendingFirst(claim, waiting), nil
 }
 
-// claimContended makes a claim wait that is Bound to a volume without claimRef to which other claims are Bound as well (C11).
+// claimContended returns a Wait for one of several Bound claims that name the same volume without claimRef (C11).
 // Nothing here tells whose data it is, so no claim gets it.
 func claimContended(claim *corev1.PersistentVolumeClaim, volume string, owners []obj.Key) Action {
 	message := fmt.Sprintf("the volume %q has no claimRef, and several claims are bound to it; to give it to this one, set its claimRef to %s/%s with UID %s, and the others become Lost: %s",
@@ -262,8 +264,8 @@ func claimNames(claims []obj.Key) string {
 	return strings.Join(names, ", ")
 }
 
-// nextLost makes a claim Lost that was bound and has no volume any more (C10). A live read comes before that is said of a volume
-// that a cache lacks, or has with another claim.
+// nextLost makes a claim Lost that was bound and has no volume any more (C10). If the volume is only missing from a cache, or
+// belongs to another claim there, it is read live first.
 func nextLost(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, source Source) Action {
 	explanation, reason := explainLost(claim, volume)
 	lost := unboundStatus(claim, corev1.ClaimLost)
@@ -296,7 +298,7 @@ func explainLost(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentV
 // holderText says in words which claim a volume's claimRef names.
 func holderText(volume *corev1.PersistentVolume) string {
 	if ref := volume.Spec.ClaimRef; ref.UID == "" {
-		return fmt.Sprintf("whoever claims it as %s/%s, without a UID", ref.Namespace, ref.Name)
+		return fmt.Sprintf("claim %s/%s by name, without a UID", ref.Namespace, ref.Name)
 	}
 	return "claim " + referenceText(volume.Spec.ClaimRef)
 }

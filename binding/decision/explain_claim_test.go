@@ -62,7 +62,7 @@ func TestExplainClaim(t *testing.T) {
 	for _, row := range []explainTest{
 		{name: "C11 bound", claim: KnownClaim(BoundTo("a")), known: Knowing(KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound))),
 			want: `{"state":"Bound","rule":"C11","volume":"a"}`},
-		{name: "C1 a volume fits", claim: KnownClaim(), known: Knowing(KnownVolume("a")), want: `{"state":"Binding","rule":"B1","volume":"a"}`, says: []string{`volume "a"`, "B1 is the next"}},
+		{name: "C1 a volume fits", claim: KnownClaim(), known: Knowing(KnownVolume("a")), want: `{"state":"Binding","rule":"B1","volume":"a"}`, says: []string{`volume "a"`, "the next write sets the volume's claimRef"}},
 		{name: "B3 half bound", claim: KnownClaim(), known: Knowing(KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound))), want: `{"state":"Binding","rule":"B3","volume":"a"}`},
 		{name: "C2 a class that it is to have is taken for its own", claim: KnownClaim(RequestingClass(nil)), known: Knowing(ClassOf("std", "csi.example.com", DefaultClass)),
 			want: `{"state":"AwaitsProvisioner","rule":"P3","class":"std","provisioner":"csi.example.com"` + none + `}`},

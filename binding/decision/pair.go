@@ -61,7 +61,7 @@ type Violation struct {
 	Actual   string        `json:"actual"`   // what this one has
 }
 
-// String returns "HalfBound: expected all four writes of a bind, actual B3, B4 still to come", in one line.
+// String returns "HalfBound: expected both sides bound, actual not yet set: the claim's volumeName, the claim's status", in one line.
 func (v Violation) String() string {
 	return oneline.Text(string(v.Kind)+": expected "+v.Expected+", actual "+v.Actual, messageLimit)
 }

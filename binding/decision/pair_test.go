@@ -149,7 +149,7 @@ func TestPairsThatAPersonCanMend(t *testing.T) {
 	for _, row := range []pairTest{
 		{name: "L4 restored from a backup with another UID", claim: KnownClaim(BoundTo("a")), volume: KnownVolume("a", RefersToStale, InPhase(corev1.VolumeBound)),
 			want: "UIDDiffers", by: repointed, says: "UID uid-0"},
-		{name: "L4 the same, Lost and Released", claim: KnownClaim(BoundTo("a"), Lost), volume: KnownVolume("a", RefersToStale, InPhase(corev1.VolumeReleased)), want: "UIDDiffers", by: repointed, says: "by name"},
+		{name: "L4 the same, Lost and Released", claim: KnownClaim(BoundTo("a"), Lost), volume: KnownVolume("a", RefersToStale, InPhase(corev1.VolumeReleased)), want: "UIDDiffers", by: repointed, says: "the claim names"},
 		{name: "L4 the same, never bound: it only names the volume", claim: KnownClaim(Naming("a")), volume: KnownVolume("a", RefersToStale, InPhase(corev1.VolumeReleased)), want: "UIDDiffers", by: repointed},
 		{name: "L4 policy Delete, nothing begun yet", claim: KnownClaim(BoundTo("a")), volume: KnownVolume("a", RefersToStale, DeletedPolicy, InPhase(corev1.VolumeBound)), want: "UIDDiffers", by: repointed},
 		{name: "C11 M2 claimRef dropped, and another claim is bound too", claim: KnownClaim(BoundTo("a")), volume: KnownVolume("a", InPhase(corev1.VolumeBound)), others: []obj.Object{KnownClaim(Named("other"), BoundTo("a"))},

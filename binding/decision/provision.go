@@ -17,10 +17,10 @@ import (
 	"github.com/pvbind/pvbind/storageclass"
 )
 
-// ProvisionedName returns the name of the volume that is provisioned for the claim with the UID (P2).
+// ProvisionedName returns the name of the volume that is provisioned for the claim with the UID. It is rule P2.
 func ProvisionedName(claim types.UID) string { return "pvc-" + string(claim) }
 
-// provision gets a volume made for a claim of a class that no volume fits. If no provisioner serves the class, the claim waits
+// provision decides on a claim with a class that no existing volume fits. If no provisioner serves the class, the claim waits
 // (P1). An external provisioner is told by annotations (P3), and a registered one is run (P2).
 func provision(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, view View, options Options) (action Action, err error) {
 	provisioner, problem := provisionerOf(claim, class, options)
@@ -107,7 +107,7 @@ func runProvisioner(claim *corev1.PersistentVolumeClaim, class *storagev1.Storag
 	name := request.Volume.Name
 	made, ran := lastOf(provisioner, view.Answered(RunProvisioner, claim.UID))
 	switch volume, source := view.Volume(name); {
-	case !source.IsLive() && (!ran || volume != nil):
+	case !source.IsLive() && (!ran || volume != nil): // before the hook, and whenever a cache has a volume of that name
 		return ReadLive(obj.VolumeKey(name), "P2", "before storage is made for it"), nil
 	case volume != nil:
 		return nameTaken(claim, volume)
@@ -123,8 +123,8 @@ func runProvisioner(claim *corev1.PersistentVolumeClaim, class *storagev1.Storag
 	if failures := view.Answered(CreateVolume, claim.UID); len(failures) >= createTries { // the node is not to blame
 		return discard(claim, volume, fmt.Sprintf("the volume could not be stored: %v", failures[len(failures)-1].Err), view, options), nil
 	}
-	if len(view.Answered(RunDeleter, claim.UID)) > 0 { // what was made is another provisioner's, and gone
-		return wait("P2", "what was made for the claim was deleted again; it is to be made anew").withBackoff(), nil
+	if len(view.Answered(RunDeleter, claim.UID)) > 0 { // of the provisioner that the class had before
+		return wait("P2", "the storage that was provisioned for the claim was deleted; it will be provisioned again").withBackoff(), nil
 	}
 	// A crash after this write leaves a volume that is bound to the claim, and the binding goes on from there.
 	return Action{Kind: CreateVolume, Volume: volume, Rule: "P2", Why: "its storage is made", Events: []Event{
@@ -132,7 +132,7 @@ func runProvisioner(claim *corev1.PersistentVolumeClaim, class *storagev1.Storag
 	}}, nil
 }
 
-// nameTaken waits for a claim whose volume exists already, though the search did not choose it.
+// nameTaken returns a Wait, because a volume of the name to be provisioned exists, though the search did not choose it.
 func nameTaken(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) (Action, error) {
 	why := "it is not the claim's"
 	if phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefBound {
@@ -146,7 +146,7 @@ func nameTaken(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVol
 	return wait("P2", message, warning(claim, EventProvisioningFailed, message)).withBackoff(), nil
 }
 
-// notProvisioned follows a provisioner that failed, or has not finished.
+// notProvisioned returns the action after a provisioner that failed or is still in progress.
 func notProvisioned(claim *corev1.PersistentVolumeClaim, answer Answer) Action {
 	if answer.hookError().Meaning == hooks.InProgress {
 		return answer.retry(wait("Rh", "the provisioner is at work"))
@@ -154,12 +154,12 @@ func notProvisioned(claim *corev1.PersistentVolumeClaim, answer Answer) Action {
 	message := fmt.Sprintf("the provisioner failed: %v", answer.Err)
 	failed := answer.retry(wait("P2", message, warning(claim, EventProvisioningFailed, message)))
 	if answer.hookError().Meaning == hooks.Refused {
-		return failed // another node would be refused as well, and another, without end
+		return failed // it is refused on every node
 	}
 	return reschedule(claim, failed)
 }
 
-// reschedule takes the selected node off the claim in place of a Wait, so that the scheduler chooses another.
+// reschedule replaces a Wait by the write that removes the claim's selected node, so that the scheduler chooses another.
 func reschedule(claim *corev1.PersistentVolumeClaim, waiting Action) Action {
 	if waiting.Kind != Wait || !nodeSelected(claim) {
 		return waiting

@@ -33,23 +33,24 @@ func releaseAndReclaim(volume *corev1.PersistentVolume, claim *corev1.Persistent
 		// the next decision does.
 		return setPhase(volume, corev1.VolumeReleased, "V3", why)
 	}
-	decision := reclaim.Decide(volume, options.reclaim())
-	if volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle && decision.Action != reclaim.LeaveToProvisioner && claim == nil {
-		if action, blocked := awaitPods(volume, decision.Action, view); blocked {
+	verdict := reclaim.Decide(volume, options.reclaim())
+	recycles := volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle && verdict.Action != reclaim.LeaveToProvisioner
+	if recycles && claim == nil { // a claim that exists has another volume, and its pods do not use this one
+		if action, blocked := awaitPods(volume, verdict.Action, view); blocked {
 			return action
 		}
 	}
-	switch decision.Action {
+	switch verdict.Action {
 	case reclaim.RunDeleter:
-		return deleteStorage(volume, decision.Hook, view)
+		return deleteStorage(volume, verdict.Hook, view)
 	case reclaim.RunRecycler:
-		return recycle(volume, decision.Hook, view)
+		return recycle(volume, verdict.Hook, view)
 	case reclaim.Fail:
-		return fail(volume, EventReason(decision.EventReason), decision.Message)
+		return fail(volume, EventReason(verdict.EventReason), verdict.Message)
 	case reclaim.Keep:
-		return nothing("R2", "released; "+decision.Message)
+		return nothing("R2", "released; "+verdict.Message)
 	}
-	return wait("R3", decision.Message)
+	return wait("R3", verdict.Message)
 }
 
 // awaitPods blocks recycling while a pod that has not finished uses the old claim (R4). Before a recycler runs, a live
@@ -99,8 +100,9 @@ func recycle(volume *corev1.PersistentVolume, hook string, view View) Action {
 	return action
 }
 
-// hookTerms are the rule and the events of the hooks that reclaim storage.
-var hookTerms = map[ActionKind]struct {
+// reclaimHooks has the rule and the events of the hooks that reclaim storage. As upstream, a volume in use is told by a Normal
+// event VolumeDelete before it is deleted, and by the reason of a failure before it is recycled.
+var reclaimHooks = map[ActionKind]struct {
 	rule          string
 	inUse, failed EventReason
 }{
@@ -111,7 +113,7 @@ var hookTerms = map[ActionKind]struct {
 // runHook runs the deleter or recycler of a volume that is attached to no node, after a live read of the volume. Done means
 // that the hook succeeded in this sync and the volume was read since.
 func runHook(volume *corev1.PersistentVolume, kind ActionKind, hook string, view View) (action Action, done bool) {
-	rule := hookTerms[kind].rule
+	rule := reclaimHooks[kind].rule
 	answer, ran := lastOf(hook, view.Answered(kind, volume.UID))
 	if !ran {
 		if action, attached := awaitDetach(volume, kind, view); attached {
@@ -138,7 +140,7 @@ func awaitDetach(volume *corev1.PersistentVolume, kind ActionKind, view View) (a
 	if len(attachments) > 0 {
 		return awaitUnused(volume, kind, attachedTo(attachments)).withBackoff(), true
 	}
-	return ReadLive(obj.AttachmentsKey(), hookTerms[kind].rule, "before its storage is reclaimed"), source != FromLiveRead
+	return ReadLive(obj.AttachmentsKey(), reclaimHooks[kind].rule, "before its storage is reclaimed"), source != FromLiveRead
 }
 
 // attachedTo names the nodes of attachments, each once, in order: "attached to node a, b".
@@ -154,10 +156,10 @@ func attachedTo(attachments []*storagev1.VolumeAttachment) string {
 // awaitUnused leaves a volume in its phase until its storage is not in use any more.
 func awaitUnused(volume *corev1.PersistentVolume, kind ActionKind, why string) Action {
 	message := "the storage is still in use: " + why
-	return wait(hookTerms[kind].rule, message, normal(volume, hookTerms[kind].inUse, message))
+	return wait(reclaimHooks[kind].rule, message, normal(volume, reclaimHooks[kind].inUse, message))
 }
 
-// notReclaimed follows a hook that failed, or has not finished.
+// notReclaimed returns the action after a hook that failed or is still in progress.
 func notReclaimed(volume *corev1.PersistentVolume, answer Answer) Action {
 	switch answer.hookError().Meaning {
 	case hooks.InProgress:
@@ -167,7 +169,7 @@ func notReclaimed(volume *corev1.PersistentVolume, answer Answer) Action {
 	case hooks.InUse:
 		return answer.retry(awaitUnused(volume, answer.Of, answer.Err.Error()))
 	}
-	failed := fail(volume, hookTerms[answer.Of].failed, answer.Err.Error())
+	failed := fail(volume, reclaimHooks[answer.Of].failed, answer.Err.Error())
 	if failed.Kind != Wait {
 		return failed
 	}
@@ -188,8 +190,8 @@ func fail(volume *corev1.PersistentVolume, reason EventReason, problem string) A
 	if volume.Status.Phase == corev1.VolumeFailed && volume.Status.Message == message {
 		return Action{Kind: Wait, Rule: rule, Why: message, Retry: retry}
 	}
-	// With the message in its status the next controller sees that the event was sent. A crash before this write leaves the
-	// volume as it was, and reclaiming is tried again.
+	// The message in the status keeps a later controller from sending the event again. A crash before this write leaves the
+	// volume as it was, and reclaiming is tried again; one right after it loses the event.
 	failed := setPhase(volume, corev1.VolumeFailed, rule, message)
 	failed.Volume.Status.Reason, failed.Volume.Status.Message = string(reason), message
 	failed.Events = []Event{warning(volume, reason, message)}

@@ -88,9 +88,9 @@ func (r *PairRequest) repair(violations []Violation) (Repair, error) {
 		}
 		return r.recreateVolume()
 	case PairUnrelated:
-		return byNobody("they have nothing to do with each other"), nil
+		return byNobody("neither the claim nor the volume refers to the other"), nil
 	case PairIncompatible:
-		return r.unbindVolume()
+		return r.repairByUnbinding()
 	case PairClaimTerminating, PairVolumeTerminating:
 		return r.awaitFinalizers(violations)
 	}
@@ -122,7 +122,7 @@ func (r *PairRequest) byController() (Repair, error) {
 	return Repair{By: ByController, Action: action, Why: action.Why}, nil
 }
 
-// isStep tells a step from a reason for none. To requeue the claim of the pair, which has no step itself, is none.
+// isStep tells a step from a reason for none. Requeueing the pair's own claim is not a step, for the claim has none.
 func (r *PairRequest) isStep(action Action) bool {
 	switch action.Kind {
 	case Nothing, Wait:
@@ -133,9 +133,9 @@ func (r *PairRequest) isStep(action Action) bool {
 	return true
 }
 
-// unbindVolume takes a volume from a claim that was never bound to it and does not fit it (V4). If the Controller
+// repairByUnbinding takes a volume from a claim that was never bound to it and does not fit it (V4). If the Controller
 // has another volume for the claim, it does that itself.
-func (r *PairRequest) unbindVolume() (Repair, error) {
+func (r *PairRequest) repairByUnbinding() (Repair, error) {
 	repair, err := r.byController()
 	if err != nil || repair.By == ByController || r.claimRefState() != phase.ClaimRefBound {
 		return repair, err
@@ -158,7 +158,7 @@ func (r *PairRequest) awaitFinalizers(violations []Violation) (Repair, error) {
 	for _, violation := range violations {
 		kept = append(kept, violation.Actual)
 	}
-	return byNobody("each finalizer is for whoever set it to take off, once its reason is gone; by hand it would skip what it protects: " + strings.Join(kept, "; ")), nil
+	return byNobody("each finalizer is removed by the component that added it, once its reason is gone; removing it by hand bypasses what it protects: " + strings.Join(kept, "; ")), nil
 }
 
 // setUID gives the volume to the claim that names it and whose name is in its claimRef. The Controller never gives a claim what
@@ -177,7 +177,7 @@ func (r *PairRequest) setUID() (Repair, error) {
 	case match.OwnedByAnother(obj.KeyOf(r.Claim), owners) && !r.deleting():
 		return byNobody("the volume was bound to " + obj.JoinKeys(owners) + " too"), nil
 	}
-	why := fmt.Sprintf("the claim requests volume %q by name and fits it; with the claim's UID in claimRef it has it again", r.Volume.Name)
+	why := fmt.Sprintf("the claim names volume %q, which fits it; with the claim's UID in its claimRef the two are bound again", r.Volume.Name)
 	risk := "the volume was pre-bound to a claim of that name; if that is not this one, this one gets another's data"
 	if uid := r.Volume.Spec.ClaimRef.UID; uid != "" {
 		risk = fmt.Sprintf("the volume has the data of the claim with UID %s; if this claim is not its restored copy, it gets another's data", uid)
@@ -205,7 +205,7 @@ func (r *PairRequest) setClaimRef(rule, why, risk string) Repair {
 	case len(r.SameStorage) > 0:
 		return byNobody("the storage is also that of " + strings.Join(r.SameStorage, ", "))
 	case (at == corev1.VolumeReleased || at == corev1.VolumeFailed) && policy != corev1.PersistentVolumeReclaimRetain:
-		return byNobody(fmt.Sprintf("the volume is %s with reclaim policy %s: its data may be on the way out or gone; set the policy to Retain first, and then see what is left", at, policy))
+		return byNobody(fmt.Sprintf("the volume is %s with reclaim policy %s: its data may be deleted already, or soon; set the policy to Retain first, and then see what is left", at, policy))
 	}
 	changed := r.Volume.DeepCopy()
 	changed.Spec.ClaimRef = referenceTo(r.Claim)
@@ -213,8 +213,8 @@ func (r *PairRequest) setClaimRef(rule, why, risk string) Repair {
 }
 
 // recreateVolume creates the volume of a claim whose volume does not exist (C6, C10). Only a person can know where its storage
-// is. The volume leaves nothing else to choose: under another name the claim would not take it; without the UID a
-// claim that was bound would not (C11); and with another policy than Retain the storage could go with a mistake.
+// is. The rest is fixed: the claim binds only to a volume of that name with its UID (C11), and the policy Retain keeps the
+// storage if the person errs.
 func (r *PairRequest) recreateVolume() (Repair, error) {
 	claim := r.Claim
 	switch {
@@ -225,7 +225,7 @@ func (r *PairRequest) recreateVolume() (Repair, error) {
 			"and then spec.volumeName to the name of the one with the claim's data; if there is no such volume, delete the claim and create it anew", claim.UID)), nil
 	}
 	volume := volumeFor(claim, claim.Spec.VolumeName, corev1.PersistentVolumeReclaimRetain)
-	volume.Spec.ClaimRef.ResourceVersion = "" // it changes
+	volume.Spec.ClaimRef.ResourceVersion = "" // it would be stale by the time of the write
 	size := volume.Spec.Capacity[corev1.ResourceStorage]
 	if had := claim.Status.Capacity[corev1.ResourceStorage]; quantities.Compare(had, size) > 0 {
 		size = had.DeepCopy()

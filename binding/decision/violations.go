@@ -108,7 +108,7 @@ func (r *PairRequest) halfBound() Violation {
 	var missing []string
 	volume, claim := r.Volume, r.Claim
 	for action := nextOfFour(volume, claim); action.Writes(); action = nextOfFour(volume, claim) {
-		missing = append(missing, action.Rule)
+		missing = append(missing, writeNames[action.Rule])
 		volume, claim = cmp.Or(action.Volume, volume), cmp.Or(action.Claim, claim)
 	}
 	switch {
@@ -117,7 +117,7 @@ func (r *PairRequest) halfBound() Violation {
 	case r.Claim.Status.Phase == corev1.ClaimLost:
 		return Violation{PairLostButBound, "phase Bound", "phase Lost, and a volume that it holds"}
 	}
-	return Violation{PairHalfBound, "all four writes of a bind", strings.Join(missing, ", ") + " still to come"}
+	return Violation{PairHalfBound, "both sides bound", "not yet set: " + strings.Join(missing, ", ")}
 }
 
 // ofUnnamed looks at a volume that the claim does not name.

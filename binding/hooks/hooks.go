@@ -10,25 +10,25 @@ import (
 )
 
 // Set has the hooks of a Controller. Each runs within the Sync of its claim or volume, outside of any lock, with a context
-// that ends after Timeout, and with copies of its arguments. A panic is the error of that one call (Rh).
+// that ends after Timeout, and with copies of its arguments. A panic becomes the error of that one call (Rh).
 type Set struct {
-	// Provisioners, by the name in a class's provisioner (P2).
+	// Provisioners provision volumes for claims, by the name in the class's provisioner (P2).
 	Provisioners map[string]Provisioner
-	// Deleters of the volumes that were provisioned, by the provisioner's name. A provisioner without one is taken for one
-	// whose volumes are deleted elsewhere, and leaves behind what it made for a claim that was deleted before its volume could
-	// be stored (R3).
+	// Deleters delete volumes with the annotation provisioned-by, by the provisioner's name in it. If a provisioner has no
+	// Deleter, its volumes are left to an external controller, and storage that was provisioned for a claim which was deleted
+	// before its volume could be stored is left behind (R3).
 	Deleters map[string]Deleter
-	// SourceDeleters of the volumes that nobody is said to have provisioned, by the field of the volume's
-	// spec that has their source, such as "hostPath" (R3).
+	// SourceDeleters delete volumes without the annotation provisioned-by, by the field of the volume's spec that has their
+	// source, such as "hostPath" (R3).
 	SourceDeleters map[string]Deleter
-	// Recyclers of all volumes, by the field of the volume's spec that has their source (R4).
+	// Recyclers remove the data from volumes, by the field of the volume's spec that has their source (R4).
 	Recyclers map[string]Recycler
 
-	// Timeout of one call; DefaultTimeout if zero. A call that goes on nevertheless is not waited for any longer,
-	// and none for the same storage is made until it has returned.
+	// Timeout limits one call; DefaultTimeout if zero. After it the call is abandoned, and no other call for the same storage
+	// starts until it has returned.
 	Timeout time.Duration
-	// MaxConcurrent is how many calls may be waited for at the same time; DefaultMaxConcurrent if zero. With more workers
-	// than that, hooks never keep all of them busy.
+	// MaxConcurrent limits the calls at the same time; DefaultMaxConcurrent if zero. Keep it below the number of workers, so
+	// that slow hooks never occupy all of them.
 	MaxConcurrent int
 }
 
@@ -42,7 +42,7 @@ const (
 // Provisioner provisions storage for claims.
 //
 // Provision is idempotent by claim.UID: called again for the same claim it returns the storage it has made, for its earlier
-// answer may be lost. An *Error tells more than that it failed.
+// answer may be lost. An *Error says when to retry.
 //
 // Provision has to refuse what it cannot do: it looks at a claim's selector, dataSource and dataSourceRef, its volume mode
 // and access modes, the parameters and allowedTopologies of the class. Of its answer is checked that the volume fits the
@@ -73,15 +73,15 @@ func (r ProvisionRequest) DeepCopy() ProvisionRequest {
 //
 // Delete is idempotent: storage that does not exist, or no longer, is success. Where the answer of a provisioner was lost,
 // Delete is called with a volume that was never stored and has no source: its name ("pvc-" and the UID of the claim) and its
-// claimRef tell what to delete, if it exists. An *Error tells more than that it failed.
+// claimRef tell what to delete, if it exists. An *Error says when to retry.
 //
 // Neither Delete nor Recycle is called while a VolumeAttachment names the volume: see binding.AttachmentLister.
 type Deleter interface {
 	Delete(ctx context.Context, volume *corev1.PersistentVolume) error
 }
 
-// Recycler removes the data from a volume, so that another claim may have it. Recycle is idempotent. An *Error tells more
-// than that it failed.
+// Recycler removes the data from a volume, so that another claim may have it. Recycle is idempotent. An *Error
+// says when to retry.
 type Recycler interface {
 	Recycle(ctx context.Context, volume *corev1.PersistentVolume) error
 }
@@ -104,7 +104,7 @@ type Names struct {
 	Provisioners, Deleters, SourceDeleters, Recyclers sets.Set[string]
 }
 
-// Error is an error with which a hook tells more than that it failed. It may be wrapped.
+// Error classifies the failure of a hook, and so says when to retry. It may be wrapped. Any other error counts as Failed.
 type Error struct {
 	Meaning Meaning
 	// After is how long to wait before the next call, for InProgress. Zero: with back-off.
@@ -124,19 +124,18 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Meaning is what a hook means by an error.
+// Meaning is the kind of failure that an Error reports.
 type Meaning string
 
 const (
-	// Failed: it did not work out. The hook is called again with back-off; so it is after every error that is no *Error.
+	// Failed means that the hook is called again with back-off.
 	Failed Meaning = ""
-	// InProgress: the work goes on and is not done. The hook is called again after Error.After.
+	// InProgress means that the work goes on. The hook is called again after Error.After.
 	InProgress Meaning = "InProgress"
-	// Refused: this will never work, on no node. The hook is not called again before the object changes.
+	// Refused means that this fails on every node and for ever. The hook is not called again before the object changes.
 	Refused Meaning = "Refused"
-	// NotMine: for a deleter or recycler, this storage is somebody else's. The volume is left as it is until
-	// it changes.
+	// NotMine means that another component deletes or recycles this storage. The volume is left as it is until it changes.
 	NotMine Meaning = "NotMine"
-	// InUse: somebody still uses the storage. The volume keeps its phase (R3).
+	// InUse means that the storage is still used. The volume keeps its phase (R3).
 	InUse Meaning = "InUse"
 )

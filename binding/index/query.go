@@ -14,11 +14,11 @@ import (
 // Find chooses a volume for a claim as match.Find does among the same volumes, with the same errors. It takes O(log n),
 // and does not allocate if the claim has no selector or one of labels only.
 //
-// Volumes that belong to the claim or whose claimRef has its name are checked one by one. A node affinity is looked up by
-// a `key In (values)` that each of its terms has, and checked if it says more. Volumes whose node affinity has no such
-// part are checked one by one, by size. A selector is looked up by its labels and `In` expressions: the one that the fewest
-// volumes meet is gone through by size. Terms.Owners has to return only what SetClaim and Reserve were not called
-// with. It must not use the Index.
+// Volumes that belong to the claim or whose claimRef has its name are checked one by one. Volumes whose node affinity has the
+// same key in an In expression of every term are looked up by the node's label; what else it says is checked on each volume
+// that is found. Volumes with any other node affinity are checked one by one, by size. Of a selector's labels and In
+// expressions the one that the fewest volumes meet is searched by size. Terms.Owners must not return claims that the Index
+// knows from SetClaim or Reserve, and must not use the Index.
 func (x *Index) Find(claim *corev1.PersistentVolumeClaim, terms match.Terms) (match.Match, error) {
 	c, err := match.NewCriteria(claim, terms)
 	if err != nil {
@@ -89,13 +89,13 @@ func (q *Query) Best(k int, choices []Choice) []Choice {
 	return s.best
 }
 
-// Summary counts why no volume fits the claim (E2).
+// Summary counts why no volume fits the claim. It is rule E2.
 func (q *Query) Summary() match.Summary {
 	counts := q.x.counts(&q.Criteria)
 	return counts.Summary()
 }
 
-// Preselect looks up the volumes that the claim's selector matches, once for all nodes to come.
+// Preselect looks up the volumes that the claim's selector matches, so that later searches skip the selector.
 func (q *Query) Preselect() {
 	if q.Claim.Spec.Selector == nil || q.free == nil || q.selected {
 		return
@@ -122,7 +122,7 @@ func (q *Query) find() match.Match {
 		s.add(choiceOf(found.Volume))
 	}
 	s.run()
-	found.Volume = s.worst.Volume
+	found.Volume = s.worst.Volume // the only one: k is 1
 	return found
 }
 
@@ -149,7 +149,7 @@ func choiceOf(volume *corev1.PersistentVolume) Choice {
 }
 
 // Compare orders the volumes that fit a claim on a node: the smallest capacity first, then the fewest access modes, then
-// by name (M13).
+// by name. Without a node, access modes come before capacity: see search.compare. It is rule M13.
 func (c Choice) Compare(other Choice) int {
 	return cmp.Or(c.compareSize(other), accessmode.Compare(c.modes, other.modes), cmp.Compare(c.Volume.Name, other.Volume.Name))
 }
@@ -167,8 +167,8 @@ func (c Choice) compareSize(other Choice) int {
 type search struct {
 	Query
 	k       int
-	least   key  // before the first volume that is large enough
-	recheck bool // what is found must be compared with the claim once more
+	least   key  // the lower bound of the search: the request
+	recheck bool // the trees do not guarantee a fit: check each volume that is found
 
 	count int      // of the volumes found so far, at most k
 	worst Choice   // the worst of them

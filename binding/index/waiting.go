@@ -16,9 +16,9 @@ import (
 	"github.com/pvbind/pvbind/phase"
 )
 
-// WaitsFor reports whether a claim that is not bound can have the volume (W1). Either it names the volume, which no claim
+// WaitsFor reports whether a claim that is not bound could be bound to the volume. Either it names the volume, which no claim
 // owns, and could be bound to it (C7, C8), or it names none and the volume fits it (C1). A claim that nothing can be
-// decided for does not wait: its own sync returns the error.
+// decided for does not wait: its own sync returns the error. It is rule W1.
 func WaitsFor(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, terms func(*corev1.PersistentVolumeClaim) match.Terms) bool {
 	name := claim.Spec.VolumeName
 	if claim.DeletionTimestamp != nil || name != "" && name != volume.Name {
@@ -37,9 +37,9 @@ func WaitsFor(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolu
 	return false
 }
 
-// Needier returns the claim that a volume is offered to first: the one that names it, then the one with the larger
-// request, then the first by name. best may be nil.
-func Needier(best, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
+// PreferredClaim returns whichever of two claims the volume is offered to first: the one that names it, then the one with
+// the larger request, then the first by name. best may be nil.
+func PreferredClaim(best, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
 	unnamed := func(claim *corev1.PersistentVolumeClaim) int {
 		if claim.Spec.VolumeName == volume.Name {
 			return 0
@@ -57,16 +57,15 @@ func requestOf(claim *corev1.PersistentVolumeClaim) resource.Quantity {
 	return claim.Spec.Resources.Requests[corev1.ResourceStorage]
 }
 
-// Waiting is a set of claims that any volume might fit, from which First returns in O(log n) the one to offer a volume to
-// (W1). The claims are well-formed and not of a class that is WaitForFirstConsumer. They are not bound, not being
+// Waiting is a set of claims that any volume might fit, from which First returns in O(log n) the one to offer a volume to.
+// The claims are well-formed and not of a class that is WaitForFirstConsumer. They are not bound, not being
 // deleted, and name no volume. The zero value is empty. A Waiting is not safe for concurrent use.
 type Waiting struct {
 	claims map[obj.Key]*corev1.PersistentVolumeClaim
 	groups map[match.Group]*selectorQueues
 }
 
-// Set adds a claim or replaces an older version of it. It removes the claim if that does not wait any more. It must be
-// called again when the class changes.
+// Set adds or replaces the claim, or removes it if it no longer waits. Call it again when the class changes.
 func (w *Waiting) Set(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) {
 	w.Delete(obj.KeyOf(claim))
 	if phase.BindCompleted(claim) || claim.DeletionTimestamp != nil || claim.Spec.VolumeName != "" {
@@ -97,19 +96,18 @@ func (w *Waiting) Delete(key obj.Key) {
 	}
 }
 
-// First returns the claim to offer a free volume to: of those that takes accepts the one with the largest request, then
-// the first by name; nil if there is none. It calls takes only with claims that the volume fits by class, modes, size and
-// selector, in this order.
-func (w *Waiting) First(volume *corev1.PersistentVolume, takes func(*corev1.PersistentVolumeClaim) bool) *corev1.PersistentVolumeClaim {
+// First returns the claim with the largest request, then first by name, among those that the volume fits by class, modes,
+// size and selector and that accept accepts; nil if there is none. It calls accept in this order.
+func (w *Waiting) First(volume *corev1.PersistentVolume, accept func(*corev1.PersistentVolumeClaim) bool) *corev1.PersistentVolumeClaim {
 	queues := w.groups[match.GroupOf(volume)]
 	if queues == nil || match.Unavailable(volume) != "" {
 		return nil
 	}
 	r := recordOf(volume)
-	s := claimSearch{volume: volume, modes: r.modes, largest: key{size: -r.key.size, quantity: r.key.quantity}, takes: takes}
-	s.inQueues(queues.byLabel[label{}])
-	for key, value := range volume.Labels {
-		s.inQueues(queues.byLabel[label{key, value}])
+	s := claimSearch{volume: volume, modes: r.modes, largest: key{size: -r.key.size, quantity: r.key.quantity}, accept: accept}
+	s.searchQueues(queues.byLabel[label{}])
+	for name, value := range volume.Labels {
+		s.searchQueues(queues.byLabel[label{name, value}])
 	}
 	return s.best.PersistentVolumeClaim
 }
@@ -136,7 +134,7 @@ func (w *Waiting) insert(c *match.Criteria) {
 // claims have it.
 type selectorQueue struct {
 	claims   modeTrees[claimEntry]
-	first    match.Criteria // of one claim: all have the same selector
+	selector match.Criteria // those of any one claim: all have the same selector
 	required requirement    // the queue is found by each label that meets it
 }
 
@@ -169,7 +167,7 @@ func (q *selectorQueues) remove(c *match.Criteria) {
 // open adds the queue of a selector. It is found by the requirement that leads to the fewest queues so far: where all
 // selectors require the same application and each a part of it, by the part.
 func (q *selectorQueues) open(c *match.Criteria) *selectorQueue {
-	opened := &selectorQueue{first: *c}
+	opened := &selectorQueue{selector: *c}
 	if c.Claim.Spec.Selector != nil {
 		opened.required, _ = narrowest(c.Claim.Spec.Selector, func(l label) int { return len(q.byLabel[l]) })
 	}
@@ -217,35 +215,35 @@ type claimSearch struct {
 	volume  *corev1.PersistentVolume
 	modes   accessmode.Set // of the volume
 	largest key            // before the first claim that does not request too much
-	takes   func(*corev1.PersistentVolumeClaim) bool
+	accept  func(*corev1.PersistentVolumeClaim) bool
 
 	best    claimEntry
 	bestKey key
 }
 
-// inQueues searches the queues whose selector matches the volume.
-func (s *claimSearch) inQueues(queues map[*selectorQueue]struct{}) {
+// searchQueues searches the queues whose selector matches the volume.
+func (s *claimSearch) searchQueues(queues map[*selectorQueue]struct{}) {
 	for queue := range queues {
-		if queue.first.Selects(s.volume) {
-			s.in(queue.claims)
+		if queue.selector.Selects(s.volume) {
+			s.searchTrees(queue.claims)
 		}
 	}
 }
 
-func (s *claimSearch) in(trees modeTrees[claimEntry]) {
+func (s *claimSearch) searchTrees(trees modeTrees[claimEntry]) {
 	for i := range trees {
 		if s.modes.Contains(trees[i].modes) {
-			s.inTree(&trees[i].btree)
+			s.searchTree(&trees[i].btree)
 		}
 	}
 }
 
-func (s *claimSearch) inTree(tree *btree[claimEntry]) {
+func (s *claimSearch) searchTree(tree *btree[claimEntry]) {
 	for size, entry := range tree.from(&s.largest) {
 		if s.best.PersistentVolumeClaim != nil && cmp.Or(cmp.Compare(size, s.bestKey.size), entry.compareTie(s.bestKey)) >= 0 {
 			return
 		}
-		if s.takes(entry.PersistentVolumeClaim) {
+		if s.accept(entry.PersistentVolumeClaim) {
 			s.best, s.bestKey = entry, entry.key()
 			return
 		}

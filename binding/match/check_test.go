@@ -83,7 +83,7 @@ func TestCheckWhetherTheVolumeCanBeHad(t *testing.T) {
 		{rule: "M11 WaitForFirstConsumer, no node", terms: Waiting(),
 			want: one(match.WaitForFirstConsumer, "a node first, as class fast is WaitForFirstConsumer", "no node yet")},
 		{rule: "M11 S4 WaitForFirstConsumer, a node chosen", terms: Waiting(), claim: ClaimNote(storageclass.SelectedNodeAnnotation, "node-a"),
-			want: one(match.WaitForFirstConsumer, "one made for node node-a, which the scheduler chose", "one that was there before")},
+			want: one(match.WaitForFirstConsumer, "a volume provisioned for node node-a (selected-node)", "an existing volume")},
 		{rule: "M11 WaitForFirstConsumer, node given", terms: OnNode(Waiting(), NodeIn("a"))},
 		{rule: "M11 immediate class", terms: match.Terms{Class: ClassWith(new(storagev1.VolumeBindingImmediate))}},
 		{rule: "M11 WaitForFirstConsumer, claimed volume: only an unclaimed one can wait", terms: Waiting(),

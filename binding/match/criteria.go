@@ -12,8 +12,8 @@ import (
 	"github.com/pvbind/pvbind/storageclass"
 )
 
-// Criteria is a claim with its Terms, read once and found valid, to be compared with any number of volumes. NewCriteria
-// returns one. An index uses the fields to leave out volumes that cannot fit.
+// Criteria is a validated claim with its Terms, to be compared with any number of volumes. NewCriteria returns one. An index
+// uses the fields to leave out volumes that cannot fit. Node and Owners are those of the Terms.
 type Criteria struct {
 	Claim   *corev1.PersistentVolumeClaim
 	Request resource.Quantity
@@ -24,7 +24,7 @@ type Criteria struct {
 	Owners                func(volume string) []obj.Key
 
 	selector labelSelector // nil selects everything
-	byName   bool          // the claim names the volume that it is compared with (C7)
+	byName   bool          // set by CheckNamed: the claim names the volume (C7)
 }
 
 // NewCriteria reads a claim and its terms. An error is an *obj.InvalidError about the claim or its class.
@@ -59,8 +59,8 @@ func invalidClaim(claim *corev1.PersistentVolumeClaim, field, problem string) er
 	return &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: field, Problem: problem}
 }
 
-// WaitsForFirstConsumer reports whether claims of the class wait for a pod (M11). Those without a class do not. An error is
-// an *obj.InvalidError about its volumeBindingMode.
+// WaitsForFirstConsumer reports whether claims of the class wait for a pod. Those without a class do not. An error is an
+// *obj.InvalidError about its volumeBindingMode. It is rule M11.
 func WaitsForFirstConsumer(class *storagev1.StorageClass) (bool, error) {
 	waits, err := storageclass.WaitsForFirstConsumer(class)
 	if err != nil {
@@ -75,37 +75,37 @@ func WaitsForFirstConsumer(class *storagev1.StorageClass) (bool, error) {
 
 // Fits reports whether the volume fits. It does not allocate, unless it has to parse a node affinity.
 func (c *Criteria) Fits(volume *corev1.PersistentVolume) bool {
-	return c.failing(c.candidate(volume), 0) == len(fitRules)
+	return c.firstFailing(c.candidate(volume), 0) == len(fitRules)
 }
 
 // Mismatches returns every reason why the volume does not fit.
 func (c *Criteria) Mismatches(volume *corev1.PersistentVolume) Mismatches {
 	var found Mismatches
 	v := c.candidate(volume)
-	for i := c.failing(v, 0); i < len(fitRules); i = c.failing(v, i+1) {
+	for i := c.firstFailing(v, 0); i < len(fitRules); i = c.firstFailing(v, i+1) {
 		requested, actual := fitRules[i].values(*c, v)
 		found = append(found, Mismatch{Reason: fitRules[i].reason, Requested: requested, Actual: actual})
 	}
 	return found
 }
 
-// Verdict returns what Find makes of one volume. Chosen is not set, for that takes all of them.
+// Verdict returns the verdict on one volume. Chosen is left false: it depends on the other volumes.
 func (c *Criteria) Verdict(volume *corev1.PersistentVolume) Verdict {
 	return Verdict{Volume: volume, ClaimRef: phase.ClaimRefStateOf(volume, c.Claim), Mismatches: c.Mismatches(volume)}
 }
 
-// Selects reports whether the claim's selector matches the volume (M8).
+// Selects reports whether the claim's selector matches the volume. It is rule M8.
 func (c *Criteria) Selects(volume *corev1.PersistentVolume) bool {
 	return c.selector == nil || c.selector.Matches(labels.Set(volume.Labels))
 }
 
-// Usable reports whether the volume is usable on the node, if one is given (M10).
+// Usable reports whether the volume is usable on the node, if one is given. It is rule M10.
 func (c *Criteria) Usable(volume *corev1.PersistentVolume) bool {
 	return c.Node == nil || UsableOn(c.Node, volume)
 }
 
-// failing returns the position of the first rule that fails, of those from position from on; len(fitRules) if none does.
-func (c *Criteria) failing(v candidate, from int) int {
+// firstFailing returns the index of the first failing rule at or after from; len(fitRules) if none fails.
+func (c *Criteria) firstFailing(v candidate, from int) int {
 	situation := c.situation(v)
 	for i := from; i < len(fitRules); i++ {
 		if fitRules[i].applies&situation != 0 && fitRules[i].fails(*c, v) {

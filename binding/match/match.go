@@ -70,7 +70,7 @@ func (c *Criteria) Find(volumes []*corev1.PersistentVolume) Match {
 		switch preferred := best.PersistentVolume == nil || c.compare(v, best) < 0; {
 		case !preferred && !v.ours():
 			// To compare is cheaper than to check.
-		case c.failing(v, 0) == len(fitRules):
+		case c.firstFailing(v, 0) == len(fitRules):
 			if preferred {
 				best = v
 			}

@@ -21,34 +21,34 @@ import (
 type situation uint8
 
 const (
-	unclaimed   situation = 1 << iota // the volume has no claimRef
-	claimed                           // its claimRef names another claim, or has a stale UID
-	preBound                          // it is bound or pre-bound to the claim (M12)
-	namedVolume                       // the claim names the volume (C7)
+	noClaimRef     situation = 1 << iota // the volume has no claimRef
+	othersClaimRef                       // its claimRef names another claim, or has a stale UID
+	ownClaimRef                          // its claimRef names the claim: it is bound or pre-bound to it (M12)
+	namedByClaim                         // the claim names the volume (C7)
 
-	searched = unclaimed | claimed
-	always   = searched | preBound | namedVolume
+	searched = noClaimRef | othersClaimRef
+	always   = searched | ownClaimRef | namedByClaim
 )
 
 func (c *Criteria) situation(v candidate) situation {
 	switch {
 	case c.byName:
-		return namedVolume
+		return namedByClaim
 	case v.state == phase.ClaimRefNone:
-		return unclaimed
+		return noClaimRef
 	case v.ours():
-		return preBound
+		return ownClaimRef
 	}
-	return claimed
+	return othersClaimRef
 }
 
 // fitRule is one way in which a volume can fail to fit a claim.
 //
 // The functions take the criteria by value: a pointer given to a function value would move every
-// criteria to the heap, and a match shall not allocate.
+// Criteria to the heap, and matching must not allocate.
 type fitRule struct {
 	reason  Reason
-	subject string // what of the volume, in a sentence
+	subject string // the property in a sentence, such as "its size"
 	applies situation
 	fails   func(Criteria, candidate) bool
 	values  func(Criteria, candidate) (requested, actual string)
@@ -57,22 +57,22 @@ type fitRule struct {
 // fitRules are the M rules in their order. Decision and explanation both come from here (E3).
 var fitRules = [...]fitRule{
 	{Deleting, "its deletion", always, failsDeleting, deletingValues},
-	{BoundToAnotherClaim, "its owner", searched, failsBound, boundValues},
+	{BoundToAnotherClaim, "its owner", searched, failsOtherClaim, otherClaimValues},
 	{Malformed, "its malformed spec", always, failsMalformed, malformedValues},
 	{TooSmall, "its size", always, failsTooSmall, tooSmallValues},
 	{AccessModes, "its access modes", always, failsAccessModes, accessModesValues},
 	{VolumeMode, "its volume mode", always, failsVolumeMode, volumeModeValues},
-	{StorageClass, "its class", searched | namedVolume, failsStorageClass, storageClassValues},
+	{StorageClass, "its class", searched | namedByClaim, failsStorageClass, storageClassValues},
 	{AttributesClass, "its attributes class", always, failsAttributesClass, attributesClassValues},
 	{Selector, "its labels", searched, failsSelector, selectorValues},
-	{NotAvailable, "its state", unclaimed, failsNotAvailable, notAvailableValues},
-	{NodeAffinity, "its node affinity", searched | preBound, failsNodeAffinity, nodeAffinityValues},
-	{WaitForFirstConsumer, "the wait for its first consumer", unclaimed, failsWait, waitValues},
+	{NotAvailable, "its state", noClaimRef, failsNotAvailable, notAvailableValues},
+	{NodeAffinity, "its node affinity", searched | ownClaimRef, failsNodeAffinity, nodeAffinityValues},
+	{WaitForFirstConsumer, "the wait for its first consumer", noClaimRef, failsWaitForFirstConsumer, waitValues},
 }
 
 func failsDeleting(_ Criteria, v candidate) bool { return v.DeletionTimestamp != nil }
 
-func failsBound(c Criteria, v candidate) bool {
+func failsOtherClaim(c Criteria, v candidate) bool {
 	if v.state != phase.ClaimRefNone {
 		return true
 	}
@@ -138,7 +138,9 @@ func failsNodeAffinity(c Criteria, v candidate) bool {
 	return !c.Usable(v.PersistentVolume)
 }
 
-func failsWait(c Criteria, _ candidate) bool { return c.WaitsForFirstConsumer && c.Node == nil }
+func failsWaitForFirstConsumer(c Criteria, _ candidate) bool {
+	return c.WaitsForFirstConsumer && c.Node == nil
+}
 
 // candidate is a volume as seen by one claim.
 type candidate struct {
@@ -161,7 +163,7 @@ func deletingValues(_ Criteria, v candidate) (requested, actual string) {
 	return "a volume that stays", "deletionTimestamp " + v.DeletionTimestamp.UTC().Format(time.RFC3339)
 }
 
-func boundValues(c Criteria, v candidate) (requested, actual string) {
+func otherClaimValues(c Criteria, v candidate) (requested, actual string) {
 	requested = "an unclaimed volume"
 	if v.state == phase.ClaimRefNone {
 		return requested, OwnersText(c.ownersOf(v.Name))
@@ -228,7 +230,7 @@ func nodeAffinityValues(c Criteria, v candidate) (requested, actual string) {
 // waitValues says that a node is awaited or, once the scheduler has chosen it, that a volume is being made there (S4).
 func waitValues(c Criteria, _ candidate) (requested, actual string) {
 	if node := c.Claim.Annotations[storageclass.SelectedNodeAnnotation]; node != "" {
-		return "one made for node " + node + ", which the scheduler chose", "one that was there before"
+		return "a volume provisioned for node " + node + " (selected-node)", "an existing volume"
 	}
 	return "a node first, as class " + c.Class + " is WaitForFirstConsumer", "no node yet"
 }

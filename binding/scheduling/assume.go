@@ -13,8 +13,8 @@ import (
 
 // Assumptions remembers what was decided for pods whose volumes are not bound yet, so that no other pod is
 // promised the same: volumes are reserved in the Index, and claims that are to be provisioned for keep their
-// node. It is a part of each Request. A pod that shares a claim with another gets by its plan what the other was
-// promised, or is refused the node.
+// node. It is a part of each Request. A pod that shares a claim with another is planned with the same volume or
+// node for it, or the node is rejected.
 //
 //	plan, err := scheduling.PlanPod(request, node)
 //	…
@@ -23,7 +23,7 @@ import (
 //		// somebody was faster: plan again
 //	}
 //	defer assumption.Revert()
-//	// do what NextForPlan returns, until that is Nothing or GiveUp
+//	// carry out what NextForPlan returns, until it returns Nothing or GiveUp
 //
 // The zero value is empty and ready to use. Any number of goroutines may use it at once. All that is assumed of
 // one Index has to be in one Assumptions.
@@ -42,7 +42,7 @@ type promise struct {
 // assumedClaim is a claim with a promise, which pods may share.
 type assumedClaim struct {
 	promise
-	reserved bool // by us
+	reserved bool // by these Assumptions, so that Revert releases it
 	pods     int
 }
 
@@ -98,9 +98,8 @@ func promisesOf(plan Plan) map[obj.Key]promise {
 }
 
 // Revert ends the assumption, whatever became of the pod: call it when the plan is given up, and when all is
-// bound. It releases what the assumption reserved and nobody else assumes; a second call does nothing. What was
-// written stays written, so the server's replies must be in the Index before: a volume that is not the claim's there
-// is free again (S8).
+// bound. It releases what the assumption reserved and no other assumption needs; a second call does nothing. Update
+// the Index with the server's replies first, or a volume that was bound is offered again (S8).
 func (s *Assumption) Revert() {
 	s.from.mutex.Lock()
 	defer s.from.mutex.Unlock()

@@ -7,13 +7,13 @@ import (
 	"github.com/pvbind/pvbind/binding/internal/quantities"
 )
 
-// assignment assigns volumes to the claims of a pod, for one node after the other, by two bipartite matchings (S6). The
-// choice of volumes and that of claims can be made one after the other:
+// assignment assigns volumes to the claims of a pod, for one node after the other, by two bipartite matchings (S6): first it
+// chooses the volumes, then the claims to serve with them.
 //
 //  1. Volumes are taken from the best on, each that can be assigned to some claim in addition to those taken.
 //     The sets of volumes that can be assigned at once are a matroid, so that this greedy way ends with as
 //     many as can be, and of the least total capacity.
-//  2. Among these volumes, claims are served from the neediest on, each that can be served in addition. That
+//  2. Among these volumes, claims are served from the most urgent on, each that can be served in addition. That
 //     leaves no volume unused, and serves every claim that must be, if all of those can be served at all:
 //     where some way serves these claims, and some way uses those volumes, one way does both (Mendelsohn and
 //     Dulmage).
@@ -35,7 +35,7 @@ func (a *assignment) assign(options []option) {
 	a.reset(len(a.volumes), len(a.claims))
 	a.eachCandidate(func(claim, volume int) { a.edges[volume] = append(a.edges[volume], claim) })
 	a.takeVolumes()
-	slices.SortStableFunc(a.claims, compareNeed)
+	slices.SortStableFunc(a.claims, compareUrgency)
 	a.reset(len(a.claims), len(a.volumes))
 	a.eachCandidate(func(claim, volume int) { a.edges[claim] = append(a.edges[claim], volume) })
 	for claim := range a.claims {
@@ -81,8 +81,8 @@ func (a *assignment) takeVolumes() {
 	a.volumes = taken
 }
 
-// compareNeed puts claims first that no volume can be provisioned for, then those that request most.
-func compareNeed(a, b *option) int {
+// compareUrgency puts claims first that no volume can be provisioned for, then those that request most.
+func compareUrgency(a, b *option) int {
 	switch {
 	case a.blocked != "" && b.blocked == "":
 		return -1
@@ -111,8 +111,8 @@ func (m *matching) reset(nodes, others int) {
 	}
 }
 
-// add matches one node more, and reports whether it could: others may change their partners, but none loses its own. What
-// a search in vain has seen leads nowhere later either, so that it need not be seen again until something has changed.
+// add matches one node more, and reports whether it could: others may change their partners, but none loses its own. After
+// a failed search the nodes that it visited stay marked: no augmenting path leads through them until the matching grows.
 func (m *matching) add(node int) bool {
 	if !m.augment(node) {
 		return false

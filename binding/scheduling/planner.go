@@ -65,7 +65,8 @@ func (p *planner) findOptions(node *corev1.Node) []Reason {
 	return elsewhere
 }
 
-// explain adds to a reason what became of the volumes that there are (E2), unless some fit.
+// explain appends to a reason the search summary of its claim, unless volumes fit it that others of the pod's claims need or
+// its volume is being provisioned (E2).
 func (p *planner) explain(reason *Reason) {
 	for _, claim := range p.unbound {
 		if obj.KeyOf(claim.Claim) == reason.Claim && !claim.hasSelected && reason.Cause != CauseContended {
@@ -97,14 +98,14 @@ func (c *unboundClaim) optionOn(node *corev1.Node, claims int) option {
 		c.candidates = c.Best(claims, c.candidates)
 		o.candidates = c.candidates
 	case o.elsewhere == c.promised:
-		o.blocked = CausePreBoundElsewhere // two pods of one claim cannot have two volumes
+		o.blocked = CausePreBoundElsewhere // another pod's plan assumes this volume for the claim
 	}
 	return o
 }
 
-// preBound returns the volume that the claim has and may use on the node, or the name of one that it has and may not
-// (M13). What the Index has reserved for the claim is as good as pre-bound: no other claim gets it. What is promised counts
-// even if it is gone, until whoever was promised it gives up.
+// preBound returns the volume that is reserved for the claim, if it is usable on the node, or else its name (M13). A volume
+// that the Index has reserved counts as pre-bound: no other claim gets it. A volume that another pod's plan assumes counts
+// until that plan is reverted, even if the volume is gone.
 func (c *unboundClaim) preBound() (found *corev1.PersistentVolume, elsewhere string) {
 	found, elsewhere = c.Reserved()
 	if c.promised != "" && (found == nil || found.Name != c.promised) {

@@ -79,7 +79,7 @@ func (t *task) clone() *task {
 }
 
 func (o offers) clone() offers {
-	o.made, o.awaiting, o.awaited, o.order = maps.Clone(o.made), o.awaiting.clone(), maps.Clone(o.awaited), slices.Clone(o.order)
+	o.made, o.pendingFor, o.pendingOn, o.order = maps.Clone(o.made), o.pendingFor.clone(), maps.Clone(o.pendingOn), slices.Clone(o.order)
 	for volume, made := range o.made {
 		o.made[volume] = offer{made.version, maps.Clone(made.claims)}
 	}
@@ -111,8 +111,8 @@ func (s *State) Describe(n Notebook, keys []obj.Key, mentioned []types.UID) {
 	for _, key := range keys {
 		n.Key(s.locks[key])
 		n.Key(s.inDoubt[key])
-		n.Key(s.offers.awaited[key])
-		for _, l := range []links{s.naming, s.holding, s.using, s.attached, s.waiters, s.leftInDoubt, s.offers.awaiting} {
+		n.Key(s.offers.pendingOn[key])
+		for _, l := range []links{s.naming, s.holding, s.using, s.attached, s.waiters, s.leftInDoubt, s.offers.pendingFor} {
 			n.KeySet(l[key])
 		}
 		s.describeOffer(n, key)

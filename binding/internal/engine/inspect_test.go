@@ -21,7 +21,7 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		{task{}, []string{"key", "volume", "version", "pending", "before", "contradicted", "live", "answers", "publish", "next", "steps"}},
 		{Reply{}, []string{"Object", "Err", "Pods", "Attachments"}},
 		{contradiction{}, []string{"uid", "missing"}},
-		{offers{}, []string{"made", "awaiting", "awaited", "order"}},
+		{offers{}, []string{"made", "pendingFor", "pendingOn", "order"}},
 		{offer{}, []string{"version", "claims"}},
 		{hookSlots{}, []string{"limit", "running", "promised", "waiting", "queued"}},
 		{rejection{}, []string{"claimVersion", "volume", "volumeVersion"}},

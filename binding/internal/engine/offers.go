@@ -10,13 +10,16 @@ import (
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// offers remembers which claims a volume was offered to. One that does not take it is not offered it again until one of
-// the two has changed, and the next claim is (W1).
+// offers remembers which claims a volume was offered to. A claim that does not take the volume is not offered it again
+// until one of the two has changed; the next claim is offered it instead (W1).
+//
+// An offer ends in one of three ways: the claim's sync ends (endWait), another claim's sync binds the volume or the volume
+// changes (withdraw), or the volume is offered to another claim (revoke). Only the first counts as an attempt.
 type offers struct {
-	made     map[string]offer    // by volume
-	awaiting links               // by claim: the volumes that wait for its sync
-	awaited  map[obj.Key]obj.Key // by volume: the claim whose sync it waits for
-	order    []obj.Key           // the claims that were notified, in order, and some that no longer are
+	made       map[string]offer    // by volume
+	pendingFor links               // by claim: the volumes whose next sync follows the claim's
+	pendingOn  map[obj.Key]obj.Key // by volume: the claim whose sync comes first
+	order      []obj.Key           // the claims that were notified, in order, and some that no longer are
 }
 
 // offer has the claims that one version of a volume was offered to, each with its version.
@@ -25,11 +28,11 @@ type offer struct {
 	claims  map[obj.Key]string
 }
 
-// offerTo offers the task's volume to a claim: the claim goes next, and the volume after it. A claim that had its attempt
-// does not get another, nor one that is about to have it.
+// offerTo queues a sync of the claim, and after it one of the task's volume. It does nothing if this version of the claim
+// had its attempt with this version of the volume, or is queued for it.
 func (s *State) offerTo(t *task, to obj.Key) {
 	volume, claim := s.volume(t.key.Name), s.claim(to)
-	if volume == nil || claim == nil || s.offers.awaited[t.key] == to || s.offers.tried(volume, claim) {
+	if volume == nil || claim == nil || s.offers.pendingOn[t.key] == to || s.offers.tried(volume, claim) {
 		return
 	}
 	s.offers.revoke(t.key)
@@ -43,8 +46,8 @@ func (s *State) offerTo(t *task, to obj.Key) {
 	t.next = append(t.next, to)
 }
 
-// recordAttempt remembers that the claim had its attempt with the volume. It forgets claims that are gone before they are
-// more than the others: where the server rejects every claim, the volume stays as it is for ever.
+// recordAttempt remembers that the claim had its attempt with the volume. It removes deleted claims once they outnumber the
+// others: where the server rejects every claim, the volume never changes and its attempts would grow for ever.
 func (s *State) recordAttempt(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) {
 	made := s.offers.made[volume.Name]
 	if made.claims == nil || made.version != volume.ResourceVersion {
@@ -57,8 +60,8 @@ func (s *State) recordAttempt(volume *corev1.PersistentVolume, claim *corev1.Per
 	}
 }
 
-// notify takes a claim out of those that wait, until its sync: the next volume is offered to another one, or all of a
-// burst would go from claim to claim together.
+// notify moves a claim from the waiting claims to the notified ones until its sync ends, so that volumes which are created
+// together are offered to different claims.
 func (s *State) notify(claim *corev1.PersistentVolumeClaim) {
 	s.waiting.Delete(obj.KeyOf(claim))
 	s.notified.Set(claim, s.classOf(claim))
@@ -68,7 +71,7 @@ func (s *State) notify(claim *corev1.PersistentVolumeClaim) {
 	s.offers.order = append(s.offers.order, obj.KeyOf(claim))
 }
 
-// unnotify puts a claim back to those that wait, if it was notified.
+// unnotify moves a claim back to the waiting claims, if it was notified.
 func (s *State) unnotify(key obj.Key) {
 	if claim := s.notified.Get(key); claim != nil {
 		s.notified.Delete(key)
@@ -76,8 +79,8 @@ func (s *State) unnotify(key obj.Key) {
 	}
 }
 
-// lastNotified returns the claim that was notified last. Where every claim that a volume fits has been notified for
-// another, each may still choose this one, so that it waits until they have chosen, and not from one to the next.
+// lastNotified returns the claim that was notified last. If every claim that a volume fits is notified for another volume,
+// any of them may still choose this one, so the volume is synced again after the last of them.
 func (s *State) lastNotified() obj.Key {
 	order := &s.offers.order
 	for s.notified.Get((*order)[len(*order)-1]) == nil {
@@ -86,46 +89,46 @@ func (s *State) lastNotified() obj.Key {
 	return (*order)[len(*order)-1]
 }
 
-// withdraw takes a volume out of the offer, for the sync of a claim binds it. The claim that it was offered to instead did
-// not have its attempt with it, and may be offered another, unless more volumes wait for it.
+// withdraw cancels the offer of a volume that the sync of the claim by is binding. If the volume was offered to another
+// claim, that claim waits again, unless it has other offers.
 func (s *State) withdraw(volume, by obj.Key) {
-	claim := s.offers.awaited[volume]
+	claim := s.offers.pendingOn[volume]
 	if claim == by {
 		s.offers.await(volume, obj.Key{})
 		return
 	}
 	s.offers.revoke(volume)
-	if len(s.offers.awaiting[claim]) == 0 {
+	if len(s.offers.pendingFor[claim]) == 0 {
 		s.unnotify(claim)
 	}
 }
 
-// forgetOffers drops what is remembered of a volume that nobody is offered any more.
+// forgetOffers cancels the offer of a volume that is offered no longer, and drops its attempts.
 func (s *State) forgetOffers(volume string) {
 	s.withdraw(obj.VolumeKey(volume), obj.Key{})
 	delete(s.offers.made, volume)
 }
 
-// revoke takes an offer back: the claim has not had its attempt with the volume, whatever its sync will come to.
+// revoke cancels an offer, so that it does not count as an attempt whatever the claim's sync does.
 func (o *offers) revoke(volume obj.Key) {
-	delete(o.made[volume.Name].claims, o.awaited[volume])
+	delete(o.made[volume.Name].claims, o.pendingOn[volume])
 	o.await(volume, obj.Key{})
 }
 
-// await lets a volume wait for the sync of a claim; the zero Key is none.
+// await records the claim whose sync precedes the next sync of the volume; the zero Key clears it.
 func (o *offers) await(volume, claim obj.Key) {
-	o.awaiting.move(volume, o.awaited[volume], claim)
-	delete(o.awaited, volume)
+	o.pendingFor.move(volume, o.pendingOn[volume], claim)
+	delete(o.pendingOn, volume)
 	if claim != (obj.Key{}) {
-		zeromap.Put(&o.awaited, volume, claim)
+		zeromap.Put(&o.pendingOn, volume, claim)
 	}
 }
 
-// endWait returns the volumes that waited for the sync of the claim, in order. They do no longer.
+// endWait returns the volumes whose next sync follows that of the claim, in order, and clears them.
 func (o *offers) endWait(claim obj.Key) []obj.Key {
-	volumes := o.awaiting.drain(claim)
+	volumes := o.pendingFor.drain(claim)
 	for _, volume := range volumes {
-		delete(o.awaited, volume)
+		delete(o.pendingOn, volume)
 	}
 	return volumes
 }

@@ -44,7 +44,7 @@ func (s *State) handleRead(t *task, got Reply) error {
 		t.wake(s.Observe(got.Object), t.key)
 	}
 	t.wake(s.clearDoubt(key), t.key)
-	if s.renew(t) && key != t.key {
+	if s.dropStaleReads(t) && key != t.key {
 		return nil // it is read anew if it matters still
 	}
 	zeromap.Put(&t.live, key, got)

@@ -30,7 +30,7 @@ type store struct {
 	waiting  index.Waiting // the claims that any volume may serve
 	notified index.Waiting // those of them that a volume was offered to and whose sync is still to come
 	gone     tombstones
-	// gonePods are apart, or the pods and attachments, which come and go by the thousand, would push out the rest.
+	// gonePods has pods and attachments. They come and go by the thousand, and would evict the others.
 	gonePods tombstones
 }
 
@@ -173,7 +173,8 @@ func claimsOf(pod *corev1.Pod) []obj.Key {
 	return keys
 }
 
-// enlist lists a claim where it waits, if it does. One that was notified stays so until its sync ends.
+// enlist adds the claim to the waiting claims, or removes it if it no longer waits. A notified claim stays among the notified
+// ones until its sync ends.
 func (s *store) enlist(claim *corev1.PersistentVolumeClaim) {
 	list := &s.waiting
 	if s.notified.Get(obj.KeyOf(claim)) != nil {
@@ -245,8 +246,8 @@ func unique(keys []obj.Key) []obj.Key {
 }
 
 // tombstones are the UIDs of objects that are known to be gone, so that a late reply or a slow cache does
-// not bring one back. They are kept for the last few thousand deletions, in two generations: what comes
-// later than that has lost its race by minutes.
+// not bring one back. They are kept for the last few thousand deletions, in two generations: a
+// reply that is delayed beyond that many deletions is not expected.
 type tombstones struct {
 	young, old map[types.UID]struct{}
 }

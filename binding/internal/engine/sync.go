@@ -19,10 +19,10 @@ type task struct {
 	pending decision.Action // what is being done
 	before  obj.Object      // of a read: what was known when it was sent; nil if nothing
 
-	contradicted map[obj.Key]contradiction // by the last reply to a read
+	contradicted map[obj.Key]contradiction // what the last live read of each object contradicted
 
-	version string            // of the object of the key, for which the rest was read
-	live    map[obj.Key]Reply // to the live reads since the last write
+	version string            // the resourceVersion of the key's object that live was read for
+	live    map[obj.Key]Reply // the replies to live reads since the last write
 
 	answers []decision.Answer // since the sync began
 
@@ -39,11 +39,11 @@ func (s *State) advance(t *task) Step {
 	if t.steps++; t.steps > stepLimit {
 		return s.giveUp(t)
 	}
-	s.renew(t)
+	s.dropStaleReads(t)
 	if read, needed := s.readInDoubt(t); needed {
 		return s.issue(t, read)
 	}
-	if s.blocked(t, obj.NamedVolume(s.claim(t.key))) { // to decide now would be in the middle of what is done to the pair
+	if s.blocked(t, obj.NamedVolume(s.claim(t.key))) { // another sync binds the claim and its volume just now; for a volume's sync the key is zero
 		return s.stop(t)
 	}
 	action, err := s.decide(t)
@@ -64,8 +64,8 @@ func (s *State) advance(t *task) Step {
 	return s.issue(t, action)
 }
 
-// giveUp ends a sync that comes to no end. What it writes is undone each time, perhaps with a new version of the volume,
-// which would be offered to the claim again at once: so none is before the delay is over, whatever its version.
+// giveUp ends a sync that exceeds stepLimit. Somebody undoes each of its writes. It marks the claim as rejected, so that no
+// volume, whatever its version, is offered to the claim before the delay is over.
 func (s *State) giveUp(t *task) Step {
 	if claim := s.claim(t.key); claim != nil {
 		zeromap.Put(&s.rejected, t.key, rejection{claimVersion: claim.ResourceVersion})
@@ -73,9 +73,9 @@ func (s *State) giveUp(t *task) Step {
 	return s.finish(t, decision.Action{}, fmt.Errorf("%s: no end after %d steps, the last: %s", t.key, stepLimit, t.pending))
 }
 
-// renew drops what was read for another version of the task's object, and reports whether there is a new one. The object
-// may be another claim's by now, about which the old reads prove nothing (V3).
-func (s *State) renew(t *task) bool {
+// dropStaleReads discards the live reads that were made for another version of the task's object, and reports whether the
+// version has changed. The object may refer to another claim by now, about which those reads prove nothing (V3).
+func (s *State) dropStaleReads(t *task) bool {
 	version := s.versionOf(t.key)
 	if version == t.version {
 		return false
@@ -200,8 +200,8 @@ func (s *State) finish(t *task, action decision.Action, err error) Step {
 	return ended
 }
 
-// stop ends a sync and unlocks its objects. The syncs that waited for them go next, the same one perhaps. Where a claim's
-// sync stops before its end, as another one is in its way, volumes that were offered to the claim go on waiting for it.
+// stop ends a sync, unlocks its objects and returns the syncs that they blocked as Next, this one perhaps among them. Unlike
+// finish it keeps the offers to a claim whose sync another one blocks.
 func (s *State) stop(t *task) Step {
 	s.unlockVolume(t)
 	delete(s.tasks, t.key)

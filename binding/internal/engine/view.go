@@ -107,13 +107,13 @@ func (v *taskView) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVo
 		}
 		return nil
 	}
-	if notified := v.notified.Get(v.offers.awaited[obj.VolumeKey(volume.Name)]); notified != nil && !v.binding(obj.KeyOf(notified)) {
+	if notified := v.notified.Get(v.offers.pendingOn[obj.VolumeKey(volume.Name)]); notified != nil && !v.binding(obj.KeyOf(notified)) {
 		return notified // its attempt comes before the next
 	}
 	var best *corev1.PersistentVolumeClaim
 	for key := range v.naming[obj.VolumeKey(volume.Name)] {
 		if claim := v.claim(key); offerable(claim) {
-			best = index.Needier(best, claim, volume)
+			best = index.PreferredClaim(best, claim, volume)
 		}
 	}
 	if best != nil {

@@ -17,12 +17,12 @@ type outcome string
 
 const (
 	done     outcome = "done"
-	lost     outcome = "lost"     // it did not happen: the object has changed or is gone; read it
+	conflict outcome = "conflict" // it did not happen: the object has changed or is gone; read it
 	rejected outcome = "rejected" // it did not happen, and the same write would fail again
 	unknown  outcome = "unknown"  // it may have happened
 )
 
-// outcomeOf sorts the errors of a write. What is not known to mean that nothing was written counts as unknown (B6).
+// outcomeOf classifies the error of a write. An error counts as unknown unless it proves that nothing was written (B6).
 func outcomeOf(err error) outcome {
 	var invalid *obj.InvalidError
 	switch {
@@ -31,7 +31,7 @@ func outcomeOf(err error) outcome {
 	case errors.As(err, &invalid): // it was not sent
 		return rejected
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsGone(err):
-		return lost
+		return conflict
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsBadRequest(err),
 		apierrors.IsMethodNotSupported(err), apierrors.IsTooManyRequests(err), apierrors.IsNotAcceptable(err),
 		apierrors.IsUnsupportedMediaType(err), apierrors.IsRequestEntityTooLargeError(err):
@@ -56,7 +56,7 @@ func (s *State) handleWrite(t *task, got Reply) error {
 		return nil
 	case outcome == done:
 		return s.handleStored(t, got.Object)
-	case outcome == lost:
+	case outcome == conflict:
 		s.markInDoubt(target, t.key)
 		return nil
 	case outcome == rejected:
@@ -67,8 +67,8 @@ func (s *State) handleWrite(t *task, got Reply) error {
 	return got.Err
 }
 
-// errUnchanged keeps a write from being repeated without end that the server accepts and throws away, as an
-// admission webhook can make it do.
+// errUnchanged ends a sync whose write the server accepts without storing it, as a mutating webhook can make it do. Else the
+// write would be repeated without end.
 var errUnchanged = errors.New("the server accepted the write and changed nothing")
 
 // handleStored takes the object that the server stored. A write that took effect has made a new version, or has removed
