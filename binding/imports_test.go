@@ -1,6 +1,7 @@
 package binding_test
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -61,7 +62,7 @@ func dependencies(t *testing.T, room string) []string {
 
 func TestTheCoreImportsNoClientGo(t *testing.T) {
 	t.Parallel()
-	for room := range rooms {
+	for _, room := range append(slices.Collect(maps.Keys(rooms)), forTests...) {
 		for _, dep := range dependencies(t, room) {
 			assert.False(t, strings.HasPrefix(dep, "k8s.io/client-go"), "%s imports %s", room, dep)
 			assert.NotEqual(t, "k8s.io/component-helpers/storage/volume", dep, "%s: an oracle for tests only", room)

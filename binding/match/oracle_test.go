@@ -102,7 +102,7 @@ func TestFindAgreesWithUpstream(t *testing.T) {
 func agree(t *testing.T, request match.Request, seen map[string]int, where string) {
 	found, err := match.Find(request)
 	require.NoError(t, err, where)
-	u := Upstream{Request: request}
+	u := Upstream{Request: request, Helpers: helpers}
 	answer := u.Answer(t)
 	for _, d := range differences {
 		d.adjust(&u)
@@ -115,4 +115,11 @@ func agree(t *testing.T, request match.Request, seen map[string]int, where strin
 	}
 	require.Equal(t, NameOf(answer), NameOf(found.Volume), where)
 	seen["chosen: "+strconv.FormatBool(found.Volume != nil)]++
+}
+
+// helpers are upstream's.
+var helpers = Helpers{
+	FindMatchingVolume:   volumehelpers.FindMatchingVolume,
+	IsVolumeBoundToClaim: volumehelpers.IsVolumeBoundToClaim,
+	CheckAccessModes:     volumehelpers.CheckAccessModes,
 }

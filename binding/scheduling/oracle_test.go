@@ -64,7 +64,7 @@ func (w *planWorld) options(t *testing.T, node *corev1.Node) planOptions {
 			}
 		}
 		if len(aside) > 0 {
-			slices.SortFunc(aside, Upstream{Request: match.Request{Claim: claim, Terms: match.Terms{Node: node}}}.CompareSetAside)
+			slices.SortFunc(aside, Upstream{Request: match.Request{Claim: claim, Terms: match.Terms{Node: node}}, Helpers: helpers}.CompareSetAside)
 			free = aside[:1]
 		} else if elsewhere {
 			free = nil
@@ -239,4 +239,11 @@ func (w *planWorld) requireNoWorse(t *testing.T, plan scheduling.Plan, o planOpt
 	case upstreams == nil && full:
 		seen["upstream fails, plan full"]++
 	}
+}
+
+// helpers are upstream's.
+var helpers = Helpers{
+	FindMatchingVolume:   volumehelpers.FindMatchingVolume,
+	IsVolumeBoundToClaim: volumehelpers.IsVolumeBoundToClaim,
+	CheckAccessModes:     volumehelpers.CheckAccessModes,
 }

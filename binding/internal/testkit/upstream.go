@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	volumehelpers "k8s.io/component-helpers/storage/volume"
 
 	"github.com/pvbind/pvbind/accessmode"
 	"github.com/pvbind/pvbind/binding/match"
@@ -20,9 +19,19 @@ import (
 // FindMatchingVolume. Its flags take back what differs on purpose, one rule at a time.
 type Upstream struct {
 	match.Request
+	Helpers
 	ByModes       bool // call it for the volumes of one set of access modes after the other, narrowest first
 	BySize        bool // sets of one size together
 	SetAsideFirst bool // call it for what is pre-bound or bound to the claim before anything else
+}
+
+// Helpers has the functions of k8s.io/component-helpers/storage/volume that Upstream calls. Tests pass them in: that package
+// imports client-go, and no package of this module may.
+type Helpers struct {
+	FindMatchingVolume func(claim *corev1.PersistentVolumeClaim, volumes []*corev1.PersistentVolume, node *corev1.Node,
+		excluded map[string]*corev1.PersistentVolume, delayed, attributesClasses bool) (*corev1.PersistentVolume, error)
+	IsVolumeBoundToClaim func(*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) bool
+	CheckAccessModes     func(*corev1.PersistentVolumeClaim, *corev1.PersistentVolume) bool
 }
 
 // Answer returns the volume that upstream would choose; nil if none.
@@ -49,7 +58,7 @@ func (u Upstream) Answer(t *testing.T) *corev1.PersistentVolume {
 
 // SetAside reports whether the volume is pre-bound or bound to the claim.
 func (u Upstream) SetAside(volume *corev1.PersistentVolume) bool {
-	return volumehelpers.IsVolumeBoundToClaim(volume, u.Claim)
+	return u.IsVolumeBoundToClaim(volume, u.Claim)
 }
 
 // BelongsToAnother reports whether the volume has no claimRef and another claim is Bound to it (M2).
@@ -95,7 +104,7 @@ func (u Upstream) rank(volume *corev1.PersistentVolume) int {
 
 func (u Upstream) call(t *testing.T, volumes ...*corev1.PersistentVolume) *corev1.PersistentVolume {
 	delayed := u.Class != nil && *u.Class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
-	found, err := volumehelpers.FindMatchingVolume(u.Claim, volumes, u.Node, nil, delayed, true)
+	found, err := u.FindMatchingVolume(u.Claim, volumes, u.Node, nil, delayed, true)
 	require.NoError(t, err)
 	return found
 }
@@ -105,7 +114,7 @@ func (u Upstream) call(t *testing.T, volumes ...*corev1.PersistentVolume) *corev
 func (u Upstream) groups() [][]*corev1.PersistentVolume {
 	groups := map[accessmode.Set][]*corev1.PersistentVolume{}
 	for _, volume := range u.Volumes {
-		if volumehelpers.CheckAccessModes(u.Claim, volume) {
+		if u.CheckAccessModes(u.Claim, volume) {
 			group := KnownModes(volume)
 			if u.BySize {
 				group = accessmode.Set(group.Len())
