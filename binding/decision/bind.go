@@ -46,9 +46,17 @@ func missingUID(claim *corev1.PersistentVolumeClaim) error {
 	return &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: "metadata.uid", Problem: "is missing"}
 }
 
-// writeNames says what each of the four writes sets, by its rule.
-var writeNames = map[string]string{
-	"B1": "the volume's claimRef", "B2": "the volume's phase", "B3": "the claim's volumeName", "B4": "the claim's status",
+// writeName says what one of the four writes sets, by its rule.
+func writeName(rule string) string {
+	switch rule {
+	case "B1":
+		return "the volume's claimRef"
+	case "B2":
+		return "the volume's phase"
+	case "B3":
+		return "the claim's volumeName"
+	}
+	return "the claim's status"
 }
 
 func nextOfFour(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) Action {

@@ -94,7 +94,7 @@ func ExplainClaim(claim *corev1.PersistentVolumeClaim, view View, options Option
 	explanation := *action.explains
 	explanation.Claim = obj.KeyOf(claim)
 	if explanation.State == ClaimBinding {
-		explanation.Message = fmt.Sprintf("volume %q is being bound to it; the next write sets %s", explanation.Volume, writeNames[explanation.Rule])
+		explanation.Message = fmt.Sprintf("volume %q is being bound to it; the next write sets %s", explanation.Volume, writeName(explanation.Rule))
 	}
 	if action.searched && explanation.Search == nil {
 		search, failed := view.Summary(claim)

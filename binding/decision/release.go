@@ -100,20 +100,25 @@ func recycle(volume *corev1.PersistentVolume, hook string, view View) Action {
 	return action
 }
 
-// reclaimHooks has the rule and the events of the hooks that reclaim storage. As upstream, a volume in use is told by a Normal
-// event VolumeDelete before it is deleted, and by the reason of a failure before it is recycled.
-var reclaimHooks = map[ActionKind]struct {
+// reclaimHook has the rule and the events of a hook that reclaims storage.
+type reclaimHook struct {
 	rule          string
 	inUse, failed EventReason
-}{
-	RunDeleter:  {"R3", EventVolumeDelete, EventVolumeFailedDelete},
-	RunRecycler: {"R4", EventVolumeFailedRecycle, EventVolumeFailedRecycle},
+}
+
+// reclaimHookOf returns those of a deleter or a recycler. As upstream, a volume in use is told by a Normal event VolumeDelete
+// before it is deleted, and by the reason of a failure before it is recycled.
+func reclaimHookOf(kind ActionKind) reclaimHook {
+	if kind == RunRecycler {
+		return reclaimHook{"R4", EventVolumeFailedRecycle, EventVolumeFailedRecycle}
+	}
+	return reclaimHook{"R3", EventVolumeDelete, EventVolumeFailedDelete}
 }
 
 // runHook runs the deleter or recycler of a volume that is attached to no node, after a live read of the volume. Done means
 // that the hook succeeded in this sync and the volume was read since.
 func runHook(volume *corev1.PersistentVolume, kind ActionKind, hook string, view View) (action Action, done bool) {
-	rule := reclaimHooks[kind].rule
+	rule := reclaimHookOf(kind).rule
 	answer, ran := lastOf(hook, view.Answered(kind, volume.UID))
 	if !ran {
 		if action, attached := awaitDetach(volume, kind, view); attached {
@@ -140,7 +145,7 @@ func awaitDetach(volume *corev1.PersistentVolume, kind ActionKind, view View) (a
 	if len(attachments) > 0 {
 		return awaitUnused(volume, kind, attachedTo(attachments)).withBackoff(), true
 	}
-	return ReadLive(obj.AttachmentsKey(), reclaimHooks[kind].rule, "before its storage is reclaimed"), source != FromLiveRead
+	return ReadLive(obj.AttachmentsKey(), reclaimHookOf(kind).rule, "before its storage is reclaimed"), source != FromLiveRead
 }
 
 // attachedTo names the nodes of attachments, each once, in order: "attached to node a, b".
@@ -156,7 +161,7 @@ func attachedTo(attachments []*storagev1.VolumeAttachment) string {
 // awaitUnused leaves a volume in its phase until its storage is not in use any more.
 func awaitUnused(volume *corev1.PersistentVolume, kind ActionKind, why string) Action {
 	message := "the storage is still in use: " + why
-	return wait(reclaimHooks[kind].rule, message, normal(volume, reclaimHooks[kind].inUse, message))
+	return wait(reclaimHookOf(kind).rule, message, normal(volume, reclaimHookOf(kind).inUse, message))
 }
 
 // notReclaimed returns the action after a hook that failed or is still in progress.
@@ -169,7 +174,7 @@ func notReclaimed(volume *corev1.PersistentVolume, answer Answer) Action {
 	case hooks.InUse:
 		return answer.retry(awaitUnused(volume, answer.Of, answer.Err.Error()))
 	}
-	failed := fail(volume, reclaimHooks[answer.Of].failed, answer.Err.Error())
+	failed := fail(volume, reclaimHookOf(answer.Of).failed, answer.Err.Error())
 	if failed.Kind != Wait {
 		return failed
 	}

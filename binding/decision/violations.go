@@ -108,7 +108,7 @@ func (r *PairRequest) halfBound() Violation {
 	var missing []string
 	volume, claim := r.Volume, r.Claim
 	for action := nextOfFour(volume, claim); action.Writes(); action = nextOfFour(volume, claim) {
-		missing = append(missing, writeNames[action.Rule])
+		missing = append(missing, writeName(action.Rule))
 		volume, claim = cmp.Or(action.Volume, volume), cmp.Or(action.Claim, claim)
 	}
 	switch {
