@@ -14,7 +14,7 @@ import (
 
 // perform performs an action with the client, unless it runs a hook. It is all the I/O there is.
 func perform(ctx context.Context, client Client, action decision.Action) engine.Reply {
-	if err := checkVersion(action); err != nil {
+	if err := action.CheckVersion(); err != nil {
 		return engine.Reply{Err: err}
 	}
 	switch action.Kind {
@@ -35,21 +35,6 @@ func perform(ctx context.Context, client Client, action decision.Action) engine.
 		return engine.Reply{Err: client.DeleteVolume(ctx, volume.Name, metav1.Preconditions{UID: &volume.UID, ResourceVersion: &volume.ResourceVersion})}
 	}
 	return engine.Reply{Err: fmt.Errorf("%s: no client can perform that", action)}
-}
-
-// checkVersion rejects a write that the server would take as "overwrite anything" (B5).
-func checkVersion(action decision.Action) error {
-	if action.Kind == decision.CreateVolume || !action.Writes() {
-		return nil
-	}
-	written := obj.Object(action.Claim)
-	if action.Volume != nil {
-		written = action.Volume
-	}
-	if written.GetResourceVersion() == "" {
-		return &obj.InvalidError{Object: action.Target().String(), Field: "metadata.resourceVersion", Problem: "is missing"}
-	}
-	return nil
 }
 
 func performRead(ctx context.Context, client Client, key obj.Key) engine.Reply {

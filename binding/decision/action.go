@@ -93,6 +93,22 @@ func (a Action) Writes() bool {
 	return false
 }
 
+// CheckVersion returns an *obj.InvalidError for a write without resourceVersion, which the server would take as "overwrite
+// anything". Whoever carries out an action calls it first. It is rule B5.
+func (a Action) CheckVersion() error {
+	if a.Kind == CreateVolume || !a.Writes() {
+		return nil
+	}
+	written := obj.Object(a.Claim)
+	if a.Volume != nil {
+		written = a.Volume
+	}
+	if written.GetResourceVersion() == "" {
+		return &obj.InvalidError{Object: a.Target().String(), Field: "metadata.resourceVersion", Problem: "is missing"}
+	}
+	return nil
+}
+
 // RunsHook reports whether the action is the call of a hook.
 func (a Action) RunsHook() bool {
 	return a.Kind == RunProvisioner || a.Kind == RunDeleter || a.Kind == RunRecycler

@@ -20,6 +20,9 @@ import (
 
 // Perform makes the call that an action says, as a Controller does. The action runs no hook.
 func Perform(client binding.Client, action decision.Action) engine.Reply {
+	if err := action.CheckVersion(); err != nil {
+		return engine.Reply{Err: err}
+	}
 	ctx := context.Background()
 	switch action.Kind {
 	case decision.CreateVolume:
