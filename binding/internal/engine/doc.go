@@ -16,6 +16,5 @@
 // what comes of a write and of a live read; view.go what a decision may know; store.go the objects; wake.go which keys a
 // change of an object calls for; offers.go which claim a volume is offered to; hook_slots.go how many hooks run at once.
 //
-// The model checker in the folder model tries every order of steps in small clusters. What it alone needs is in
-// inspect.go.
+// The model checker in the folder model tries every order of steps in small clusters.
 package engine

@@ -24,7 +24,7 @@ func (s *State) Observe(object obj.Object) []obj.Key {
 	switch object := object.(type) {
 	case *corev1.PersistentVolume:
 		if object.Spec.ClaimRef != nil {
-			s.forgetOffers(object.Name)
+			s.forgetOffers(key)
 		}
 	case *storagev1.StorageClass:
 		return s.wokenByClass(object)
@@ -39,7 +39,7 @@ func (s *State) ObserveDeleted(object obj.Object) []obj.Key {
 	case "":
 		return nil
 	case obj.KindVolume:
-		s.forgetOffers(key.Name)
+		s.forgetOffers(key)
 	}
 	old := s.drop(key, object.GetUID())
 	if old == nil {
