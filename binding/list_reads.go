@@ -27,51 +27,40 @@ type listRead struct {
 // read returns the reply of list, or of the next list that another sync reads. If that one failed, perhaps because its own
 // sync was cancelled, this one reads a list of its own.
 func (p *listReads) read(ctx context.Context, key obj.Key, list func() engine.Reply) engine.Reply {
-	own, other := p.join(key)
-	if own != nil {
-		if other != nil {
-			other.wait(ctx)
+	next, running, own := p.join(key)
+	if !own {
+		if next.wait(ctx) && next.got.Err == nil {
+			return next.got
 		}
-		p.run(key, own, list)
-		return own.got
-	}
-	if !other.wait(ctx) || other.got.Err != nil {
 		return list()
 	}
-	return other.got
+	if running != nil {
+		running.wait(ctx)
+	}
+	p.begin(key, next)
+	defer p.end(key, next)
+	next.got = list()
+	return next.got
 }
 
-// join returns a list of one's own, to run when the other is done, if there is another; or else only the other, which
-// another sync runs.
-func (p *listReads) join(key obj.Key) (own, other *listRead) {
+// join returns the next list, whether it is for this sync to read, and after which other if one is running.
+func (p *listReads) join(key obj.Key) (next, running *listRead, own bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if next := p.next[key]; next != nil {
-		return nil, next
+		return next, nil, false
 	}
-	own = &listRead{done: make(chan struct{}), got: engine.Reply{Err: errPanicked}}
-	if running := p.running[key]; running != nil {
-		zeromap.Put(&p.next, key, own)
-		return own, running
-	}
-	zeromap.Put(&p.running, key, own)
-	return own, nil
+	next = &listRead{done: make(chan struct{}), got: engine.Reply{Err: errPanicked}}
+	zeromap.Put(&p.next, key, next)
+	return next, p.running[key], true
 }
 
-func (p *listReads) run(key obj.Key, own *listRead, list func() engine.Reply) {
-	p.begin(key, own)
-	defer p.end(key, own)
-	own.got = list()
-}
-
-// begin marks a list as running: no other sync can join it any more.
-func (p *listReads) begin(key obj.Key, own *listRead) {
+// begin marks the next list as running: no other sync can join it any more.
+func (p *listReads) begin(key obj.Key, next *listRead) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.next[key] == own {
-		delete(p.next, key)
-	}
-	zeromap.Put(&p.running, key, own)
+	delete(p.next, key)
+	zeromap.Put(&p.running, key, next)
 }
 
 func (p *listReads) end(key obj.Key, own *listRead) {
