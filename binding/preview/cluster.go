@@ -84,7 +84,12 @@ type simulation struct {
 
 // newSimulation loads the objects; nothing has happened yet.
 func newSimulation(ctx context.Context, cluster Cluster) (*simulation, error) {
-	s := &simulation{server: bindingtest.NewServer(), options: cluster.Options.WithDefaults(), base: map[obj.Key]obj.Object{}, problems: []string{}}
+	s := &simulation{
+		server:   bindingtest.NewServer(),
+		options:  cluster.Options.WithDefaults(),
+		base:     map[obj.Key]obj.Object{},
+		problems: []string{},
+	}
 	s.options.Protection = decision.ProtectionOn
 	s.options.Hooks.Provisioners = nil
 	var running, fresh []obj.Object

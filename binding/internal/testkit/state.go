@@ -34,7 +34,9 @@ func exposed(state *engine.State, field string) reflect.Value {
 }
 
 // IndexOf returns the volumes of a state, to choose from.
-func IndexOf(state *engine.State) *index.Index { return exposed(state, "index").Interface().(*index.Index) }
+func IndexOf(state *engine.State) *index.Index {
+	return exposed(state, "index").Interface().(*index.Index)
+}
 
 // ObjectsOf returns all objects that are known to a state, in any order: the very ones that it observed.
 func ObjectsOf(state *engine.State) []obj.Object {
