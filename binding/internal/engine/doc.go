@@ -22,6 +22,7 @@
 //   - store.go: the objects, and which of them refer to each other.
 //   - wake.go: Observe and ObserveDeleted, and which keys a change of an object calls for.
 //   - offers.go: which claim a volume is offered to.
+//   - inspect.go: copies of a State and looks into it, for tests alone.
 //
 // The model checker in the folder model tries every order of steps in small clusters.
 package engine

@@ -99,7 +99,7 @@ func TestEventsGoOutWhenSomethingChanges(t *testing.T) {
 		step := state.Start(DataKey)
 		assert.Equal(t, "C10", step.Action.Rule)
 		assert.Empty(t, step.Publish)
-		failed := CloneState(state).Proceed(DataKey, engine.Reply{Err: forbidden})
+		failed := state.Clone().Proceed(DataKey, engine.Reply{Err: forbidden})
 		assert.Empty(t, failed.Publish, "it was not written")
 		done := state.Proceed(DataKey, engine.Reply{Object: At("99", step.Action.Claim.DeepCopy())})
 		require.Len(t, done.Publish, 1)

@@ -76,6 +76,16 @@ func TestRhHowManyHooksRunAtOnce(t *testing.T) {
 		assert.Empty(t, slots.next(b))
 		assert.True(t, slots.acquire(c))
 	})
+	t.Run("Rh a copy has slots of its own", func(t *testing.T) {
+		slots := &hookSlots{limit: 1}
+		copied := slots.clone()
+		require.True(t, slots.acquire(a))
+		assert.True(t, copied.acquire(b))
+		waits := slots.clone()
+		require.False(t, waits.acquire(c))
+		slots.release(a)
+		assert.Empty(t, slots.next(a))
+	})
 }
 
 // TestRhSlotsAgainstAModel has workers sync keys in any order, each key so often; some syncs want a hook. The model is

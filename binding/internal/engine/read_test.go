@@ -70,7 +70,7 @@ func TestV3AServerThatWentBack(t *testing.T) {
 		require.ErrorContains(t, ended.Err, "metadata.resourceVersion: the server has 10")
 		assert.NotZero(t, ended.After, "W6")
 		assert.Equal(t, before, d.state.Known(DataKey))
-		assert.False(t, Buried(d.state, before.GetUID()))
+		assert.False(t, d.state.Buried(before.GetUID()))
 		d.starts().says("V2 UpdateVolumeStatus pv/a")
 	})
 	t.Run("a reply that was overtaken by a deletion proves nothing", func(t *testing.T) {

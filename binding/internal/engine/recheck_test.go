@@ -100,11 +100,11 @@ func TestRecheckLeavesAWriteInDoubtToItsSync(t *testing.T) {
 	step := state.Start(obj.KeyOf(claim))
 	step = state.Proceed(obj.KeyOf(claim), Perform(cluster.Client, step.Action))
 	require.True(t, step.Done)
-	require.Equal(t, obj.KeyOf(claim), InDoubt(state, obj.VolumeKey("pv")), "B6")
+	require.Equal(t, obj.KeyOf(claim), state.InDoubt(obj.VolumeKey("pv")), "B6")
 	t.Run("B6", func(t *testing.T) {
 		state.ObserveDeleted(volume)
 		state.Recheck(volume)
-		assert.Equal(t, obj.KeyOf(claim), InDoubt(state, obj.VolumeKey("pv")))
+		assert.Equal(t, obj.KeyOf(claim), state.InDoubt(obj.VolumeKey("pv")))
 	})
 }
 

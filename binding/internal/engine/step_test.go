@@ -58,7 +58,7 @@ func (w *stepped) enqueue(keys []obj.Key) {
 
 func (w *stepped) clone() *stepped {
 	return &stepped{
-		server: w.server.Clone(), state: CloneState(w.state), queue: slices.Clone(w.queue),
+		server: w.server.Clone(), state: w.state.Clone(), queue: slices.Clone(w.queue),
 		running: maps.Clone(w.running), path: slices.Clip(w.path),
 	}
 }

@@ -20,7 +20,7 @@ import (
 // decides is what a state's sync of a key begins with.
 func decides(t *testing.T, state *engine.State, key obj.Key) string {
 	t.Helper()
-	step := CloneState(state).Start(key)
+	step := state.Clone().Start(key)
 	require.NoError(t, step.Err)
 	if step.Done {
 		return "nothing"

@@ -76,15 +76,20 @@ func (s *State) giveUp(t *task) Step {
 // dropStaleReads discards the live reads that were made for another version of the task's object, and reports whether the
 // version has changed. The object may refer to another claim by now, about which those reads prove nothing (V3).
 func (s *State) dropStaleReads(t *task) bool {
-	version := ""
-	if known := s.Known(t.key); known != nil {
-		version = known.GetResourceVersion()
-	}
+	version := s.versionOf(t.key)
 	if version == t.version {
 		return false
 	}
 	t.version, t.live = version, nil
 	return true
+}
+
+// versionOf returns the version of an object that is known; "" for one that is not.
+func (s *State) versionOf(key obj.Key) string {
+	if known := s.Known(key); known != nil {
+		return known.GetResourceVersion()
+	}
+	return ""
 }
 
 // readInDoubt returns the read that comes before anything is decided: of an object whose last write, by this or an earlier

@@ -47,7 +47,7 @@ func (h *History) judgeDecision(c *Controller, action decision.Action, reads []o
 	}
 	h.judgeVersion(c, action)
 	if known, ok := c.State.Known(action.Target()).(*corev1.PersistentVolume); ok && action.Volume != nil {
-		if wrong := judge.WronglyTaken(known, action.Volume, testkit.ObjectsIn[*corev1.PersistentVolumeClaim](c.State)); wrong != "" {
+		if wrong := judge.WronglyTaken(known, action.Volume, c.State.Claims()); wrong != "" {
 			h.Broke("%s: %s", wrong, action)
 		}
 	}
@@ -121,7 +121,7 @@ func (h *History) JudgeEnd() {
 		}
 	}
 	for _, c := range h.Controllers {
-		if kept := testkit.Reserved(c.State); len(kept) > 0 {
+		if kept := c.State.Reserved(); len(kept) > 0 {
 			h.Broke("B6: %s keeps volumes for claims that nobody is at work on: %v", c.Name, kept)
 		}
 	}

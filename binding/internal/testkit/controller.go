@@ -3,6 +3,7 @@ package testkit
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -56,6 +57,16 @@ func replied(object obj.Object, err error) engine.Reply {
 		return engine.Reply{Err: err}
 	}
 	return engine.Reply{Object: object}
+}
+
+// Remembered returns the objects that a Controller has stored: the very ones that it was handed. It looks into the
+// Controller, for users have no need of them.
+func Remembered(controller *binding.Controller) []obj.Object {
+	state := reflect.ValueOf(controller).Elem().FieldByName("state")
+	if state.IsNil() {
+		return nil // it has not been told of anything
+	}
+	return (*engine.State)(state.UnsafePointer()).Objects()
 }
 
 // ControllerCalls returns the writes and the reads that controllers made, one line each.

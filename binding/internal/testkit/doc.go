@@ -13,6 +13,5 @@
 //	random.go               seeds, and random requests
 //	variants.go             the clusters of benchmarks
 //	upstream.go             what kube-controller-manager or kube-scheduler would choose
-//	controller.go           a controller's calls made by hand, hooks that are functions
-//	state.go                what an engine remembers, and copies of it
+//	controller.go           a controller's calls made by hand, what it remembers, hooks that are functions
 package testkit

@@ -16,7 +16,6 @@
 //	search_test.go       the search: states found, the frontier of those still to be expanded
 //	cycle_test.go        whether the controllers come to an end from every state, and within how many writes
 //	fingerprint_test.go  which states are the same
-//	memory_test.go       what the engine remembers, for that
 //	invariants_test.go   what must hold
 //	server_test.go       the API server; storage_test.go the storage
 //	comparison_test.go   holds both to those of package bindingtest

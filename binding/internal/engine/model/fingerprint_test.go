@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/maphash"
-	"reflect"
-	"strconv"
 
 	"k8s.io/apimachinery/pkg/types"
 
-	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/internal/engine"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -84,6 +82,8 @@ type ranked struct {
 	at     int
 }
 
+var _ engine.Notebook = &notes{}
+
 func (n *notes) start(things *revisions) {
 	n.revisions, n.text, n.ranks, n.states = things, n.text[:0], n.ranks[:0], n.states[:0]
 	clear(n.versions[:])
@@ -142,10 +142,9 @@ func (n *notes) leader(s *tinyServer, l *leader) {
 			n.mentioned = append(n.mentioned, s.objects[at].object.GetUID())
 		}
 	}
-	memory{n, l.state}.write(reflect.ValueOf(l.state).Elem(), obj.Key{})
+	l.state.Describe(n, n.revisions.keys, n.mentioned)
 	for _, uid := range n.mentioned {
-		n.string(string(uid))
-		n.flag(Buried(l.state, uid))
+		n.Text(string(uid))
 	}
 	n.bytes(s.created[:]...) // the UIDs that are not known to be gone, for they are to come
 	n.states = append(n.states, fingerprintOf(n.text[from:]))
@@ -158,22 +157,22 @@ func (n *notes) request(e *request) {
 	}
 	n.bytes(1, byte(e.target), byte(e.content), byte(e.content>>8), byte(e.content>>16), byte(btoi(e.failed)))
 	n.names(e.reads)
-	n.string(string(e.action.Kind))
-	n.string(e.action.Hook)
-	n.string(e.action.Rule)
+	n.Text(string(e.action.Kind))
+	n.Text(e.action.Hook)
+	n.Text(e.action.Rule)
 	if e.content != 0 {
 		n.version(e.target, e.version)
 	}
 	for _, event := range e.action.Events {
-		n.key(event.On)
-		n.string(string(event.Reason))
-		n.string(event.Message)
+		n.Key(event.On)
+		n.Text(string(event.Reason))
+		n.Text(event.Message)
 	}
 	n.bytes(0xfe, byte(btoi(e.answer != nil)))
 	if e.answer == nil {
 		return
 	}
-	n.string(string(e.answer.fail))
+	n.Text(string(e.answer.fail))
 	n.revision(e.answer.got)
 	n.bytes(byte(len(e.answer.listed)))
 	for _, listed := range e.answer.listed {
@@ -184,23 +183,19 @@ func (n *notes) request(e *request) {
 	}
 }
 
-func (n *notes) number(number int) { n.bytes(byte(number)) }
+// What follows implements engine.Notebook.
 
-// flag writes down whether what follows is there, and returns it.
-func (n *notes) flag(set bool) bool {
-	n.number(btoi(set))
-	return set
-}
+func (n *notes) Number(number int) { n.bytes(byte(number)) }
 
-func (n *notes) key(key obj.Key) {
+func (n *notes) Key(key obj.Key) {
 	if key == (obj.Key{}) {
 		n.bytes(0xff)
 		return
 	}
-	n.number(n.revisions.indexOf(key))
+	n.bytes(byte(n.revisions.indexOf(key)))
 }
 
-func (n *notes) keySet(set map[obj.Key]struct{}) {
+func (n *notes) KeySet(set map[obj.Key]struct{}) {
 	var all nameSet
 	for key := range set {
 		all |= nameAt(n.revisions.indexOf(key))
@@ -208,11 +203,22 @@ func (n *notes) keySet(set map[obj.Key]struct{}) {
 	n.names(all)
 }
 
-func (n *notes) versionOf(key obj.Key, version string) {
-	number, _ := strconv.Atoi(version)
-	n.version(n.revisions.indexOf(key), uint8(number))
+func (n *notes) Object(object obj.Object) {
+	if object == nil {
+		n.revision(nil)
+		return
+	}
+	n.revision(n.revisions.of(object))
 }
 
-func (n *notes) string(text string) {
+func (n *notes) Version(of obj.Key, version string) {
+	number := 0
+	for _, digit := range []byte(version) {
+		number = number*10 + int(digit-'0')
+	}
+	n.version(n.revisions.indexOf(of), uint8(number))
+}
+
+func (n *notes) Text(text string) {
 	n.text = binary.LittleEndian.AppendUint64(n.text, maphash.String(seeds[0], text))
 }

@@ -44,7 +44,7 @@ func (m *model) judgeReply(l *leader, wrote *revision) {
 	known := l.state.Known(m.keys[wrote.at])
 	uid := wrote.object.GetUID()
 	switch {
-	case known == nil && !Buried(l.state, uid):
+	case known == nil && !l.state.Buried(uid):
 		m.broke("X5: %s was written, and is not known", m.keys[wrote.at])
 	case known != nil && known.GetUID() == uid && versionIn(known) < wrote.version:
 		m.broke("X5: of %s version %d was written, and %s is known", m.keys[wrote.at], wrote.version, known.GetResourceVersion())
@@ -66,7 +66,7 @@ func (m *model) judgeDecision(l *leader, decided *request) {
 	}
 	known, creates := l.state.Known(action.Target()), action.Kind == decision.CreateVolume
 	if volume, ok := known.(*corev1.PersistentVolume); ok && action.Volume != nil {
-		if wrong := judge.WronglyTaken(volume, action.Volume, ObjectsIn[*corev1.PersistentVolumeClaim](l.state)); wrong != "" {
+		if wrong := judge.WronglyTaken(volume, action.Volume, l.state.Claims()); wrong != "" {
 			m.broke("%s", wrong)
 		}
 	}
@@ -150,8 +150,8 @@ func (m *model) judgeSettled(now *state) (broken []string) {
 		m.judged[end] = broken
 	}
 	for _, l := range now.leaders {
-		if l != nil && len(Reserved(l.state)) > 0 {
-			broken = append(slices.Clip(broken), fmt.Sprintf("B6: volumes are kept for claims that nobody is at work on: %v", Reserved(l.state)))
+		if l != nil && len(l.state.Reserved()) > 0 {
+			broken = append(slices.Clip(broken), fmt.Sprintf("B6: volumes are kept for claims that nobody is at work on: %v", l.state.Reserved()))
 		}
 	}
 	return append(slices.Clip(broken), m.secondPass(now)...)

@@ -228,7 +228,7 @@ func (m *model) stale(l *leader, told change) bool {
 	uid := told.object.GetUID()
 	known := l.state.Known(m.keys[told.at])
 	if known == nil || known.GetUID() != uid {
-		return Buried(l.state, uid)
+		return l.state.Buried(uid)
 	}
 	return !told.deleted && m.revisions.of(known).version >= told.version
 }

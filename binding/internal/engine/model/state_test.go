@@ -11,7 +11,6 @@ import (
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/engine"
-	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -111,7 +110,7 @@ func begin(s *tinyServer, rules decision.Options) *leader {
 
 func (l *leader) clone() *leader {
 	copied := *l
-	copied.state = CloneState(l.state)
+	copied.state = l.state.Clone()
 	return &copied
 }
 
@@ -132,7 +131,6 @@ type revision struct {
 // written: nothing compares those.
 type revisions struct {
 	keys      []obj.Key
-	values    []reflect.Value // the same, to look into maps with
 	index     map[obj.Key]int
 	contents  map[string]uint32    // by what the API would send
 	stored    map[uint64]*revision // by content and version
@@ -144,7 +142,6 @@ func newRevisions(keys []obj.Key) *revisions {
 	t := &revisions{keys: keys, index: map[obj.Key]int{}, contents: map[string]uint32{}, stored: map[uint64]*revision{}, byPointer: map[obj.Object]*revision{}}
 	for i, key := range keys {
 		t.index[key] = i
-		t.values = append(t.values, reflect.ValueOf(key))
 	}
 	return t
 }

@@ -1,0 +1,305 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/index"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+// What follows is for the model checker and other tests: copies of a State, and looks into it.
+
+// Clone returns a copy of the state. Objects are shared, for nothing modifies them.
+func (s *State) Clone() *State {
+	copied := *s
+	copied.store = s.store.clone()
+	copied.tasks = make(map[obj.Key]*task, len(s.tasks))
+	for key, running := range s.tasks {
+		copied.tasks[key] = running.clone()
+	}
+	copied.locks = maps.Clone(s.locks)
+	copied.waiters = s.waiters.clone()
+	copied.inDoubt = maps.Clone(s.inDoubt)
+	copied.leftInDoubt = s.leftInDoubt.clone()
+	copied.offers = s.offers.clone()
+	copied.slots = s.slots.clone()
+	copied.lastEvents = maps.Clone(s.lastEvents) // the slices in it are replaced, never changed
+	copied.rejected = maps.Clone(s.rejected)
+	copied.failures = maps.Clone(s.failures)
+	return &copied
+}
+
+func (s store) clone() store {
+	old := s
+	s.objects = make(map[obj.Kind]map[obj.Key]obj.Object, len(old.objects))
+	for kind, objects := range old.objects {
+		s.objects[kind] = maps.Clone(objects)
+	}
+	s.claimsByVolume, s.volumesByClaim, s.podsByClaim, s.attachmentsByVolume = old.claimsByVolume.clone(), old.volumesByClaim.clone(), old.podsByClaim.clone(), old.attachmentsByVolume.clone()
+	s.waiting, s.notified = old.waiting.Clone(), old.notified.Clone()
+	s.gone, s.gonePods = old.gone.clone(), old.gonePods.clone()
+	s.index = &index.Index{}
+	s.index.Load(slices.Collect(all[*corev1.PersistentVolume](&s, obj.KindVolume))...)
+	for volume := range all[*corev1.PersistentVolume](&s, obj.KindVolume) {
+		if claim, reserved := old.index.Reservation(volume.Name); reserved {
+			s.index.Reserve(volume.Name, volume.ResourceVersion, claim)
+		}
+	}
+	for claim := range all[*corev1.PersistentVolumeClaim](&s, obj.KindClaim) {
+		s.index.SetClaim(claim)
+	}
+	return s
+}
+
+func (l links) clone() links {
+	copied := maps.Clone(l)
+	for to, from := range copied {
+		copied[to] = maps.Clone(from)
+	}
+	return copied
+}
+
+func (t tombstones) clone() tombstones {
+	return tombstones{young: maps.Clone(t.young), old: maps.Clone(t.old)}
+}
+
+func (t *task) clone() *task {
+	copied := *t
+	copied.contradicted = maps.Clone(t.contradicted)
+	copied.live = maps.Clone(t.live)
+	copied.answers = slices.Clone(t.answers)
+	copied.publish = slices.Clone(t.publish)
+	copied.next = slices.Clone(t.next)
+	return &copied
+}
+
+func (o offers) clone() offers {
+	o.made, o.pendingFor, o.pendingOn, o.order = maps.Clone(o.made), o.pendingFor.clone(), maps.Clone(o.pendingOn), slices.Clone(o.order)
+	for volume, made := range o.made {
+		o.made[volume] = offer{made.version, maps.Clone(made.claims)}
+	}
+	return o
+}
+
+func (s hookSlots) clone() hookSlots {
+	s.running, s.promised, s.waiting, s.queued = maps.Clone(s.running), maps.Clone(s.promised), slices.Clone(s.waiting), maps.Clone(s.queued)
+	return s
+}
+
+// Notebook takes down what a State remembers, so that two states that will do the same read the same. Versions
+// are written apart from the objects, for only their order counts.
+type Notebook interface {
+	Number(n int)
+	Key(key obj.Key)
+	KeySet(set map[obj.Key]struct{})
+	Object(object obj.Object)
+	Version(of obj.Key, version string)
+	Text(text string)
+}
+
+// Describe writes down all that the state remembers of these keys and by them, which have to be all that there
+// are. Left out is what decides nothing but the length of a delay (failures), or an end that the model would
+// see as a circle (the steps of a sync); which action a sync waits for the caller has. Of the objects that are gone it
+// writes only whether it has the given UIDs among them: those that anybody may still mention.
+func (s *State) Describe(n Notebook, keys []obj.Key, mentioned []types.UID) {
+	s.describeObjects(n, keys)
+	for _, key := range keys {
+		n.Key(s.locks[key])
+		n.Key(s.inDoubt[key])
+		n.Key(s.offers.pendingOn[key])
+		for _, l := range []links{s.claimsByVolume, s.volumesByClaim, s.podsByClaim, s.attachmentsByVolume, s.waiters, s.leftInDoubt, s.offers.pendingFor} {
+			n.KeySet(l[key])
+		}
+		s.describeOffer(n, key)
+		describeEvents(n, s.lastEvents[key])
+		if rejected, ok := s.rejected[key]; describeFlag(n, ok) {
+			n.Version(key, rejected.claimVersion)
+			n.Key(obj.VolumeKey(rejected.volume))
+			n.Version(obj.VolumeKey(rejected.volume), rejected.volumeVersion)
+		}
+		if running, ok := s.tasks[key]; describeFlag(n, ok) {
+			running.describe(n)
+			n.Number(s.age(running))
+		}
+	}
+	describeKeys(n, s.offers.order)
+	n.KeySet(s.slots.running)
+	n.KeySet(s.slots.promised)
+	describeKeys(n, s.slots.waiting)
+	for _, uid := range mentioned {
+		describeFlag(n, s.Buried(uid))
+	}
+}
+
+func (s *State) describeObjects(n Notebook, keys []obj.Key) {
+	found := 0
+	for _, key := range keys {
+		object := s.Known(key)
+		if object != nil {
+			found++
+		}
+		n.Object(object)
+		switch key.Kind {
+		case obj.KindVolume:
+			describeKeys(n, s.index.Owners(key.Name))
+			if claim, reserved := s.index.Reservation(key.Name); describeFlag(n, reserved) {
+				n.Key(claim)
+			}
+		case obj.KindClaim:
+			n.Object(orNil(s.waiting.Get(key)))
+			n.Object(orNil(s.notified.Get(key)))
+		}
+	}
+	for _, objects := range s.objects {
+		found -= len(objects)
+	}
+	if found != 0 {
+		panic("the state has objects that are not among the keys to describe")
+	}
+}
+
+func (s *State) describeOffer(n Notebook, volume obj.Key) {
+	made, ok := s.offers.made[volume]
+	if !describeFlag(n, ok) {
+		return
+	}
+	n.Version(volume, made.version)
+	n.Number(len(made.claims))
+	for _, claim := range slices.SortedFunc(maps.Keys(made.claims), obj.CompareKeys) {
+		n.Key(claim)
+		n.Version(claim, made.claims[claim])
+	}
+}
+
+// age is whether what was read, or is about to be, was read for the object as it is known now.
+func (s *State) age(t *task) int {
+	if len(t.live) == 0 && t.pending.Kind != decision.Read {
+		return 0
+	}
+	return 1 + flag(t.version == s.versionOf(t.key)) + 2*flag(t.version == "")
+}
+
+func (t *task) describe(n Notebook) {
+	n.Key(t.volume)
+	if describeFlag(n, t.before != nil) {
+		n.Text(string(t.before.GetUID()))
+		n.Version(t.pending.Key, t.before.GetResourceVersion())
+	}
+	n.Number(len(t.contradicted))
+	for _, key := range slices.SortedFunc(maps.Keys(t.contradicted), obj.CompareKeys) {
+		n.Key(key)
+		n.Text(string(t.contradicted[key].uid))
+		describeFlag(n, t.contradicted[key].missing)
+	}
+	n.Number(len(t.live))
+	for _, key := range slices.SortedFunc(maps.Keys(t.live), obj.CompareKeys) {
+		n.Key(key)
+		describeObjects(n, t.live[key].Pods)
+		describeObjects(n, t.live[key].Attachments)
+	}
+	n.Number(len(t.answers))
+	for _, answer := range t.answers {
+		n.Text(string(answer.Of))
+		n.Text(answer.Hook)
+		n.Text(string(answer.For))
+		n.Object(orNil(answer.Volume))
+		if describeFlag(n, answer.Err != nil) {
+			n.Text(answer.Err.Error())
+		}
+	}
+	describeEvents(n, t.publish)
+	next := make(map[obj.Key]struct{}, len(t.next))
+	for _, key := range t.next {
+		next[key] = struct{}{}
+	}
+	n.KeySet(next)
+}
+
+func describeEvents(n Notebook, events []decision.Event) {
+	n.Number(len(events))
+	for _, event := range events {
+		n.Key(event.On)
+		n.Text(string(event.UID))
+		n.Text(string(event.Reason))
+		n.Text(event.Message)
+		n.Text(event.Identity().Message)
+	}
+}
+
+func describeKeys(n Notebook, keys []obj.Key) {
+	n.Number(len(keys))
+	for _, key := range keys {
+		n.Key(key)
+	}
+}
+
+func describeObjects[O obj.Object](n Notebook, objects []O) {
+	n.Number(len(objects))
+	for _, object := range objects {
+		n.Object(object)
+	}
+}
+
+// describeFlag writes down whether what follows is there, and returns it.
+func describeFlag(n Notebook, set bool) bool {
+	n.Number(flag(set))
+	return set
+}
+
+func flag(set bool) int {
+	if set {
+		return 1
+	}
+	return 0
+}
+
+// orNil returns nil for a nil pointer.
+func orNil[O interface {
+	comparable
+	obj.Object
+}](object O) obj.Object {
+	var none O
+	if object == none {
+		return nil
+	}
+	return object
+}
+
+// Buried reports whether the state has the UID among those of objects that are gone.
+func (s *State) Buried(uid types.UID) bool { return s.gone.has(uid) || s.gonePods.has(uid) }
+
+// InDoubt returns the sync whose last write of the object has an unknown outcome; zero if none.
+func (s *State) InDoubt(object obj.Key) (by obj.Key) { return s.inDoubt[object] }
+
+// Offers counts the claims that the volume was offered to.
+func (s *State) Offers(volume string) int { return len(s.offers.made[obj.VolumeKey(volume)].claims) }
+
+// Reserved returns the claim of each volume that the index has reserved.
+func (s *State) Reserved() map[string]obj.Key {
+	found := map[string]obj.Key{}
+	for volume := range all[*corev1.PersistentVolume](&s.store, obj.KindVolume) {
+		if claim, reserved := s.index.Reservation(volume.Name); reserved {
+			found[volume.Name] = claim
+		}
+	}
+	return found
+}
+
+// Claims returns the claims that are known, in any order.
+func (s *State) Claims() []*corev1.PersistentVolumeClaim {
+	return slices.Collect(all[*corev1.PersistentVolumeClaim](&s.store, obj.KindClaim))
+}
+
+// Objects returns all objects that are known, in any order: the very ones that were observed.
+func (s *State) Objects() []obj.Object {
+	var known []obj.Object
+	for _, objects := range s.objects {
+		known = slices.AppendSeq(known, maps.Values(objects))
+	}
+	return known
+}

@@ -1,0 +1,37 @@
+package engine
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/pvbind/pvbind/binding/decision"
+)
+
+// TestModelDescribesAllOfAState names every field of what a Controller remembers: a new one has to be described to the
+// model (see Describe), or it takes moments for one that will go different ways.
+func TestModelDescribesAllOfAState(t *testing.T) {
+	for _, test := range []struct {
+		of     any
+		fields []string
+	}{
+		{State{}, []string{"store", "options", "tasks", "locks", "waiters", "inDoubt", "leftInDoubt", "offers", "slots", "lastEvents", "rejected", "failures"}},
+		{store{}, []string{"objects", "naming", "holding", "using", "attached", "index", "waiting", "notified", "gone", "gonePods"}},
+		{task{}, []string{"key", "volume", "version", "pending", "before", "contradicted", "live", "answers", "publish", "next", "steps"}},
+		{Reply{}, []string{"Object", "Err", "Pods", "Attachments"}},
+		{contradiction{}, []string{"uid", "missing"}},
+		{offers{}, []string{"made", "pendingFor", "pendingOn", "order"}},
+		{offer{}, []string{"version", "claims"}},
+		{hookSlots{}, []string{"limit", "running", "promised", "waiting", "queued"}},
+		{rejection{}, []string{"claimVersion", "volume", "volumeVersion"}},
+		{decision.Answer{}, []string{"Of", "Hook", "For", "Volume", "Err"}},
+		{decision.Event{}, []string{"Type", "Reason", "Message", "On", "UID", "same"}},
+	} {
+		var fields []string
+		for i := range reflect.TypeOf(test.of).NumField() {
+			fields = append(fields, reflect.TypeOf(test.of).Field(i).Name)
+		}
+		assert.ElementsMatch(t, test.fields, fields, "%T", test.of)
+	}
+}
