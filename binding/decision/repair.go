@@ -191,10 +191,12 @@ func (r *PairRequest) recreateVolume() (Repair, error) {
 		size = had.DeepCopy()
 		volume.Spec.Capacity[corev1.ResourceStorage] = size
 	}
-	why := fmt.Sprintf("first set reclaim policy Retain on every volume with UID %s in its claimRef, and on every volume of the storage that the claim had, and delete those of that storage; "+
-		"then create one with reclaim policy Retain, no annotation, that storage as its source, if it is still there, at least %s, access modes %v, volume mode %s, "+
-		"exactly the name %q, and claimRef to %s/%s with UID %s: with that the claim has it again",
-		claim.UID, size.String(), volume.Spec.AccessModes, match.VolumeModeOf(volume.Spec.VolumeMode), volume.Name, claim.Namespace, claim.Name, claim.UID)
+	why := fmt.Sprintf("volume %q, which the claim names, does not exist; set reclaim policy Retain on every volume whose claimRef has UID %s; "+
+		"set it on every volume of the storage that the claim had; delete the volumes of that storage; "+
+		"create a volume with reclaim policy Retain, no annotation, that storage as its source, if it is still there, "+
+		"at least %s, access modes %v, volume mode %s, exactly the name %q, and claimRef to %s/%s with UID %s: with that the claim has it again",
+		volume.Name, claim.UID, size.String(), volume.Spec.AccessModes, match.VolumeModeOf(volume.Spec.VolumeMode),
+		volume.Name, claim.Namespace, claim.Name, claim.UID)
 	return Repair{By: ByPerson, Action: Action{Kind: CreateVolume, Volume: volume, Rule: "C11", Why: why}, Why: why,
 		Risk: "the claim gets what is on that storage; if it is not the claim's, it gets another's data"}, nil
 }
