@@ -43,8 +43,8 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 	case phase.VolumeBinding:
 		return awaitBinding(volume, claim), nil
 	case phase.VolumeInUse:
-		if volume.Status.Phase != corev1.VolumeBound {
-			return setPhase(volume, corev1.VolumeBound, "V2", "its claim names it"), nil
+		if bound := phase.OfVolume(volume, state); volume.Status.Phase != bound {
+			return setPhase(volume, bound, "V2", "its claim names it"), nil
 		}
 		return nothing("V2", "bound"), nil
 	case phase.VolumeMisbound, phase.VolumeUnneeded:
@@ -68,8 +68,8 @@ func nextFree(volume *corev1.PersistentVolume, view View) (Action, error) {
 	if claim := view.Waiting(volume); claim != nil {
 		return requeue(obj.KeyOf(claim), "W1", "it waits for such a volume"), nil
 	}
-	if volume.Status.Phase != corev1.VolumeAvailable {
-		return setPhase(volume, corev1.VolumeAvailable, "V1", "nobody has it"), nil
+	if available := phase.OfVolume(volume, phase.VolumeFree); volume.Status.Phase != available {
+		return setPhase(volume, available, "V1", "nobody has it"), nil
 	}
 	return nothing("V1", "available"), match.CheckWellFormed(volume)
 }
@@ -146,10 +146,10 @@ func awaitOther(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeC
 // releaseAndReclaim decides on a volume whose claim is gone, or has another volume in its place. A Failed volume stays Failed:
 // that says that reclaiming was tried.
 func releaseAndReclaim(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View, options Options, why string) Action {
-	if at := volume.Status.Phase; at != corev1.VolumeReleased && at != corev1.VolumeFailed {
+	if released := phase.OfVolume(volume, phase.VolumeOrphaned); volume.Status.Phase != released {
 		// A crash after this write leaves a Released volume whose policy is still to be carried out;
 		// the next decision does.
-		return setPhase(volume, corev1.VolumeReleased, "V3", why)
+		return setPhase(volume, released, "V3", why)
 	}
 	verdict := reclaim.Decide(volume, options.reclaim())
 	recycles := volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle && verdict.Action != reclaim.LeaveToProvisioner
