@@ -3,6 +3,7 @@ package binding
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"sync"
 	"time"
@@ -29,6 +30,9 @@ type Controller struct {
 	Options decision.Options
 	// Hooks provision, delete and scrub storage; without any, that is left to others.
 	Hooks hooks.Set
+	// Now returns the time; nil is time.Now. It must not go back, as time.Now does not by its monotonic reading: by it is
+	// measured how long another Controller may be at work on storage (R8).
+	Now func() time.Time
 
 	mu     sync.Mutex
 	state  *engine.State
@@ -74,12 +78,16 @@ func (c *Controller) Sync(ctx context.Context, key obj.Key) (Result, error) {
 			step = c.proceed(key, engine.Reply{Err: errPanicked})
 		}
 	}()
+	announced := announcement{}
 	for {
 		c.publish(step.Publish)
 		if step.Done {
 			return Result{Next: step.Next, After: step.After}, step.Err
 		}
-		step = c.proceed(key, c.perform(ctx, step.Action))
+		if step.Action.Announces() {
+			announced = announcement{step.Action.Token, c.now()} // before it is sent
+		}
+		step = c.proceed(key, c.perform(ctx, step.Action, announced))
 	}
 }
 
@@ -94,11 +102,19 @@ func (c *Controller) publish(events []decision.Event) {
 	}
 }
 
-// perform performs an action: with a hook, or else with the client.
-func (c *Controller) perform(ctx context.Context, action decision.Action) engine.Reply {
+// announcement is the last one of a sync: its token, and when it was about to be sent.
+type announcement struct {
+	token int64
+	at    time.Time
+}
+
+// perform performs an action: with a hook, which may have been announced, or else with the client.
+func (c *Controller) perform(ctx context.Context, action decision.Action, announced announcement) engine.Reply {
 	switch {
+	case action.RunsHook() && (action.Token == 0 || action.Token != announced.token):
+		return c.runner.Run(ctx, c.Hooks, action, nil)
 	case action.RunsHook():
-		return c.runner.Run(ctx, c.Hooks, action)
+		return c.runner.Run(ctx, c.Hooks, action, func() time.Duration { return c.now().Sub(announced.at) })
 	case action.Kind == decision.Read && action.Key.IsList():
 		return c.lists.read(ctx, action.Key, func() engine.Reply { return perform(ctx, c.Client, action) })
 	}
@@ -115,14 +131,23 @@ func (c *Controller) proceed(key obj.Key, got engine.Reply) engine.Step {
 	return c.state.Proceed(key, got)
 }
 
-// lockState locks the state, and makes it on first use.
+func (c *Controller) now() time.Time {
+	if c.Now == nil {
+		return time.Now()
+	}
+	return c.Now()
+}
+
+// lockState locks the state, tells it the time, and makes it on first use.
 func (c *Controller) lockState() *sync.Mutex {
 	c.mu.Lock()
 	if c.state == nil {
 		options := c.Options
-		options.Hooks = c.Hooks.Names()
+		options.Hooks, options.HookTimeout = c.Hooks.Names(), c.Hooks.Timeout
+		options.Identity = cmp.Or(options.Identity, rand.Text())
 		c.state = engine.New(options, cmp.Or(max(0, c.Hooks.MaxConcurrent), hooks.DefaultMaxConcurrent))
 	}
+	c.state.SetTime(c.now())
 	return &c.mu
 }
 

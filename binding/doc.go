@@ -45,8 +45,12 @@
 // that needs a clientset and nothing else, and binding/controllerruntime a Reconciler for a manager. Package bindingtest has
 // a driver for tests.
 //
-// Two Controllers at work on one cluster, as while a lease changes hands, never delete storage that somebody uses. But storage
-// that one makes for a claim while the other deletes claim, storage and volume may be left behind.
+// Two Controllers may be at work on one cluster, as while a lease changes hands. Each announces on a volume that it is about
+// to delete or recycle the storage, reads once more what that depends on, and calls the hook with a token that grows; the
+// other waits meanwhile (R8). Storage that refuses a smaller token than it has seen is never deleted or scrubbed while
+// somebody uses it. For storage that cannot refuse, package hooks says what remains. All Controllers need clocks that are
+// about right, or the storage refuses them until theirs have caught up. Storage that one makes for a claim while the other
+// deletes claim, storage and volume may be left behind.
 //
 // # Files
 //

@@ -174,8 +174,8 @@ func releasedVolume(policy corev1.PersistentVolumeReclaimPolicy, edits ...Volume
 
 func TestRhPanicsOfTheOtherHooks(t *testing.T) {
 	for policy, hookSet := range map[corev1.PersistentVolumeReclaimPolicy]hooks.Set{
-		corev1.PersistentVolumeReclaimDelete:  {SourceDeleters: map[string]hooks.Deleter{"hostPath": Deletes(func(context.Context, *corev1.PersistentVolume) error { panic(ErrBroken) })}},
-		corev1.PersistentVolumeReclaimRecycle: {Recyclers: map[string]hooks.Recycler{"hostPath": Recycles(func(context.Context, *corev1.PersistentVolume) error { panic(ErrBroken) })}},
+		corev1.PersistentVolumeReclaimDelete:  {SourceDeleters: map[string]hooks.Deleter{"hostPath": Deletes(func(context.Context, hooks.ReclaimRequest) error { panic(ErrBroken) })}},
+		corev1.PersistentVolumeReclaimRecycle: {Recyclers: map[string]hooks.Recycler{"hostPath": Recycles(func(context.Context, hooks.ReclaimRequest) error { panic(ErrBroken) })}},
 	} {
 		t.Run("Rh "+string(policy), func(t *testing.T) {
 			server, controller := hookedController(t, hookSet, releasedVolume(policy))
@@ -217,7 +217,8 @@ func TestRhAHookGetsCopies(t *testing.T) {
 		}
 	})
 	t.Run("Rh X6 of what to delete and to scrub", func(t *testing.T) {
-		spoils := func(_ context.Context, volume *corev1.PersistentVolume) error {
+		spoils := func(_ context.Context, request hooks.ReclaimRequest) error {
+			volume := request.Volume
 			SpoilMeta(&volume.ObjectMeta)
 			SpoilModes(volume.Spec.AccessModes)
 			volume.UID, volume.Spec.ClaimRef.UID, volume.ResourceVersion = "spoilt", "spoilt", "0"
@@ -277,7 +278,7 @@ func TestRhAHookThatIsNotRegistered(t *testing.T) {
 	claim, volume := ProvisioningClaim(), releasedVolume(corev1.PersistentVolumeReclaimDelete)
 	named := MadeByOwn()
 	request := &hooks.ProvisionRequest{Claim: claim, Volume: MadeVolume()}
-	called := func(context.Context, *corev1.PersistentVolume) error { return errors.New("the wrong one") }
+	called := func(context.Context, hooks.ReclaimRequest) error { return errors.New("the wrong one") }
 	for name, test := range map[string]struct {
 		hooks  hooks.Set
 		action decision.Action
@@ -290,7 +291,7 @@ func TestRhAHookThatIsNotRegistered(t *testing.T) {
 		"what is no hook":               {hooks.Set{}, decision.Action{Kind: decision.DeleteVolume, Hook: "hostPath", Volume: volume}},
 	} {
 		t.Run("Rh "+name, func(t *testing.T) {
-			err := (&hookrun.Runner{}).Run(t.Context(), test.hooks, test.action).Err
+			err := (&hookrun.Runner{}).Run(t.Context(), test.hooks, test.action, nil).Err
 			assert.EqualError(t, err, `no hook is registered under "`+test.action.Hook+`"`)
 		})
 	}

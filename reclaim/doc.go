@@ -22,6 +22,9 @@
 // so the caller reads volume and claim live just before; and recycling also waits
 // for the pods that [BlockRecycling] returns.
 //
+// Before storage is destroyed an [Announcement] says so on the volume, and another
+// controller that sees it waits.
+//
 // Three kinds of finalizers delay a deletion. [Finalizers] keeps those of the
 // storage, so that a volume object does not vanish before what it stands for.
 // [ClaimReleasable] and [VolumeReleasable] keep claims that pods use and volumes
@@ -44,7 +47,8 @@
 //
 // # Files
 //
-// decide.go has the reclaim policy, finalizers.go all finalizers, pods.go which pods
+// decide.go has the reclaim policy, announcement.go what is said before data is
+// destroyed, finalizers.go all finalizers, pods.go which pods
 // use a claim. operations.go has the operations of one write, transfer.go the one of
 // several and transfer_steps.go its steps; review.go has the checks that they share,
 // known.go what they take and error.go what they return.

@@ -30,6 +30,7 @@ func MakeAvailable(volume *corev1.PersistentVolume, known Known, accepting ...Ri
 	freed := volume.DeepCopy()
 	freed.Spec.ClaimRef = nil
 	delete(freed.Annotations, phase.BoundByControllerAnnotation)
+	delete(freed.Annotations, AnnouncementAnnotation)
 	return Change{freed, r.warnings}, nil
 }
 
@@ -76,6 +77,7 @@ func preBound(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeCla
 		Name:       claim.Name,
 	}
 	delete(volume.Annotations, phase.BoundByControllerAnnotation)
+	delete(volume.Annotations, AnnouncementAnnotation)
 	return volume
 }
 
@@ -92,5 +94,6 @@ func SetRetain(volume *corev1.PersistentVolume) Change {
 	}
 	kept := volume.DeepCopy()
 	kept.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+	delete(kept.Annotations, AnnouncementAnnotation)
 	return Change{kept, r.warnings}
 }

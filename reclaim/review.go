@@ -147,6 +147,9 @@ func (r *review) checkPolicy(claim *corev1.PersistentVolumeClaim) {
 	if r.volume.Status.Phase == corev1.VolumeFailed {
 		r.warn(DataDestroyed, "reclaiming it was tried and failed, perhaps halfway: %s", r.volume.Status.Message)
 	}
+	if announcement, announced := AnnouncementOf(r.volume); announced {
+		r.warn(DataDestroyed, "controller %q has announced that it reclaims it, and may be at work", announcement.By)
+	}
 }
 
 // checkPods rejects a claim that pods use which have not finished.

@@ -3,6 +3,7 @@ package bindingtest
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -26,7 +27,7 @@ type Options struct {
 	Held []obj.Kind
 }
 
-// Driver runs a controller on a server without goroutines, without a clock and without sleeping. It is
+// Driver runs a controller on a server without goroutines and without sleeping, by the server's clock. It is
 // what a work queue and shared informers are in production, but every step is taken when a test says
 // so. It is not safe for concurrent use.
 type Driver struct {
@@ -35,14 +36,15 @@ type Driver struct {
 	// Controller is the one being driven. Restart replaces it.
 	Controller *binding.Controller
 
-	server  *Server
-	rules   decision.Options
-	hooks   hooks.Set
-	watches []*Watch
-	held    map[obj.Kind]bool
-	cache   map[obj.Key]obj.Object // what the controller was told of last
-	queue   queue
-	delayed map[obj.Key]time.Duration
+	server   *Server
+	rules    decision.Options
+	hooks    hooks.Set
+	restarts int
+	watches  []*Watch
+	held     map[obj.Kind]bool
+	cache    map[obj.Key]obj.Object // what the controller was told of last
+	queue    queue
+	delayed  map[obj.Key]time.Duration
 }
 
 // NewDriver starts a controller on the server. Nothing happens until Settle.
@@ -69,7 +71,10 @@ func (d *Driver) Restart() {
 	for _, storage := range storagesIn(d.hooks) {
 		storage.Restarted()
 	}
-	d.Controller = &binding.Controller{Client: d.Client, Recorder: d.Client, Options: d.rules, Hooks: d.hooks}
+	d.restarts++
+	rules := d.rules
+	rules.Identity = cmp.Or(rules.Identity, fmt.Sprintf("%s-%d", d.Client.name, d.restarts)) // what is random otherwise
+	d.Controller = &binding.Controller{Client: d.Client, Recorder: d.Client, Options: rules, Hooks: d.hooks, Now: d.server.Now}
 	d.queue, d.delayed, d.watches = queue{}, map[obj.Key]time.Duration{}, nil
 	d.cache = map[obj.Key]obj.Object{}
 	for _, kind := range Kinds() {
@@ -159,10 +164,13 @@ func (d *Driver) Delayed() []Delay {
 	return delays
 }
 
-// AdvanceClock lets all delays pass, and settles.
+// AdvanceClock lets all delays pass, on the server's clock too, and settles.
 func (d *Driver) AdvanceClock(ctx context.Context) error {
 	for _, delay := range d.Delayed() {
 		d.queue.add(delay.Key)
+	}
+	if delays := d.Delayed(); len(delays) > 0 {
+		d.server.advance(delays[len(delays)-1].After)
 	}
 	return d.Settle(ctx)
 }

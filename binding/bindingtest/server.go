@@ -76,6 +76,13 @@ func (s *Server) Now() time.Time {
 	return s.now
 }
 
+// advance lets time pass.
+func (s *Server) advance(by time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = s.now.Add(by)
+}
+
 // Volume returns the volume; nil if there is none. It is not in the log of calls.
 func (s *Server) Volume(name string) *corev1.PersistentVolume {
 	volume, _ := s.look(obj.VolumeKey(name)).(*corev1.PersistentVolume)

@@ -24,6 +24,8 @@ var (
 // did. It keeps the contract of the hooks (rule Rh) unless a StorageHook makes it break it. At the end of a test
 // Problems tells what went wrong.
 //
+// It remembers the largest token of each volume, as storage should, and refuses a smaller one; see IgnoreTokens.
+//
 // Make one with NewStorage. It may be used from many goroutines at once; the same calls in the same order have
 // the same effects.
 type Storage struct {
@@ -32,6 +34,8 @@ type Storage struct {
 	kept     map[string]Kept    // by the name of the volume
 	known    map[string]bool    // the volumes for which storage was ever there
 	deleted  map[string]instant // the last deletion that was answered with success, by the name of the volume
+	tokens   map[string]int64   // the largest token of a call, by the name of the volume
+	forgets  bool               // it cannot refuse older tokens
 	calls    []*StorageCall
 	hooks    []StorageHook
 	restarts int
@@ -61,7 +65,7 @@ type Kept struct {
 
 // NewStorage returns a storage with nothing on it.
 func NewStorage() *Storage {
-	return &Storage{kept: map[string]Kept{}, known: map[string]bool{}, deleted: map[string]instant{}}
+	return &Storage{kept: map[string]Kept{}, known: map[string]bool{}, deleted: map[string]instant{}, tokens: map[string]int64{}}
 }
 
 // Hooks returns those of a controller that makes and deletes all volumes of the provisioner with this storage, and
@@ -85,6 +89,14 @@ func (s *Storage) Attach(server *Server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.server = server
+}
+
+// IgnoreTokens makes it a storage that does not refuse a call with a smaller token than an earlier one had for the same
+// volume (R8). It is for tests of what remains then.
+func (s *Storage) IgnoreTokens() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forgets = true
 }
 
 // Restarted notes that a controller has lost its memory and may repeat calls that were answered before. A
@@ -133,6 +145,7 @@ func (s *Storage) Clone() *Storage {
 	defer s.mu.Unlock()
 	c := NewStorage()
 	c.kept, c.known, c.deleted = maps.Clone(s.kept), maps.Clone(s.known), maps.Clone(s.deleted)
+	c.tokens, c.forgets = maps.Clone(s.tokens), s.forgets
 	c.restarts, c.problems = s.restarts, slices.Clone(s.problems)
 	for _, call := range s.calls {
 		copied := *call
@@ -201,9 +214,10 @@ func onNode(node string) *corev1.VolumeNodeAffinity {
 	}}
 }
 
-// Delete deletes the storage of a volume. That there is none is success.
-func (s *Storage) Delete(ctx context.Context, volume *corev1.PersistentVolume) error {
-	call := &StorageCall{Verb: StorageDelete, Volume: volume.Name, Claim: claimUID(volume)}
+// Delete deletes the storage of a volume. That there is none is success. It refuses a smaller token than it has seen.
+func (s *Storage) Delete(ctx context.Context, request hooks.ReclaimRequest) error {
+	volume := request.Volume
+	call := &StorageCall{Verb: StorageDelete, Volume: volume.Name, Claim: claimUID(volume), Token: request.Token}
 	return s.perform(ctx, call, func() StorageEffect {
 		kept, there := s.kept[volume.Name]
 		if !there {
@@ -216,9 +230,11 @@ func (s *Storage) Delete(ctx context.Context, volume *corev1.PersistentVolume) e
 	})
 }
 
-// Recycle removes the data from the storage of a volume. That there is none is success.
-func (s *Storage) Recycle(ctx context.Context, volume *corev1.PersistentVolume) error {
-	call := &StorageCall{Verb: StorageRecycle, Volume: volume.Name, Claim: claimUID(volume)}
+// Recycle removes the data from the storage of a volume. That there is none is success. It refuses a smaller token than it
+// has seen.
+func (s *Storage) Recycle(ctx context.Context, request hooks.ReclaimRequest) error {
+	volume := request.Volume
+	call := &StorageCall{Verb: StorageRecycle, Volume: volume.Name, Claim: claimUID(volume), Token: request.Token}
 	return s.perform(ctx, call, func() StorageEffect {
 		kept, there := s.kept[volume.Name]
 		if !there {

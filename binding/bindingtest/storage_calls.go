@@ -3,6 +3,7 @@ package bindingtest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -40,6 +41,8 @@ type StorageCall struct {
 	Claim  types.UID
 	// Node is the one that a provisioner was asked to be on.
 	Node string
+	// Token is that of a deletion or recycling; 0 for none, which is never refused.
+	Token int64
 	// Effect is what the call did, once it has.
 	Effect StorageEffect
 	// Err is the error that the controller got. A call with an Effect may have one nevertheless.
@@ -95,8 +98,9 @@ func (s *Storage) perform(ctx context.Context, call *StorageCall, effect func() 
 	answer := errStoragePanicked
 	defer func() { s.end(ctx, logged, answer) }()
 	do := func() error {
-		call.Effect = s.execute(logged, effect)
-		return nil
+		var err error
+		call.Effect, err = s.execute(logged, effect)
+		return err
 	}
 	for _, hook := range slices.Backward(around) {
 		inner := do
@@ -115,11 +119,16 @@ func (s *Storage) begin(call *StorageCall) (logged *StorageCall, around []Storag
 	return logged, s.hooks
 }
 
-func (s *Storage) execute(logged *StorageCall, effect func() StorageEffect) StorageEffect {
+// execute refuses a call with a smaller token than that of another for the same volume, and lets any other have its effect.
+func (s *Storage) execute(logged *StorageCall, effect func() StorageEffect) (StorageEffect, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if largest := s.tokens[logged.Volume]; logged.Token > 0 && logged.Token < largest && !s.forgets {
+		return StorageUnchanged, &hooks.Error{Meaning: hooks.StaleToken, Err: fmt.Errorf("token %d comes after %d", logged.Token, largest)}
+	}
+	s.tokens[logged.Volume] = max(s.tokens[logged.Volume], logged.Token)
 	logged.Effect = effect()
-	return logged.Effect
+	return logged.Effect, nil
 }
 
 // end logs the error that the controller got.

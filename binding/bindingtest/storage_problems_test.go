@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -79,7 +80,7 @@ func TestADeletionInUseIsReported(t *testing.T) {
 		storage := bindingtest.NewStorage()
 		storage.Add(bindingtest.Volume("a", "1Gi"))
 		cluster := bindingtest.NewClusterWith(bindingtest.Options{Hooks: storage.Hooks(dirs, "hostPath")}, bindingtest.Volume("a", "1Gi"))
-		require.NoError(t, storage.Recycle(t.Context(), cluster.Volume("a")))
+		require.NoError(t, storage.Recycle(t.Context(), hooks.ReclaimRequest{Volume: cluster.Volume("a")}))
 		deleteStorage(t, storage, "a")
 		assertProblems(t, storage, "scrubbed against its policy: a has Retain", "deleted against its policy: a has Retain")
 	})
@@ -97,7 +98,7 @@ func TestADoubleDeleteIsReported(t *testing.T) {
 		"nothing between": {func(*bindingtest.Storage, *bindingtest.Server) {}, true},
 		"other storage failed": {func(storage *bindingtest.Storage, _ *bindingtest.Server) {
 			storage.Use(bindingtest.FailStorage(1, bindingtest.AnyStorageCall, errBroken))
-			assert.Error(t, storage.Delete(t.Context(), bindingtest.Volume("b", "1Gi")))
+			assert.Error(t, storage.Delete(t.Context(), hooks.ReclaimRequest{Volume: bindingtest.Volume("b", "1Gi")}))
 		}, true},
 		"a read of what does not exist": {func(_ *bindingtest.Storage, server *bindingtest.Server) {
 			_, err := server.GetVolume(t.Context(), "a")
@@ -117,7 +118,7 @@ func TestADoubleDeleteIsReported(t *testing.T) {
 		}, false},
 		"it failed": {func(storage *bindingtest.Storage, _ *bindingtest.Server) {
 			storage.Use(bindingtest.FailStorage(1, bindingtest.AnyStorageCall, errBroken))
-			assert.Error(t, storage.Delete(t.Context(), volume))
+			assert.Error(t, storage.Delete(t.Context(), hooks.ReclaimRequest{Volume: volume}))
 		}, false},
 		"it was made again": {func(storage *bindingtest.Storage, _ *bindingtest.Server) {
 			storage.Add(volume)
@@ -128,9 +129,9 @@ func TestADoubleDeleteIsReported(t *testing.T) {
 			storage, server := bindingtest.NewStorage(), bindingtest.NewServer()
 			storage.Attach(server)
 			storage.Add(volume)
-			require.NoError(t, storage.Delete(t.Context(), volume))
+			require.NoError(t, storage.Delete(t.Context(), hooks.ReclaimRequest{Volume: volume}))
 			test.between(storage, server)
-			require.NoError(t, storage.Delete(t.Context(), volume))
+			require.NoError(t, storage.Delete(t.Context(), hooks.ReclaimRequest{Volume: volume}))
 			if test.double {
 				assertProblems(t, storage, "double delete: the storage of a")
 			} else {
@@ -142,8 +143,8 @@ func TestADoubleDeleteIsReported(t *testing.T) {
 		storage := bindingtest.NewStorage()
 		storage.Attach(bindingtest.NewServer())
 		storage.Add(volume)
-		require.NoError(t, storage.Delete(canceled, volume))
-		require.NoError(t, storage.Delete(t.Context(), volume))
+		require.NoError(t, storage.Delete(canceled, hooks.ReclaimRequest{Volume: volume}))
+		require.NoError(t, storage.Delete(t.Context(), hooks.ReclaimRequest{Volume: volume}))
 		assertProblems(t, storage)
 	})
 }
@@ -156,6 +157,7 @@ func TestADriverTellsItsStoragesOfARestart(t *testing.T) {
 	require.ErrorIs(t, cluster.Settle(t.Context()), bindingtest.ErrCrashed)
 	cluster.Restart()
 	require.NoError(t, cluster.Settle(t.Context()))
+	require.NoError(t, cluster.AdvanceClock(t.Context()), "R8 it waits for the call that it may have left behind")
 	assert.Len(t, storage.Calls(), 3)
 	assert.Empty(t, storage.Kept())
 	assertProblems(t, storage)
@@ -164,10 +166,10 @@ func TestADriverTellsItsStoragesOfARestart(t *testing.T) {
 func TestADeletionWhileAttachedIsReported(t *testing.T) {
 	for _, reclaim := range []func(*bindingtest.Storage, *corev1.PersistentVolume) error{
 		func(s *bindingtest.Storage, volume *corev1.PersistentVolume) error {
-			return s.Delete(t.Context(), volume)
+			return s.Delete(t.Context(), hooks.ReclaimRequest{Volume: volume})
 		},
 		func(s *bindingtest.Storage, volume *corev1.PersistentVolume) error {
-			return s.Recycle(t.Context(), volume)
+			return s.Recycle(t.Context(), hooks.ReclaimRequest{Volume: volume})
 		},
 	} {
 		cluster, storage := newProvisioned(t)

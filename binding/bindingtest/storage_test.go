@@ -38,7 +38,7 @@ func newProvisioned(t *testing.T, added ...bindingtest.StorageHook) (*bindingtes
 // deleteStorage deletes the storage of a volume as a controller does that knows no better.
 func deleteStorage(t *testing.T, storage *bindingtest.Storage, volume string) {
 	t.Helper()
-	require.NoError(t, storage.Delete(t.Context(), bindingtest.Volume(volume, "1Gi")))
+	require.NoError(t, storage.Delete(t.Context(), hooks.ReclaimRequest{Volume: bindingtest.Volume(volume, "1Gi")}))
 }
 
 func TestStorageRecordsWhatExists(t *testing.T) {
@@ -146,6 +146,6 @@ func TestStorageHooksByName(t *testing.T) {
 	assert.Equal(t, map[string]hooks.Deleter{dirs: storage}, set.Deleters)
 	assert.Equal(t, map[string]hooks.Deleter{"hostPath": storage, "nfs": storage}, set.SourceDeleters)
 	assert.Equal(t, map[string]hooks.Recycler{"hostPath": storage, "nfs": storage}, set.Recyclers)
-	assert.True(t, errors.Is(storage.Delete(t.Context(), bindingtest.Volume("a", "1Gi")), nil))
+	assert.True(t, errors.Is(storage.Delete(t.Context(), hooks.ReclaimRequest{Volume: bindingtest.Volume("a", "1Gi")}), nil))
 	assert.Equal(t, []string{"the storage is not attached to a server"}, storage.Problems())
 }

@@ -22,7 +22,7 @@ import (
 // deleter counts its calls.
 type deleter struct{ calls atomic.Int32 }
 
-func (d *deleter) Delete(context.Context, *corev1.PersistentVolume) error {
+func (d *deleter) Delete(context.Context, hooks.ReclaimRequest) error {
 	d.calls.Add(1)
 	return nil
 }

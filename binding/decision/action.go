@@ -28,6 +28,9 @@ type Action struct {
 	// Hook is the registered name of the hook to run, and Request what a provisioner is to make.
 	Hook    string
 	Request *hooks.ProvisionRequest
+	// Token is that of the announcement which an update writes, or of the call of a deleter or recycler (R8). It is zero for
+	// all others.
+	Token int64
 	// Key is what to read (Read) or which claim to decide on first (Requeue).
 	Key obj.Key
 	// Rule is the number of the behaviour rule that decided, such as "C1" or "B3".
@@ -94,6 +97,10 @@ func (a Action) Writes() bool {
 	}
 	return false
 }
+
+// Announces reports whether the action is the write of an announcement. The time until the hook is called counts from before
+// it is sent (R8).
+func (a Action) Announces() bool { return a.Token != 0 && a.Writes() }
 
 // CheckVersion returns an *obj.InvalidError for a write without resourceVersion, which the server would take as "overwrite
 // anything". Whoever carries out an action calls it first. It is rule B5.
@@ -269,9 +276,9 @@ func wait(rule, why string, events ...Event) Action {
 }
 
 // onceLive returns the action if there is nothing to write or to run, or what it is based on was read live. Otherwise it
-// returns the read that comes before.
+// returns the read that comes before. An announcement takes nothing from anybody, and is followed by all reads (R8).
 func (a Action) onceLive(source Source, key obj.Key, rule, why string) Action {
-	if (a.Writes() || a.RunsHook()) && !source.IsLive() {
+	if (a.Writes() && !a.Announces() || a.RunsHook()) && !source.IsLive() {
 		return ReadLive(key, rule, why)
 	}
 	return a

@@ -11,6 +11,7 @@ import (
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // PreBind returns the first of the four writes: the volume with a claimRef that names the claim (B1). A claimRef that a
@@ -21,6 +22,7 @@ func PreBind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClai
 		metav1.SetMetaDataAnnotation(&reserved.ObjectMeta, phase.BoundByControllerAnnotation, "yes")
 	}
 	reserved.Spec.ClaimRef = referenceTo(claim)
+	delete(reserved.Annotations, reclaim.AnnouncementAnnotation)
 	return update(reserved, "B1", "pre-bind "+volume.Name+" to "+claim.Namespace+"/"+claim.Name)
 }
 
@@ -99,6 +101,7 @@ func completed(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVol
 	}
 	if volume.Name == ProvisionedName(claim.UID) {
 		changed.Finalizers = without(changed.Finalizers, ProvisioningFinalizer)
+		delete(changed.Annotations, reclaim.AnnouncementAnnotation)
 	}
 	return changed
 }
@@ -165,6 +168,7 @@ func unboundStatus(claim *corev1.PersistentVolumeClaim, to corev1.PersistentVolu
 // the person left it if a person did.
 func unbind(volume *corev1.PersistentVolume) *corev1.PersistentVolume {
 	unbound := volume.DeepCopy()
+	delete(unbound.Annotations, reclaim.AnnouncementAnnotation)
 	if !phase.BoundByController(volume) {
 		unbound.Spec.ClaimRef.UID = ""
 		return unbound

@@ -26,6 +26,11 @@ func NextForClaim(claim *corev1.PersistentVolumeClaim, view View, options Option
 	if action, changes := updateClaimMetadata(claim, options); changes {
 		return action, nil
 	}
+	if provisioning(claim) { // what was made for it may be on its way out: nothing is made or bound meanwhile
+		if action, blocked := awaitAnnounced(claim, obj.KeyOf(claim), view, options); blocked {
+			return action.explained(Explanation{State: ClaimAwaitsProvisioner, Class: storageclass.OfClaim(claim), Provisioner: claimProvisioner(claim)}), nil
+		}
+	}
 	volume, source := view.Volume(claim.Spec.VolumeName) // none if it names none
 	state := phase.ClaimBindingStateOf(claim, volume)
 	deleting := claim.DeletionTimestamp != nil

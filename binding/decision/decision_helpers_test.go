@@ -13,6 +13,7 @@ import (
 	"github.com/pvbind/pvbind/binding/decision"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // decisionTest is one row of a table: an object, what else is known, and what must follow from it.
@@ -28,10 +29,15 @@ type decisionTest struct {
 	says   []string // each is part of the message of every event, and of the reason
 	fails  string   // part of the error; "": none
 	retry  decision.Retry
+
+	fresh bool // nothing was announced in this sync; else, with hooks, the object carries an announcement that was (R8)
 }
 
-func runDecisions(t *testing.T, table []decisionTest) {
+func runDecisions(t *testing.T, table []decisionTest, edits ...func(*decisionTest)) {
 	for _, row := range table {
+		for _, edit := range edits {
+			edit(&row)
+		}
 		t.Run(row.name, row.run)
 	}
 }
@@ -164,12 +170,53 @@ func (d decisionTest) copy() decisionTest {
 	return d
 }
 
-// complete is the row with its object among what is known.
+// complete is the row with its object among what is known, and what a deleter or recycler needs announced on it.
 func (d decisionTest) complete() decisionTest {
+	if names := d.options.Hooks; !d.fresh && len(names.Deleters)+len(names.SourceDeleters)+len(names.Recyclers) > 0 {
+		d = d.announce()
+	}
 	if d.claim != nil {
 		d.known.Claims = append(slices.Clip(d.known.Claims), d.claim)
 	} else {
 		d.known.Volumes = append(slices.Clip(d.known.Volumes), d.volume)
 	}
 	return d
+}
+
+// announce is the row with an announcement on its object, as this sync has written it for the calls that were answered.
+func (d decisionTest) announce() decisionTest {
+	d = d.copy()
+	announcement := reclaim.Announcement{By: "me", Token: 7, Seconds: 120}
+	d.options.Identity = announcement.By
+	for i := range d.known.Answers {
+		d.known.Answers[i].Token = announcement.Token
+	}
+	if d.volume != nil {
+		reclaim.Announce(d.volume, announcement)
+		d.known.Answers = append(d.known.Answers, decision.Answer{Of: decision.UpdateVolume, For: d.volume.UID, Token: announcement.Token})
+		return d
+	}
+	if slices.Contains(d.claim.Finalizers, decision.ProvisioningFinalizer) {
+		reclaim.Announce(d.claim, announcement)
+		d.known.Answers = append(d.known.Answers, decision.Answer{Of: decision.UpdateClaim, For: d.claim.UID, Token: announcement.Token})
+		if slices.Contains(d.known.LiveReads, OwnKey) {
+			d.known.LiveReads = append(d.known.LiveReads, obj.KeyOf(d.claim))
+		}
+	}
+	return d
+}
+
+const (
+	// unannounced is how a write differs that drops the announcement, and tokenGrows one that announces anew.
+	unannounced   = " -annotation " + reclaim.AnnouncementAnnotation
+	tokenGrows    = "annotation " + reclaim.AnnouncementAnnotation + `="{\"by\":\"me\",\"token\":8,\"seconds\":120}"`
+	notedDone     = "annotation " + reclaim.AnnouncementAnnotation + `="{\"by\":\"me\",\"token\":7,\"seconds\":120,\"done\":true}"`
+	announcesAnew = "R8 UpdateClaim pvc/default/data: " + tokenGrows
+)
+
+// announcedBy puts the announcement of somebody on a volume.
+func announcedBy(who string, done bool) VolumeEdit {
+	return func(volume *corev1.PersistentVolume) {
+		reclaim.Announce(volume, reclaim.Announcement{By: who, Token: 7, Seconds: 600, Done: done})
+	}
 }

@@ -43,6 +43,7 @@
 //   - volume.go has NextForVolume: the state of a volume and what follows, until it is free, bound or reclaimed.
 //   - bind.go has the four writes of a bind, and those that undo it.
 //   - provision.go has the provisioning of a claim, and how storage that is not needed is deleted again.
+//   - announce.go has what is written before storage is destroyed, and who waits for that.
 //   - metadata.go has the annotation migrated-to and the finalizers that protect.
 //   - explain.go has ExplainClaim.
 //   - pair.go has CheckPair and the violations, repair.go what can be done about them.

@@ -19,7 +19,11 @@ func updateClaimMetadata(claim *corev1.PersistentVolumeClaim, options Options) (
 
 // updateVolumeMetadata does the same for a volume, with the finalizers of its reclaim policy (G2, R6, F1).
 func updateVolumeMetadata(volume *corev1.PersistentVolume, options Options) (action Action, changes bool) {
-	return updateMetadata(volume, reclaim.Finalizers(volume, options.reclaim()), reclaim.VolumeProtection, options, phase.ProvisionedByAnnotation)
+	action, changes = updateMetadata(volume, reclaim.Finalizers(volume, options.reclaim()), reclaim.VolumeProtection, options, phase.ProvisionedByAnnotation)
+	if changes && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain {
+		delete(action.Volume.Annotations, reclaim.AnnouncementAnnotation)
+	}
+	return action, changes
 }
 
 // updateMetadata gives a claim or a volume the finalizers, the one that protects it, and the annotation migrated-to. That

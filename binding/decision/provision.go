@@ -2,6 +2,7 @@ package decision
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -47,7 +48,9 @@ func NextForLeftover(claim obj.Key, uid types.UID, made []Answer, view View, opt
 		case !source.IsLive():
 			return ReadLive(obj.VolumeKey(volume.Name), "P2", "before what was made for a claim that is gone is deleted"), true
 		}
-		return Action{Kind: RunDeleter, Hook: answer.Hook, Volume: volume, Rule: "P2", Why: "it was made for a claim that is gone"}, true
+		// Nobody announces it, for there is no object to do so on. Nothing is ever stored under this name again, which has the
+		// UID of a claim that is gone.
+		return Action{Kind: RunDeleter, Hook: answer.Hook, Volume: volume, Token: max(1, view.Clock().UnixNano()), Rule: "P2", Why: "it was made for a claim that is gone"}, true
 	}
 	return Action{}, false
 }
@@ -314,7 +317,7 @@ func discard(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolum
 		return ReadLive(obj.VolumeKey(volume.Name), "P2", "before its storage is deleted again")
 	}
 	action, _ := deleteUnstored(claim, volume, problem, view, options)
-	if action.RunsHook() {
+	if action.Kind != Nothing && action.Kind != Wait {
 		return action
 	}
 	waiting := wait("P2", problem, append([]Event{warning(claim, EventProvisioningFailed, problem)}, action.Events...)...).withBackoff()
@@ -324,14 +327,19 @@ func discard(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolum
 	return waiting
 }
 
-// deleteUnstored runs the deleter for storage that no volume stands for, and reports whether the storage is gone. If it is
-// not, the action is the call of the deleter or a Wait. Such storage is attached nowhere, since an attachment names its volume.
+// deleteUnstored runs the deleter for storage that no volume stands for, as a live read has shown, and reports whether the
+// storage is gone. If it is not, the action is the next step to that, or a Wait. Such storage is attached nowhere, since an
+// attachment names its volume. It is announced on the claim: another controller may be about to store the volume (R8).
 func deleteUnstored(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, why string, view View, options Options) (action Action, gone bool) {
 	provisioner := volume.Annotations[phase.ProvisionedByAnnotation]
 	deleted, ran := lastOf(provisioner, view.Answered(RunDeleter, claim.UID))
 	switch {
 	case !ran && options.Hooks.Deleters.Has(provisioner):
-		return Action{Kind: RunDeleter, Hook: provisioner, Volume: volume, Rule: "P2", Why: why}, false
+		action, problem := callUnstored(claim, volume, why, view, options)
+		if problem == "" {
+			return action, false
+		}
+		deleted.Err = errors.New(problem)
 	case !ran:
 		deleted.Err = fmt.Errorf("no deleter for provisioner %q is registered", provisioner)
 	case deleted.Err == nil:
@@ -341,4 +349,17 @@ func deleteUnstored(claim *corev1.PersistentVolumeClaim, volume *corev1.Persiste
 	}
 	message := fmt.Sprintf("the storage made for the claim could not be deleted again: %v", deleted.Err)
 	return deleted.retry(wait("P2", message, warning(claim, EventProvisioningCleanup, message))), false
+}
+
+// callUnstored announces the call of the deleter on the claim, reads the claim live once more, and returns the call. The
+// announcement is a write, after which the volume is read anew, too.
+func callUnstored(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, why string, view View, options Options) (action Action, problem string) {
+	token := unspent(announcedToken(claim, view, options), view.Answered(RunDeleter, claim.UID))
+	if token == 0 {
+		return announce(claim, view, options)
+	}
+	if _, source := view.Claim(claim.Namespace, claim.Name); source != FromLiveRead {
+		return ReadLive(obj.KeyOf(claim), "R8", "its announcement must stand when the storage is deleted"), ""
+	}
+	return Action{Kind: RunDeleter, Hook: volume.Annotations[phase.ProvisionedByAnnotation], Volume: volume, Token: token, Rule: "P2", Why: why}, ""
 }

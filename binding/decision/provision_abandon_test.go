@@ -53,7 +53,7 @@ func TestP2AClaimThatNeedsNoVolumeAnyMore(t *testing.T) {
 		{name: "Rh P2 it refuses for good", claim: leaving, known: Answering(absent, DeletedAgain(Meaning(hooks.Refused))), options: Hooked(), want: "P2 Wait", events: []string{cleanupOf}, says: []string{"the disk is broken"}},
 		{name: "Rh P2 in use", claim: leaving, known: Answering(absent, DeletedAgain(Meaning(hooks.InUse))), options: Hooked(), want: "P2 Wait", events: []string{cleanupOf}, says: []string{"the disk is broken"}, retry: decision.RetryBackoff},
 		{name: "Rh P2 in progress", claim: leaving, known: Answering(absent, DeletedAgain(InProgress(time.Minute))), options: Hooked(), want: "Rh Wait", retry: decision.RetryAfter},
-		{name: "P2 the success of another's deleter does not count", claim: leaving, known: Answering(absent, byTheirs), options: both, want: deletesOwn},
+		{name: "P2 the success of another's deleter does not count", claim: leaving, known: Answering(absent, byTheirs), options: both, want: announcesAnew},
 		{name: "P2 nor one for another claim", claim: leaving, known: Answering(absent, ofOther), options: Hooked(), want: deletesOwn},
 		{name: "P2 the volume is stored and its claim's: it stands for the storage, V3 follows", claim: leaving, known: exists(BoundToClaim), options: Hooked(), want: forgetsOwn},
 		{name: "P2 the volume is stored and nobody's: the same", claim: leaving, known: exists(), options: Hooked(), want: forgetsOwn},
@@ -70,7 +70,7 @@ func TestP2AClaimThatNeedsNoVolumeAnyMore(t *testing.T) {
 		{name: "F2 P2 while a pod uses it, the storage goes before it", claim: ProvisioningClaim(ClaimBeingDeleted, ClaimFinalizers(ClaimProtection, ProvisioningFinalizer)), known: Proving(Knowing(PodUsing("web-0", Scheduled)), OwnKey), options: protected, want: deletesOwn},
 
 		{name: "P2 B3 bound to its own volume: the finalizer goes in the write that binds it", claim: ProvisioningClaim(), known: Knowing(ClassOf("fast", Own), KnownVolume(OwnKey.Name, OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound))), options: Hooked(),
-			want: "B3 UpdateClaim pvc/default/data: spec.volumeName=pvc-uid-1 +annotation " + Completed + " +annotation " + BoundBy + " -finalizer " + ProvisioningFinalizer},
+			want: "B3 UpdateClaim pvc/default/data: spec.volumeName=pvc-uid-1 +annotation " + Completed + " +annotation " + BoundBy + unannounced + " -finalizer " + ProvisioningFinalizer},
 		{name: "P2 B3 by a binder without hooks too", claim: ProvisioningClaim(), known: Knowing(ClassOf("fast", Own), KnownVolume(OwnKey.Name, OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound))),
 			want: "B3 UpdateClaim pvc/default/data: spec.volumeName=pvc-uid-1 +annotation " + Completed + " +annotation " + BoundBy + " -finalizer " + ProvisioningFinalizer},
 		{name: "P2 B3 not in the one that binds it to another: something may have been made", claim: ProvisioningClaim(), known: Knowing(ClassOf("fast", Own), KnownVolume("a", OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound))), options: Hooked(),
@@ -109,7 +109,7 @@ func TestP2WhatADeleterIsToldOfAClaim(t *testing.T) {
 		"nothing of what was made for another": {[]decision.Answer{{Of: decision.RunProvisioner, Hook: Own, For: "uid-9", Volume: MadeVolume()}}, ""},
 	} {
 		t.Run("P2 "+name, func(t *testing.T) {
-			action, err := decision.NextForClaim(claim, Answering(Proving(Knowing(claim), OwnKey), test.answers...), Hooked())
+			action, err := decisionTest{claim: claim, known: Answering(Proving(decision.Snapshot{}, OwnKey), test.answers...), options: Hooked()}.complete().decide()
 			require.NoError(t, err)
 			require.Equal(t, decision.RunDeleter, action.Kind)
 			assert.Equal(t, "pvc-uid-1", action.Volume.Name)

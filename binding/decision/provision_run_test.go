@@ -241,7 +241,7 @@ func TestP2WhoDeletesABadAnswerAgain(t *testing.T) {
 		"without name": Made(MadeVolume(func(v *corev1.PersistentVolume) { v.Name = "mine" })),
 	} {
 		t.Run("P2 "+name, func(t *testing.T) {
-			action, err := decision.NextForClaim(claim, Answering(Proving(Knowing(claim, ClassOf("fast", Own)), OwnKey), made), Hooked())
+			action, err := decisionTest{claim: claim, known: Answering(Proving(Knowing(ClassOf("fast", Own)), OwnKey), made), options: Hooked()}.complete().decide()
 			require.NoError(t, err)
 			assert.Equal(t, "pvc-uid-1", action.Volume.Name, "the name that it was asked for")
 			assert.Equal(t, claim.UID, action.Volume.Spec.ClaimRef.UID)

@@ -16,6 +16,7 @@ import (
 	"github.com/pvbind/pvbind/binding/hooks"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -99,13 +100,15 @@ func TestR3TheOrderOfADeletion(t *testing.T) {
 		{name: "R3 one that was Failed", volume: MadeByOwn(InPhase(corev1.VolumeFailed)), known: done(Own), options: Hooked(), want: "R3 DeleteVolume pv/a"},
 		{name: "R3 one that nobody made", volume: Orphan(corev1.PersistentVolumeReclaimDelete), known: done("hostPath"), options: Hooked(), want: "R3 DeleteVolume pv/a"},
 		{name: "R3 then the finalizer", volume: MadeByOwn(BeingDeleted), known: done(Own), options: Hooked(), want: "R3 UpdateVolume pv/a: -finalizer " + InTreeFinalizer},
-		{name: "R3 and no other", volume: MadeByOwn(BeingDeleted, VolumeFinalizers("theirs", InTreeFinalizer, VolumeProtection)), known: done(Own), options: Hooked(), want: "R3 UpdateVolume pv/a: -finalizer " + InTreeFinalizer},
-		{name: "R3 then others let it go", volume: MadeByOwn(BeingDeleted, VolumeFinalizers("theirs")), known: done(Own), options: Hooked(), want: "R3 Nothing"},
+		{name: "R3 and no other", volume: MadeByOwn(BeingDeleted, VolumeFinalizers("theirs", InTreeFinalizer, VolumeProtection)), known: done(Own), options: Hooked(), want: "R3 UpdateVolume pv/a: " + notedDone + " -finalizer " + InTreeFinalizer},
+		{name: "R3 R8 then others let it go: it is noted", volume: MadeByOwn(BeingDeleted, VolumeFinalizers("theirs")), known: done(Own), options: Hooked(), want: "R3 UpdateVolume pv/a: " + notedDone},
+		{name: "R3 R8 noted, and nothing is done again", volume: MadeByOwn(BeingDeleted, VolumeFinalizers("theirs"), announcedBy("another", true)), known: Proving(decision.Snapshot{}, DataKey), options: Hooked(), want: "R3 Nothing", fresh: true},
 		{name: "R3 R6 nothing is added to what is being deleted", volume: MadeByOwn(BeingDeleted, VolumeFinalizers()), known: done(Own), options: Hooked(), want: "R3 Nothing"},
 		{name: "R3 the finalizer stays until the storage is deleted", volume: MadeByOwn(BeingDeleted), known: Answering(readLive, reclaimed(decision.RunDeleter, Own, ErrBroken)), options: Hooked(),
 			want: `R3 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: the disk is broken" status.phase=Failed status.reason=VolumeFailedDelete`, events: []string{"Warning VolumeFailedDelete pv/a"}},
 		{name: "R3 the last answer counts", volume: others, known: Answering(readLive, reclaimed(decision.RunDeleter, Own, ErrBroken), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R3 DeleteVolume pv/a"},
-		{name: "R3 the answer of another deleter does not", volume: MadeByOwn(), known: done("hostPath"), options: Hooked(), want: "R3 RunDeleter pv/a by " + Own},
+		{name: "R3 R8 the answer of another deleter does not, and its token is spent", volume: MadeByOwn(), known: done("hostPath"), options: Hooked(),
+			want: "R8 UpdateVolume pv/a: " + tokenGrows},
 		{name: "R3 nor one to another volume of the name", volume: MadeByOwn(), known: Answering(readLive, decision.Answer{Of: decision.RunDeleter, Hook: Own, For: "uid-9"}), options: Hooked(), want: "R3 RunDeleter pv/a by " + Own},
 		{name: "R3 nor a recycler's", volume: MadeByOwn(), known: Answering(readLive, reclaimed(decision.RunRecycler, Own, nil)), options: Hooked(), want: "R3 RunDeleter pv/a by " + Own},
 		{name: "R2 X2 Retain since its storage was deleted: the object stays", volume: MadeByOwn(WithPolicy(corev1.PersistentVolumeReclaimRetain), VolumeFinalizers()), known: done(Own), options: Hooked(), want: "R2 Nothing"},
@@ -165,8 +168,8 @@ func TestR4Recycling(t *testing.T) {
 		{name: "R4 a claim of the name is there again: its pods are its own", volume: recycled(), known: Proving(Knowing(user, again), DataKey, AKey, detached), options: Hooked(), want: runs},
 		{name: "R4 R1 migrated: not ours", volume: recycled(VolumeNote(MigratedTo, "csi.example.com")), known: readLive, options: Hooked(), want: "R3 Wait"},
 
-		{name: "R4 V4 scrubbed: free", volume: recycled(), known: answers(nil), options: Hooked(), want: "R4 UpdateVolume pv/a: -spec.claimRef -annotation " + BoundBy, events: scrubbed},
-		{name: "R4 V4 scrubbed: a person's reservation stays", volume: Orphan(corev1.PersistentVolumeReclaimRecycle), known: answers(nil), options: Hooked(), want: "R4 UpdateVolume pv/a: spec.claimRef={default/data}", events: scrubbed},
+		{name: "R4 V4 scrubbed: free", volume: recycled(), known: answers(nil), options: Hooked(), want: "R4 UpdateVolume pv/a: -spec.claimRef -annotation " + BoundBy + unannounced, events: scrubbed},
+		{name: "R4 V4 scrubbed: a person's reservation stays", volume: Orphan(corev1.PersistentVolumeReclaimRecycle), known: answers(nil), options: Hooked(), want: "R4 UpdateVolume pv/a: spec.claimRef={default/data}" + unannounced, events: scrubbed},
 		{name: "R4 the answer to another volume of the name does not count", volume: recycled(func(v *corev1.PersistentVolume) { v.UID = "uid-9" }), known: answers(nil), options: Hooked(), want: runs},
 		{name: "R4 it failed", volume: recycled(), known: answers(ErrBroken), options: Hooked(), want: fails, events: failed, says: []string{"the disk is broken"}},
 		{name: "R4 W6 it failed again", volume: recycled(FailedFor("the disk is broken")), known: answers(ErrBroken), options: Hooked(), want: "R4 Wait", retry: decision.RetryBackoff},
@@ -191,7 +194,8 @@ func TestR6FinalizersOfWhatOwnMade(t *testing.T) {
 	runDecisions(t, []decisionTest{
 		{name: "R6 Delete has it", volume: holds(remove), known: used, options: Hooked(), want: gets},
 		{name: "R6 Delete keeps it", volume: holds(remove, VolumeFinalizers(InTreeFinalizer)), known: used, options: Hooked(), want: bound},
-		{name: "R6 Retain has it not", volume: holds(retain, VolumeFinalizers("theirs", InTreeFinalizer)), known: used, options: Hooked(), want: loses},
+		{name: "R6 R8 Retain has it not, nor an announcement", volume: holds(retain, VolumeFinalizers("theirs", InTreeFinalizer)), known: used, options: Hooked(),
+			want: "R6 UpdateVolume pv/a: -annotation " + reclaim.AnnouncementAnnotation + " -finalizer " + InTreeFinalizer},
 		{name: "R6 Recycle has it not", volume: holds(recycle, VolumeFinalizers(InTreeFinalizer)), known: used, options: Hooked(), want: loses},
 		{name: "R6 an unknown policy: hands off", volume: holds(WithPolicy("Burn"), VolumeFinalizers(InTreeFinalizer)), known: used, options: Hooked(), want: bound},
 		{name: "R6 the external one is not ours to take", volume: holds(remove, VolumeFinalizers(ExternalFinalizer, InTreeFinalizer)), known: used, options: Hooked(), want: bound},
@@ -205,11 +209,11 @@ func TestR6FinalizersOfWhatOwnMade(t *testing.T) {
 
 // TestR3WhatADeleterIsGiven is the volume as it is stored, which the preconditions of the deletion are made of.
 func TestR3WhatADeleterIsGiven(t *testing.T) {
-	volume := MadeByOwn()
-	known := Proving(Knowing(volume), DataKey, AKey, detached)
-	action, err := decision.NextForVolume(volume, known, Hooked())
+	row := decisionTest{volume: MadeByOwn(), known: Proving(decision.Snapshot{}, DataKey, AKey, detached), options: Hooked()}.complete()
+	action, err := row.decide()
 	require.NoError(t, err)
-	assert.Equal(t, volume, action.Volume)
+	assert.Equal(t, row.volume, action.Volume)
+	assert.Equal(t, int64(7), action.Token, "R8")
 	assert.Equal(t, types.UID("uid-of-volume"), action.Volume.UID, "R3")
 	assert.Equal(t, "8", action.Volume.ResourceVersion, "R3")
 }

@@ -1,11 +1,14 @@
 package decision
 
 import (
+	"cmp"
 	"errors"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/hooks"
@@ -46,6 +49,12 @@ type View interface {
 	Answered(of ActionKind, about types.UID) []Answer
 	// Waiting returns the claim that the volume is offered to next (W1); nil if no claim waits for it.
 	Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim
+
+	// Clock returns the time on the caller's clock, of which the tokens of announcements are made (R8).
+	Clock() time.Time
+	// AnnouncedFor returns for how long the announcement on a claim or volume has been seen unchanged, by a clock that is
+	// never set back. An announcement that has just been seen has 0.
+	AnnouncedFor(key obj.Key) time.Duration
 }
 
 // Source is where the result of a look-up in a View comes from. A cache that lacks an object proves nothing: the
@@ -76,9 +85,9 @@ func SourceOf(found []*storagev1.VolumeAttachment) Source {
 	return FromCache
 }
 
-// Answer is the outcome of an action that a later decision depends on: of a hook, or of a CreateVolume that
-// failed. It counts until the sync ends in which it was given (Rh), through writes too. But the answer of a deleter counts
-// only until a provisioner runs for the same object.
+// Answer is the outcome of an action that a later decision depends on: of a hook, of a CreateVolume that
+// failed, or of an announcement that was written. It counts until the sync ends in which it was given (Rh), through writes too. But the answer of a deleter, and
+// what was announced, counts only until a provisioner runs for the same object.
 type Answer struct {
 	// Of is the kind of the action, and Hook the hook that it named.
 	Of   ActionKind
@@ -86,6 +95,8 @@ type Answer struct {
 	// For is the UID of the claim, or of the volume, that the action was about. What was made for another
 	// object of the same name does not count.
 	For types.UID
+	// Token is that of the announcement, or of the call of a deleter or recycler.
+	Token int64
 	// Volume is what a provisioner returned.
 	Volume *corev1.PersistentVolume
 	// Err is nil for success.
@@ -141,6 +152,12 @@ type Options struct {
 	Protection Protection
 	// Hooks are the names of the hooks that can be run. A Controller fills them in from its own.
 	Hooks hooks.Names
+	// HookTimeout limits a call of a hook; hooks.DefaultTimeout if zero. A Controller fills it in from its own hooks.
+	HookTimeout time.Duration
+	// Identity is who announces that storage is reclaimed (R8). No two processes have the same, nor has one after a restart:
+	// that waits for the call which it may have left behind. A Controller takes a random one if it is empty. An announcement
+	// without one is nobody's own.
+	Identity string
 }
 
 // Protection says whether the in-use protection finalizers are kept (F).
@@ -158,6 +175,7 @@ func (o Options) WithDefaults() Options {
 	if o.Migrations == nil {
 		o.Migrations = storageclass.InTreeMigrations()
 	}
+	o.HookTimeout = cmp.Or(max(0, o.HookTimeout), hooks.DefaultTimeout)
 	return o
 }
 
@@ -184,6 +202,10 @@ type Snapshot struct {
 	LiveReads []obj.Key
 	// Answers are the outcomes of earlier actions, the oldest first.
 	Answers []Answer
+	// Now is the time, and Announced when the announcement on each claim or volume was first seen as it is. What Announced
+	// lacks has just been seen.
+	Now       metav1.Time
+	Announced map[obj.Key]metav1.Time
 }
 
 var _ View = Snapshot{}
@@ -219,6 +241,17 @@ func (s Snapshot) source(key obj.Key, live, otherwise Source) Source {
 		return live
 	}
 	return otherwise
+}
+
+// Clock returns s.Now.
+func (s Snapshot) Clock() time.Time { return s.Now.Time }
+
+// AnnouncedFor returns the time from s.Announced to s.Now; 0 if it is not known.
+func (s Snapshot) AnnouncedFor(key obj.Key) time.Duration {
+	if since, seen := s.Announced[key]; seen {
+		return s.Now.Sub(since.Time)
+	}
+	return 0
 }
 
 // DefaultClass returns the default among the classes (C2).

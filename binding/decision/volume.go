@@ -123,9 +123,10 @@ func nextUnneeded(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 	return action.onceLive(source, obj.VolumeKey(other.Name), "V2", "before the volume is taken from the claim")
 }
 
-// storageDeleted reports whether the storage of the volume was deleted in this sync: then no data is left to keep.
+// storageDeleted reports whether the storage of the volume was deleted, in this sync or as it is noted: then no data is left
+// to keep.
 func storageDeleted(volume *corev1.PersistentVolume, view View) bool {
-	return slices.ContainsFunc(view.Answered(RunDeleter, volume.UID), func(answer Answer) bool { return answer.Err == nil })
+	return storageNoted(volume) || slices.ContainsFunc(view.Answered(RunDeleter, volume.UID), func(answer Answer) bool { return answer.Err == nil })
 }
 
 // awaitOther leaves the volume as it is and says why. The next decision follows when the claim changes, or the volume that
@@ -154,15 +155,15 @@ func releaseAndReclaim(volume *corev1.PersistentVolume, claim *corev1.Persistent
 	verdict := reclaim.Decide(volume, options.reclaim())
 	recycles := volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle && verdict.Action != reclaim.LeaveToProvisioner
 	if recycles && claim == nil { // a claim that exists has another volume, and its pods do not use this one
-		if action, blocked := awaitPods(volume, verdict.Action, view); blocked {
+		if action, blocked := awaitPods(volume, verdict.Action, view, options); blocked {
 			return action
 		}
 	}
 	switch verdict.Action {
 	case reclaim.RunDeleter:
-		return deleteStorage(volume, verdict.Hook, view)
+		return deleteStorage(volume, verdict.Hook, view, options)
 	case reclaim.RunRecycler:
-		return recycle(volume, verdict.Hook, view)
+		return recycle(volume, verdict.Hook, view, options)
 	case reclaim.Fail:
 		return fail(volume, EventReason(verdict.EventReason), verdict.Message)
 	case reclaim.Keep:
@@ -172,8 +173,8 @@ func releaseAndReclaim(volume *corev1.PersistentVolume, claim *corev1.Persistent
 }
 
 // awaitPods blocks recycling while a pod that has not finished uses the old claim (R4). Before a recycler runs, a live
-// list must show that there is none.
-func awaitPods(volume *corev1.PersistentVolume, next reclaim.Action, view View) (action Action, blocked bool) {
+// list must show that there is none, once the call is announced.
+func awaitPods(volume *corev1.PersistentVolume, next reclaim.Action, view View, options Options) (action Action, blocked bool) {
 	ref := volume.Spec.ClaimRef
 	pods, source := view.PodsOf(ref.Namespace, ref.Name)
 	var names []string
@@ -181,7 +182,10 @@ func awaitPods(volume *corev1.PersistentVolume, next reclaim.Action, view View) 
 		names = append(names, pod.Namespace+"/"+pod.Name)
 	}
 	if len(names) == 0 {
-		blocked = source == NotInCache || next == reclaim.RunRecycler && source != FromLiveRead
+		blocked = source == NotInCache
+		if next == reclaim.RunRecycler {
+			blocked = source != FromLiveRead && announcedToken(volume, view, options) != 0
+		}
 		return ReadLive(obj.PodsKey(ref.Namespace), "R4", "before the volume is recycled"), blocked
 	}
 	message := "Volume is used by pods: " + strings.Join(names, ", ")
@@ -191,26 +195,49 @@ func awaitPods(volume *corev1.PersistentVolume, next reclaim.Action, view View) 
 // deleteStorage deletes a Released volume whose deleter is registered (R3): first the storage, then the volume,
 // and last the finalizers that kept it until its storage was deleted, those of an external provisioner that had it
 // before among them. Each crash in between leaves a volume for which the deleter, which is idempotent, is run once more.
-func deleteStorage(volume *corev1.PersistentVolume, hook string, view View) Action {
-	if action, done := runHook(volume, RunDeleter, hook, view); !done {
-		return action
+func deleteStorage(volume *corev1.PersistentVolume, hook string, view View, options Options) Action {
+	noted := storageNoted(volume)
+	if !noted {
+		if action, done := runHook(volume, RunDeleter, hook, view, options); !done {
+			return action
+		}
 	}
 	kept := reclaim.WithoutStorage(slices.Clone(volume.Finalizers))
+	note := !noted && keptByOthers(kept, options)
 	switch {
 	case volume.DeletionTimestamp == nil:
 		return Action{Kind: DeleteVolume, Volume: volume, Rule: "R3", Why: "its storage is deleted"}
-	case slices.Equal(kept, volume.Finalizers):
+	case slices.Equal(kept, volume.Finalizers) && !note:
 		return nothing("R3", "its storage is deleted; finalizers of others keep the volume")
 	}
 	changed := volume.DeepCopy()
 	changed.Finalizers = kept
+	if note {
+		announcement, _ := reclaim.AnnouncementOf(volume)
+		announcement.Done = true
+		reclaim.Announce(changed, announcement)
+	}
 	return update(changed, "R3", "its storage is deleted")
+}
+
+// storageNoted reports whether it is noted on a volume that is being deleted that its storage is (R8). Without the note each
+// controller would announce and delete it once more whenever the volume changes, which an announcement of another does.
+func storageNoted(volume *corev1.PersistentVolume) bool {
+	announcement, _ := reclaim.AnnouncementOf(volume)
+	return volume.DeletionTimestamp != nil && announcement.Done
+}
+
+// keptByOthers reports whether a volume stays that has these finalizers left, although it is being deleted.
+func keptByOthers(finalizers []string, options Options) bool {
+	return slices.ContainsFunc(finalizers, func(finalizer string) bool {
+		return options.Protection != ProtectionOn || finalizer != reclaim.VolumeProtection
+	})
 }
 
 // recycle recycles a Released volume whose recycler is registered and whose claim no pod uses (R4). A crash
 // before the volume is unbound leaves one that is recycled again.
-func recycle(volume *corev1.PersistentVolume, hook string, view View) Action {
-	if action, done := runHook(volume, RunRecycler, hook, view); !done {
+func recycle(volume *corev1.PersistentVolume, hook string, view View, options Options) Action {
+	if action, done := runHook(volume, RunRecycler, hook, view, options); !done {
 		return action
 	}
 	action := update(unbind(volume), "R4", "it is scrubbed")
@@ -233,24 +260,38 @@ func reclaimHookOf(kind ActionKind) reclaimHook {
 	return reclaimHook{"R3", EventVolumeDelete, EventVolumeFailedDelete}
 }
 
-// runHook runs the deleter or recycler of a volume that is attached to no node, after a live list of all attachments which
-// shows that there is none, and a live read of the volume. Done means
-// that the hook succeeded in this sync and the volume was read since.
-func runHook(volume *corev1.PersistentVolume, kind ActionKind, hook string, view View) (action Action, done bool) {
+// runHook runs the deleter or recycler of a volume that is attached to no node. It announces the call first, unless another
+// controller has announced its own (R8). After that a live list of all attachments shows that there is none, and a live read
+// of the volume that the announcement stands. Done means that the hook succeeded in this sync, the volume was read live, and
+// the announcement of that call still stands.
+func runHook(volume *corev1.PersistentVolume, kind ActionKind, hook string, view View, options Options) (action Action, done bool) {
+	if action, blocked := awaitAnnounced(volume, obj.VolumeKey(volume.Name), view, options); blocked {
+		return action, false
+	}
 	rule := reclaimHookOf(kind).rule
+	token := announcedToken(volume, view, options)
 	answer, ran := lastOf(hook, view.Answered(kind, volume.UID))
+	if ran = ran && (answer.Err != nil || answer.Token == token); !ran {
+		token = unspent(token, view.Answered(kind, volume.UID))
+	}
 	attachments, listed := view.AttachmentsOf(volume.Name)
 	_, source := view.Volume(volume.Name)
 	switch {
 	case !ran && len(attachments) > 0: // one that is being deleted counts until it is gone
 		return awaitUnused(volume, kind, attachedTo(attachments)).withBackoff(), false
+	case !ran && token == 0:
+		action, problem := announce(volume, view, options)
+		if problem != "" {
+			action = fail(volume, reclaimHookOf(kind).failed, problem)
+		}
+		return action, false
 	case !ran && listed != FromLiveRead:
 		return ReadLive(obj.AttachmentsKey(), rule, "before its storage is reclaimed"), false
 	case source != FromLiveRead:
 		return ReadLive(obj.VolumeKey(volume.Name), rule, "before its storage is reclaimed"), false
 	case !ran:
 		why := "its claim is gone and its reclaim policy is " + string(volume.Spec.PersistentVolumeReclaimPolicy)
-		return Action{Kind: kind, Hook: hook, Volume: volume, Rule: rule, Why: why}, false
+		return Action{Kind: kind, Hook: hook, Volume: volume, Token: token, Rule: rule, Why: why}, false
 	case answer.Err != nil:
 		return notReclaimed(volume, answer), false
 	}
@@ -279,6 +320,9 @@ func notReclaimed(volume *corev1.PersistentVolume, answer Answer) Action {
 		return answer.retry(wait("Rh", "its storage is being reclaimed"))
 	case hooks.NotMine:
 		return answer.retry(wait("R3", fmt.Sprintf("another controller reclaims it: %v", answer.Err)))
+	case hooks.StaleToken:
+		message := fmt.Sprintf("the storage has seen a larger token, of another controller or of one whose clock is ahead: %v", answer.Err)
+		return answer.retry(wait("R8", message, warning(volume, reclaimHookOf(answer.Of).failed, message)))
 	case hooks.InUse:
 		return answer.retry(awaitUnused(volume, answer.Of, answer.Err.Error()))
 	}

@@ -5,5 +5,29 @@
 // with the writes, and what follows when it fails, is decided by package decision. An Error tells more than that a hook
 // failed: that the work goes on, that it will never succeed, or that somebody uses the storage.
 //
+// # Tokens
+//
+// Two controllers may be at work at once, one of them paused for any time at any instruction. Before a Deleter or Recycler
+// is called, the call is announced on the volume, and everything it depends on is read live after that. Another controller
+// that sees the announcement waits for Timeout and Margin before it announces a call of its own. The first one does not
+// begin a call later than Margin after its announcement, and its context ends when Timeout is over since then.
+//
+// So one thing remains: a process that is paused between that check and what the storage does, or a hook that ignores its
+// context, for longer than Timeout and Margin together. By then another controller may have deleted or recycled the storage,
+// and bound the volume to another claim. ReclaimRequest.Token is for that: it is larger in each later call, so that storage
+// which keeps the largest one, with the storage and in the same transaction as what it does, can refuse the late call.
+// Return an Error with StaleToken for it.
+//
+// For storage that cannot refuse:
+//
+//   - A Recycler is dangerous. The volume that it scrubs late may be another claim's by then. Have it check its context
+//     before each step, and give it a Timeout that is long against every pause that can happen.
+//   - A Deleter is not, as long as a name is not used again: what it deletes late is gone already. Volumes that are provisioned
+//     here have the UID of their claim in their name. Only where the storage of a claim is made anew, because it did not
+//     fit or could not be stored, the name comes again.
+//
+// All controllers of a cluster should have the same Timeout. An announcement says how long its call may take, and who sees it
+// waits for that, or for its own Timeout where that is longer.
+//
 // All of it is in hooks.go. The rules P2, R3, R4 and Rh are those of RULES.md in package binding.
 package hooks

@@ -25,8 +25,8 @@ func (diskMaker) Provision(_ context.Context, request hooks.ProvisionRequest) (*
 	return volume, nil
 }
 
-func (diskMaker) Delete(_ context.Context, volume *corev1.PersistentVolume) error {
-	fmt.Println("delete", volume.Name)
+func (diskMaker) Delete(_ context.Context, request hooks.ReclaimRequest) error {
+	fmt.Println("delete", request.Volume.Name)
 	return nil
 }
 

@@ -25,7 +25,7 @@ type Set struct {
 	Recyclers map[string]Recycler
 
 	// Timeout limits one call; DefaultTimeout if zero. After it the call is abandoned, and no other call for the same storage
-	// starts until it has returned.
+	// starts until it has returned. Of a Deleter and a Recycler it counts from the announcement, and is an hour at most (R8).
 	Timeout time.Duration
 	// MaxConcurrent limits the calls at the same time; DefaultMaxConcurrent if zero. Keep it below the number of workers, so
 	// that slow hooks never occupy all of them.
@@ -35,6 +35,9 @@ type Set struct {
 const (
 	// DefaultTimeout is how long a hook may take.
 	DefaultTimeout = 2 * time.Minute
+	// Margin is how long after an announcement its Deleter or Recycler may be called at the latest, and how much longer than
+	// the Timeout another controller waits for it (R8).
+	Margin = 30 * time.Second
 	// DefaultMaxConcurrent is how many hooks run at the same time.
 	DefaultMaxConcurrent = 10
 )
@@ -77,13 +80,22 @@ func (r ProvisionRequest) DeepCopy() ProvisionRequest {
 //
 // Neither Delete nor Recycle is called while a VolumeAttachment names the volume: see binding.AttachmentLister.
 type Deleter interface {
-	Delete(ctx context.Context, volume *corev1.PersistentVolume) error
+	Delete(ctx context.Context, request ReclaimRequest) error
 }
 
 // Recycler removes the data from a volume, so that another claim may have it. Recycle is idempotent. An *Error
 // says when to retry.
 type Recycler interface {
-	Recycle(ctx context.Context, volume *corev1.PersistentVolume) error
+	Recycle(ctx context.Context, request ReclaimRequest) error
+}
+
+// ReclaimRequest is whose storage to delete or to recycle. The hook may modify it: it is a copy.
+type ReclaimRequest struct {
+	Volume *corev1.PersistentVolume
+	// Token grows with each call for the same storage, whichever controller makes it. Storage that keeps the largest one it
+	// has seen refuses a smaller one with the Meaning StaleToken: that call comes from a controller which was paused, and
+	// somebody may use the storage by now. See the package's documentation.
+	Token int64
 }
 
 // Reclaims reports whether there is any deleter or recycler. Without one, attachments do not matter.
@@ -136,6 +148,9 @@ const (
 	Refused Meaning = "Refused"
 	// NotMine means that another component deletes or recycles this storage. The volume is left as it is until it changes.
 	NotMine Meaning = "NotMine"
+	// StaleToken means that the storage has seen a larger token. The volume keeps its phase, and the call is announced anew,
+	// with back-off, if it is still due (R8).
+	StaleToken Meaning = "StaleToken"
 	// InUse means that the storage is still used. The volume keeps its phase (R3).
 	InUse Meaning = "InUse"
 )

@@ -193,13 +193,13 @@ type recorder struct {
 	name string
 }
 
-func (r recorder) Delete(_ context.Context, volume *corev1.PersistentVolume) error {
-	r.hookRuns = append(r.hookRuns, hookRun{volume, Deleted, r.name})
+func (r recorder) Delete(_ context.Context, request hooks.ReclaimRequest) error {
+	r.hookRuns = append(r.hookRuns, hookRun{request.Volume, Deleted, r.name})
 	return nil
 }
 
-func (r recorder) Recycle(_ context.Context, volume *corev1.PersistentVolume) error {
-	r.hookRuns = append(r.hookRuns, hookRun{volume, Scrubbed, r.name})
+func (r recorder) Recycle(_ context.Context, request hooks.ReclaimRequest) error {
+	r.hookRuns = append(r.hookRuns, hookRun{request.Volume, Scrubbed, r.name})
 	return nil
 }
 

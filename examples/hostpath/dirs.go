@@ -56,8 +56,8 @@ func (d directories) Provision(ctx context.Context, request hooks.ProvisionReque
 }
 
 // Delete removes the directory of the volume, and is done if there is none.
-func (d directories) Delete(ctx context.Context, volume *corev1.PersistentVolume) error {
-	return d.at(ctx, volume, func(root *os.Root, name string) error {
+func (d directories) Delete(ctx context.Context, request hooks.ReclaimRequest) error {
+	return d.at(ctx, request.Volume, func(root *os.Root, name string) error {
 		err := empty(ctx, root, name)
 		if err == nil {
 			err = root.Remove(name)
@@ -70,8 +70,8 @@ func (d directories) Delete(ctx context.Context, volume *corev1.PersistentVolume
 }
 
 // Recycle empties the directory of the volume.
-func (d directories) Recycle(ctx context.Context, volume *corev1.PersistentVolume) error {
-	return d.at(ctx, volume, func(root *os.Root, name string) error { return empty(ctx, root, name) })
+func (d directories) Recycle(ctx context.Context, request hooks.ReclaimRequest) error {
+	return d.at(ctx, request.Volume, func(root *os.Root, name string) error { return empty(ctx, root, name) })
 }
 
 // at calls do with the root and the name of the volume's directory. The root is opened each time, so that a missing root

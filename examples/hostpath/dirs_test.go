@@ -85,9 +85,9 @@ func TestDeleteRemovesTheDirectory(t *testing.T) {
 			for _, file := range odd {
 				p.write(filepath.Join("root/pvc-1", file))
 			}
-			require.NoError(t, p.Delete(t.Context(), volume(p)))
+			require.NoError(t, p.Delete(t.Context(), hooks.ReclaimRequest{Volume: volume(p)}))
 			assert.Equal(t, before, p.contents())
-			require.NoError(t, p.Delete(t.Context(), volume(p)), "Rh: it is gone, which is success")
+			require.NoError(t, p.Delete(t.Context(), hooks.ReclaimRequest{Volume: volume(p)}), "Rh: it is gone, which is success")
 			assert.Equal(t, before, p.contents())
 		})
 	}
@@ -102,7 +102,7 @@ func TestRecycleKeepsTheDirectory(t *testing.T) {
 		p.write(filepath.Join("root/pvc-1", file))
 	}
 	for range 2 { // Rh: it is idempotent
-		require.NoError(t, p.Recycle(t.Context(), volume))
+		require.NoError(t, p.Recycle(t.Context(), hooks.ReclaimRequest{Volume: volume}))
 		assert.Equal(t, before, p.contents())
 	}
 }
@@ -110,7 +110,7 @@ func TestRecycleKeepsTheDirectory(t *testing.T) {
 func TestRecycleWantsADirectory(t *testing.T) {
 	p := newPlace(t)
 	before := p.contents()
-	assert.ErrorIs(t, p.Recycle(t.Context(), sourceless("pvc-1")), os.ErrNotExist, "another claim could not use the volume")
+	assert.ErrorIs(t, p.Recycle(t.Context(), hooks.ReclaimRequest{Volume: sourceless("pvc-1")}), os.ErrNotExist, "another claim could not use the volume")
 	assert.Equal(t, before, p.contents())
 }
 
@@ -155,7 +155,7 @@ func TestWorkStopsWhenTheTimeIsOverAndGoesOnLater(t *testing.T) {
 	calls, left := 0, len(odd)
 	for err := context.DeadlineExceeded; err != nil; calls++ {
 		require.Less(t, calls, 2*len(odd))
-		err = p.Delete(&expiring{t.Context(), 2}, sourceless("pvc-1"))
+		err = p.Delete(&expiring{t.Context(), 2}, hooks.ReclaimRequest{Volume: sourceless("pvc-1")})
 		if err != nil {
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			entries, err := os.ReadDir(p.path("pvc-1"))

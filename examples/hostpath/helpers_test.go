@@ -108,9 +108,14 @@ func request(name string, changes ...func(*hooks.ProvisionRequest)) hooks.Provis
 
 // calls are the three hooks, each on one volume.
 func (p place) calls() map[string]func(context.Context, *corev1.PersistentVolume) error {
+	reclaiming := func(hook func(context.Context, hooks.ReclaimRequest) error) func(context.Context, *corev1.PersistentVolume) error {
+		return func(ctx context.Context, volume *corev1.PersistentVolume) error {
+			return hook(ctx, hooks.ReclaimRequest{Volume: volume})
+		}
+	}
 	return map[string]func(context.Context, *corev1.PersistentVolume) error{
-		"Delete":  p.Delete,
-		"Recycle": p.Recycle,
+		"Delete":  reclaiming(p.Delete),
+		"Recycle": reclaiming(p.Recycle),
 		"Provision": func(ctx context.Context, volume *corev1.PersistentVolume) error {
 			r := request(volume.Name)
 			r.Volume = volume

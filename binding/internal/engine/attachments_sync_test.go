@@ -17,7 +17,7 @@ import (
 
 func TestR3WhatIsAttachedAsASyncReadsIt(t *testing.T) {
 	toList := func(t *testing.T) *talk {
-		return newTalk(t, Hooked(), AKey, MadeByOwn()).starts().says("R3 Read volumeattachments")
+		return newTalk(t, Hooked(), AKey, MadeByOwn()).starts().announces().says("R3 Read volumeattachments")
 	}
 	noSuchPath := apierrors.NewGenericServerResponse(404, "list", schema.GroupResource{Resource: "volumeattachments"}, "", "404 page not found", 0, true)
 	for _, failure := range []error{apierrors.NewNotFound(schema.GroupResource{Group: "storage.k8s.io", Resource: "volumeattachments"}, ""), noSuchPath, ErrConnection, ErrForbidden} {
@@ -39,14 +39,15 @@ func TestR3WhatIsAttachedAsASyncReadsIt(t *testing.T) {
 	t.Run("R3 the list is newer than the cache: attached while it was on its way", func(t *testing.T) {
 		d := toList(t)
 		assert.Equal(t, []obj.Key{AKey}, d.state.Observe(AttachedTo("n")), "W5")
-		d = listing(d).says("R3 Read pv/a").gets(MadeByOwn(), nil).says("V3 Read pvc/default/data").gets(nil, ErrNotFound)
+		d = listing(d).says("R3 Read pv/a").again().says("V3 Read pvc/default/data").gets(nil, ErrNotFound)
 		d.says("R3 RunDeleter pv/a")
 	})
 	t.Run("R3 B6 the proof ends with a write", func(t *testing.T) {
 		failed := func(v *corev1.PersistentVolume) {
 			v.Status.Phase, v.Status.Message = corev1.VolumeFailed, "something else"
 		}
-		d := listing(toList(t)).says("R3 Read pv/a").gets(At("60", MadeByOwn(failed)), nil)
+		d := listing(toList(t))
+		d.says("R3 Read pv/a").gets(d.announced(At("60", MadeByOwn(failed))), nil)
 		d.says("R3 Read volumeattachments") // for it was read for another version of the volume
 	})
 	t.Run("X5 an older version, and one that is gone, change nothing", func(t *testing.T) {
@@ -54,6 +55,6 @@ func TestR3WhatIsAttachedAsASyncReadsIt(t *testing.T) {
 		assert.Empty(t, state.Observe(At("4", AttachedTo("n", OfVolume("b")))))
 		assert.Equal(t, []obj.Key{AKey}, state.ObserveDeleted(AttachedTo("n")), "W5")
 		assert.Empty(t, state.Observe(At("9", AttachedTo("n"))), "it is buried")
-		assert.Equal(t, "R3 Read", decides(t, state, AKey), "none is known")
+		assert.Equal(t, "R8 UpdateVolume", decides(t, state, AKey), "none is known")
 	})
 }

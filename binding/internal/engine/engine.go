@@ -38,6 +38,15 @@ type State struct {
 	rejected map[obj.Key]rejection
 	// failures counts the failures in a row of a key (W6).
 	failures map[obj.Key]int
+	// announced says since when the announcement on each claim or volume that has one was seen as it is (R8).
+	announced map[obj.Key]sighting
+	now       time.Time
+}
+
+// sighting is an announcement, and when it was first seen.
+type sighting struct {
+	text  string
+	since time.Time
 }
 
 // rejection is what a write was about that the server rejected.
@@ -69,6 +78,10 @@ type Reply struct {
 	Pods        []*corev1.Pod                 // for a read of pods
 	Attachments []*storagev1.VolumeAttachment // for a read of attachments
 }
+
+// SetTime sets the time, which the engine does not read itself. Call it before every other method, once time has passed. It
+// must not go back: a time.Time of time.Now does not, by its monotonic reading.
+func (s *State) SetTime(now time.Time) { s.now = now }
 
 // Start begins a sync. If another sync has the object locked, this one is done at once, and runs again after the other.
 func (s *State) Start(key obj.Key) Step {

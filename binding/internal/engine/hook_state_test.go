@@ -86,14 +86,14 @@ func failsThrice(t *testing.T) *talk {
 
 func TestP2WhatIsNotStoredIsDeletedAgain(t *testing.T) {
 	t.Run("P2 after a live read, with an event", func(t *testing.T) {
-		d := failsThrice(t).gets(nil, ErrNotFound).says("P2 RunDeleter pv/pvc-uid-1")
+		d := failsThrice(t).gets(nil, ErrNotFound).announcesUnstored().says("P2 RunDeleter pv/pvc-uid-1")
 		assert.Empty(t, d.published)
 		d.gets(nil, nil).ends()
 		assert.Equal(t, []string{"Warning ProvisioningFailed"}, d.published)
 		assert.Positive(t, d.step.After, "W6")
 	})
 	t.Run("P2 not deleted: an event for both", func(t *testing.T) {
-		d := failsThrice(t).gets(nil, ErrNotFound).says("P2 RunDeleter pv/pvc-uid-1").gets(nil, ErrBroken).ends()
+		d := failsThrice(t).gets(nil, ErrNotFound).announcesUnstored().says("P2 RunDeleter pv/pvc-uid-1").gets(nil, ErrBroken).ends()
 		assert.Equal(t, []string{"Warning ProvisioningFailed", "Warning ProvisioningCleanupFailed"}, d.published)
 	})
 	t.Run("P2 X2 the third time it was stored: nothing is deleted", func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestP2WhatIsNotStoredIsDeletedAgain(t *testing.T) {
 	t.Run("P2 the claim is deleted meanwhile, and the volume not stored: its storage goes", func(t *testing.T) {
 		d := toCreate(t)
 		d.state.Observe(At("30", ProvisioningClaim(ClaimBeingDeleted)))
-		d.gets(nil, ErrConnection).says("B6 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunDeleter pv/pvc-uid-1")
+		d.gets(nil, ErrConnection).says("B6 Read pv/pvc-uid-1").gets(nil, ErrNotFound).announcesUnstored().says("P2 RunDeleter pv/pvc-uid-1")
 		d.gets(nil, nil).says("P2 UpdateClaim pvc/default/data").stored().ends()
 	})
 	t.Run("P2 V3 the claim is deleted meanwhile, and the volume stored: the storage is the volume's", func(t *testing.T) {
@@ -125,12 +125,12 @@ func TestP2WhatHappensWhileItsProvisionerRuns(t *testing.T) {
 		running(t).gets(nil, nil).says("P2 Read pv/pvc-uid-1").gets(storedOwn(), nil).binds()
 	})
 	t.Run("P2 nobody else did: what a bad answer is about is deleted", func(t *testing.T) {
-		running(t).gets(nil, nil).says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunDeleter pv/pvc-uid-1")
+		running(t).gets(nil, nil).says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).announcesUnstored().says("P2 RunDeleter pv/pvc-uid-1")
 	})
 	t.Run("P2 the claim is deleted: so is what was made, after one more live read", func(t *testing.T) {
 		d := running(t)
 		d.state.Observe(At("30", ProvisioningClaim(ClaimBeingDeleted)))
-		d.gets(MadeVolume(), nil).says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunDeleter pv/pvc-uid-1").gets(nil, nil)
+		d.gets(MadeVolume(), nil).says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).announcesUnstored().says("P2 RunDeleter pv/pvc-uid-1").gets(nil, nil)
 		d.says("P2 UpdateClaim pvc/default/data").stored().ends()
 	})
 	t.Run("P1 the class goes", func(t *testing.T) {
@@ -143,11 +143,11 @@ func TestP2WhatHappensWhileItsProvisionerRuns(t *testing.T) {
 		d := running(t)
 		d.state.ObserveDeleted(ClassOf("fast", Own))
 		d.state.Observe(ClassOf("fast", successor))
-		d.gets(MadeVolume(), nil).says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunDeleter pv/pvc-uid-1").gets(nil, nil)
+		d.gets(MadeVolume(), nil).says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).announcesUnstored().says("P2 RunDeleter pv/pvc-uid-1").gets(nil, nil)
 		d.says("P2 UpdateClaim pvc/default/data").stored().says("P3 UpdateClaim pvc/default/data").stored()
 		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
 		assert.Equal(t, successor, d.step.Action.Hook)
-		d.gets(nil, nil).says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunDeleter pv/pvc-uid-1")
+		d.gets(nil, nil).says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).announcesUnstored().says("P2 RunDeleter pv/pvc-uid-1")
 		assert.Equal(t, successor, d.step.Action.Hook, "the success of the old one is not its own")
 	})
 	t.Run("P2 C1 Rh a volume that fits comes and is bound; what was made is deleted", func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestP2WhatHappensWhileItsProvisionerRuns(t *testing.T) {
 		d.state.Observe(KnownVolume("a", OfClass("fast")))
 		d.gets(MadeVolume(), nil).says("B1 UpdateVolume pv/a").stored().says("B2 UpdateVolumeStatus pv/a").stored()
 		d.says("B3 UpdateClaim pvc/default/data").stored().says("B4 UpdateClaimStatus pvc/default/data").stored()
-		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunDeleter pv/pvc-uid-1")
+		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).announcesUnstored().says("P2 RunDeleter pv/pvc-uid-1")
 		assert.Equal(t, "/pool/pvc-uid-1", d.step.Action.Volume.Spec.HostPath.Path, "the answer held through the writes")
 		d.gets(nil, nil).says("P2 UpdateClaim pvc/default/data").stored().ends()
 	})
@@ -203,8 +203,8 @@ func TestRhWhenAHookIsAskedAgain(t *testing.T) {
 // toDelete is a sync of madeByOwn up to the point where its object is to be deleted.
 func toDelete(t *testing.T) *talk {
 	t.Helper()
-	d := newTalk(t, Hooked(), AKey, MadeByOwn()).starts().says("R3 Read volumeattachments").gets(nil, nil)
-	d.says("R3 Read pv/a").gets(MadeByOwn(), nil).says("V3 Read pvc/default/data").gets(nil, ErrNotFound)
+	d := newTalk(t, Hooked(), AKey, MadeByOwn()).starts().announces().says("R3 Read volumeattachments").gets(nil, nil)
+	d.says("R3 Read pv/a").again().says("V3 Read pvc/default/data").gets(nil, ErrNotFound)
 	return d.says("R3 RunDeleter pv/a").gets(nil, nil).says("R3 DeleteVolume pv/a")
 }
 
@@ -215,26 +215,25 @@ func TestR3WhatComesOfDeletingTheVolume(t *testing.T) {
 		assert.Empty(t, d.published)
 	})
 	t.Run("R3 A5 done, and its finalizer keeps it", func(t *testing.T) {
-		d := toDelete(t).gets(nil, nil).says("B6 Read pv/a").gets(At("60", MadeByOwn(BeingDeleted)), nil)
+		d := toDelete(t).gets(nil, nil).says("B6 Read pv/a").returns(At("60", MadeByOwn(BeingDeleted)))
 		d.says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 UpdateVolume pv/a").stored().ends()
 		assert.Equal(t, "nothing", decides(t, d.state, AKey), "it is gone")
 	})
 	t.Run("R3 done, and others keep it", func(t *testing.T) {
-		kept := At("60", MadeByOwn(BeingDeleted, VolumeFinalizers("theirs")))
-		d := toDelete(t).gets(nil, nil).says("B6 Read pv/a").gets(kept, nil)
+		d := toDelete(t).gets(nil, nil).says("B6 Read pv/a").returns(At("60", MadeByOwn(BeingDeleted, VolumeFinalizers("theirs"))))
 		if !d.step.Done {
 			d.says("V3 Read pvc/default/data").gets(nil, ErrNotFound)
 		}
-		d.ends()
+		d.says("R3 UpdateVolume pv/a").stored().ends()
 	})
 	t.Run("R3 B6 Conflict: a live read, and again on what that says", func(t *testing.T) {
-		d := toDelete(t).gets(nil, ErrConflict).says("B6 Read pv/a").gets(At("60", MadeByOwn(Labelled("x", "y"))), nil)
+		d := toDelete(t).gets(nil, ErrConflict).says("B6 Read pv/a").returns(At("60", MadeByOwn(Labelled("x", "y"))))
 		d.says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 DeleteVolume pv/a")
 		assert.Equal(t, "60", d.step.Action.Volume.ResourceVersion)
 	})
 	t.Run("R3 Rh Conflict: another volume of its name has storage of its own", func(t *testing.T) {
 		d := toDelete(t).gets(nil, ErrConflict).says("B6 Read pv/a").gets(At("60", MadeByOwn(func(v *corev1.PersistentVolume) { v.UID = "uid-9" })), nil)
-		d.says("R3 Read volumeattachments").gets(nil, nil).says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 RunDeleter pv/a")
+		d.announces().says("R3 Read volumeattachments").gets(nil, nil).says("R3 Read pv/a").again().says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 RunDeleter pv/a")
 		assert.Equal(t, types.UID("uid-9"), d.step.Action.Volume.UID)
 	})
 	t.Run("R3 NotFound: a live read proves it", func(t *testing.T) {
@@ -248,22 +247,19 @@ func TestR3WhatComesOfDeletingTheVolume(t *testing.T) {
 		})
 	}
 	t.Run("R3 B6 Rh nobody knows: a live read first, and the deleter once more, in the next sync", func(t *testing.T) {
-		d := toDelete(t).gets(nil, ErrConnection).starts().says("B6 Read pv/a").gets(MadeByOwn(), nil)
-		d.says("R3 Read volumeattachments").gets(nil, nil).says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 RunDeleter pv/a")
+		d := toDelete(t).gets(nil, ErrConnection).starts().says("B6 Read pv/a").again().announces()
+		d.says("R3 Read volumeattachments").gets(nil, nil).says("R3 Read pv/a").again().says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 RunDeleter pv/a")
 	})
 	t.Run("R3 B6 nobody knows, and it is gone", func(t *testing.T) {
 		toDelete(t).gets(nil, ErrConnection).starts().says("B6 Read pv/a").gets(nil, ErrNotFound).ends()
 	})
 	t.Run("R3 Rh a failure holds through the write of the phase", func(t *testing.T) {
-		failed := At("101", MadeByOwn(InPhase(corev1.VolumeFailed), func(v *corev1.PersistentVolume) {
-			v.Status.Message = "the volume cannot be reclaimed: the disk is broken"
-		}))
-		d := newTalk(t, Hooked(), AKey, MadeByOwn()).starts().says("R3 Read volumeattachments").gets(nil, nil)
-		d.says("R3 Read pv/a").gets(MadeByOwn(), nil).says("V3 Read pvc/default/data").gets(nil, ErrNotFound)
-		d.says("R3 RunDeleter pv/a").gets(nil, ErrBroken).says("R3 UpdateVolumeStatus pv/a").stored().says("R3 Read pv/a").gets(failed, nil).ends()
+		d := newTalk(t, Hooked(), AKey, MadeByOwn()).starts().announces().says("R3 Read volumeattachments").gets(nil, nil)
+		d.says("R3 Read pv/a").again().says("V3 Read pvc/default/data").gets(nil, ErrNotFound)
+		d.says("R3 RunDeleter pv/a").gets(nil, ErrBroken).says("R3 UpdateVolumeStatus pv/a").stored().says("R3 Read pv/a").again().ends()
 		assert.Positive(t, d.step.After, "W6")
 		assert.Equal(t, []string{"Warning VolumeFailedDelete"}, d.published)
-		d.starts().says("R3 Read volumeattachments").gets(nil, nil).says("R3 Read pv/a").gets(failed, nil).says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 RunDeleter pv/a")
+		d.starts().announces().says("R3 Read volumeattachments").gets(nil, nil).says("R3 Read pv/a").again().says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 RunDeleter pv/a")
 	})
 }
 

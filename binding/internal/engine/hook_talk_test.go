@@ -2,14 +2,17 @@ package engine_test
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/engine"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // talk is one sync after another of one key, in which the test says what comes of each action.
@@ -78,6 +81,47 @@ func (d *talk) stored() *talk {
 		object.SetUID("uid-of-volume")
 	}
 	return d.gets(object, nil)
+}
+
+// announces asserts that the call of a hook is announced next, on the volume or the claim, and stores that (R8).
+func (d *talk) announces() *talk {
+	d.Helper()
+	require.True(d, d.step.Action.Announces(), "%s", d.step.Action)
+	require.Equal(d, "R8", d.step.Action.Rule)
+	known, err := strconv.Atoi(d.state.Known(d.step.Action.Target()).GetResourceVersion())
+	require.NoError(d, err)
+	version := fmt.Sprint(known + 1)
+	d.version = max(d.version, known+1)
+	if d.step.Action.Volume != nil {
+		return d.gets(At(version, d.step.Action.Volume.DeepCopy()), nil)
+	}
+	return d.gets(At(version, d.step.Action.Claim.DeepCopy()), nil)
+}
+
+// announcesUnstored does so on the claim, and then reads that nothing is stored, and that the announcement stands.
+func (d *talk) announcesUnstored() *talk {
+	d.Helper()
+	d.announces().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound)
+	return d.says("R8 Read pvc/default/data").again()
+}
+
+// again answers a read with what is known.
+func (d *talk) again() *talk {
+	d.Helper()
+	return d.gets(d.state.Known(d.step.Action.Key), nil)
+}
+
+// returns answers a read with the volume, as it is now but for the announcement, which stands.
+func (d *talk) returns(volume *corev1.PersistentVolume) *talk {
+	d.Helper()
+	return d.gets(d.announced(volume), nil)
+}
+
+// announced returns the volume with the announcement that is known.
+func (d *talk) announced(volume *corev1.PersistentVolume) *corev1.PersistentVolume {
+	announcement, _ := reclaim.AnnouncementOf(d.state.Known(d.key))
+	reclaim.Announce(volume, announcement)
+	return volume
 }
 
 func (d *talk) ends() *talk {

@@ -3,13 +3,16 @@ package engine
 import (
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // What follows is for the model checker and other tests: copies of a State, and looks into it.
@@ -31,6 +34,7 @@ func (s *State) Clone() *State {
 	copied.lastEvents = maps.Clone(s.lastEvents) // the slices in it are replaced, never changed
 	copied.rejected = maps.Clone(s.rejected)
 	copied.failures = maps.Clone(s.failures)
+	copied.announced = maps.Clone(s.announced)
 	return &copied
 }
 
@@ -99,11 +103,12 @@ type Notebook interface {
 	KeySet(set map[obj.Key]struct{})
 	Object(object obj.Object)
 	Version(of obj.Key, version string)
+	Token(token int64)
 	Text(text string)
 }
 
 // Describe writes down all that the state remembers of these keys and by them, which have to be all that there
-// are. Left out is what decides nothing but the length of a delay (failures), or an end that the model would
+// are. Of the time it tells which announcements have been seen for long enough. Left out is what decides nothing but the length of a delay (failures), or an end that the model would
 // see as a circle (the steps of a sync); which action a sync waits for the caller has. Of the objects that are gone it
 // writes only whether it has the given UIDs among them: those that anybody may still mention.
 func (s *State) Describe(n Notebook, keys []obj.Key, mentioned []types.UID) {
@@ -117,6 +122,9 @@ func (s *State) Describe(n Notebook, keys []obj.Key, mentioned []types.UID) {
 		}
 		s.describeOffer(n, key)
 		describeEvents(n, s.lastEvents[key])
+		if _, announced := s.announced[key]; describeFlag(n, announced) {
+			describeFlag(n, s.Outwaited(key))
+		}
 		if rejected, ok := s.rejected[key]; describeFlag(n, ok) {
 			n.Version(key, rejected.claimVersion)
 			n.Key(obj.VolumeKey(rejected.volume))
@@ -207,6 +215,7 @@ func (t *task) describe(n Notebook) {
 		n.Text(string(answer.Of))
 		n.Text(answer.Hook)
 		n.Text(string(answer.For))
+		n.Token(answer.Token)
 		n.Object(orNil(answer.Volume))
 		if describeFlag(n, answer.Err != nil) {
 			n.Text(answer.Err.Error())
@@ -268,6 +277,32 @@ func orNil[O interface {
 		return nil
 	}
 	return object
+}
+
+// announcementsLast returns for how long the announcement of a controller with the same hooks counts.
+func (s *State) announcementsLast() time.Duration { return s.options.HookTimeout + hooks.Margin }
+
+// Outwait lets the state have seen the announcement on the object for as long as it counts.
+func (s *State) Outwait(key obj.Key) {
+	if seen, announced := s.announced[key]; announced {
+		s.announced[key] = sighting{seen.text, s.now.Add(-s.announcementsLast())}
+	}
+}
+
+// Awaits reports whether the object carries the announcement of another, which the state has not seen for long enough.
+func (s *State) Awaits(key obj.Key) bool {
+	known := s.Known(key)
+	if known == nil {
+		return false
+	}
+	announcement, announced := reclaim.AnnouncementOf(known)
+	return announced && announcement.By != s.options.Identity && !s.Outwaited(key)
+}
+
+// Outwaited reports whether the state has seen the announcement on the object for as long as it counts.
+func (s *State) Outwaited(key obj.Key) bool {
+	seen, announced := s.announced[key]
+	return announced && s.now.Sub(seen.since) >= s.announcementsLast()
 }
 
 // Buried reports whether the state has the UID among those of objects that are gone.

@@ -16,7 +16,7 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		of     any
 		fields []string
 	}{
-		{State{}, []string{"store", "options", "tasks", "locks", "waiters", "inDoubt", "leftInDoubt", "offers", "slots", "lastEvents", "rejected", "failures"}},
+		{State{}, []string{"store", "options", "tasks", "locks", "waiters", "inDoubt", "leftInDoubt", "offers", "slots", "lastEvents", "rejected", "failures", "announced", "now"}},
 		{store{}, []string{"objects", "claimsByVolume", "volumesByClaim", "podsByClaim", "attachmentsByVolume", "index", "waiting", "notified", "gone", "gonePods"}},
 		{task{}, []string{"key", "volume", "version", "pending", "before", "contradicted", "live", "answers", "publish", "next", "steps"}},
 		{Reply{}, []string{"Object", "Err", "Pods", "Attachments"}},
@@ -24,8 +24,9 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		{offers{}, []string{"made", "pendingFor", "pendingOn", "order"}},
 		{offer{}, []string{"version", "claims"}},
 		{hookSlots{}, []string{"limit", "running", "promised", "waiting", "queued"}},
+		{sighting{}, []string{"text", "since"}},
 		{rejection{}, []string{"claimVersion", "volume", "volumeVersion"}},
-		{decision.Answer{}, []string{"Of", "Hook", "For", "Volume", "Err"}},
+		{decision.Answer{}, []string{"Of", "Hook", "For", "Token", "Volume", "Err"}},
 		{decision.Event{}, []string{"Type", "Reason", "Message", "On", "UID", "same"}},
 	} {
 		var fields []string

@@ -90,6 +90,9 @@ func (s *State) handleStored(t *task, stored obj.Object) error {
 		t.wake(s.Observe(stored), t.key, t.volume)
 	}
 	t.forgetProvisioned(stored)
+	if t.pending.Announces() {
+		t.answers = append(t.answers, decision.Answer{Of: t.pending.Kind, For: stored.GetUID(), Token: t.pending.Token})
+	}
 	if len(t.pending.Events) > 0 { // a write without events says nothing about those of the last decision
 		t.publish = append(t.publish, s.newEvents(t.key, t.pending.Events)...)
 	}
@@ -136,12 +139,14 @@ func (s *State) markRejected(t *task) {
 }
 
 // recordAnswer keeps what a hook answered, or why a volume was not created. Where a provisioner ran, that the storage
-// was deleted before is no longer true.
+// was deleted before is no longer true, nor does the announcement of that count any more.
 func (t *task) recordAnswer(got Reply) {
 	volume, _ := got.Object.(*corev1.PersistentVolume)
-	answer := decision.Answer{Of: t.pending.Kind, Hook: t.pending.Hook, For: t.pending.About(), Volume: volume, Err: got.Err}
+	answer := decision.Answer{Of: t.pending.Kind, Hook: t.pending.Hook, For: t.pending.About(), Token: t.pending.Token, Volume: volume, Err: got.Err}
 	if answer.Of == decision.RunProvisioner {
-		t.answers = slices.DeleteFunc(t.answers, func(a decision.Answer) bool { return a.Of == decision.RunDeleter && a.For == answer.For })
+		t.answers = slices.DeleteFunc(t.answers, func(a decision.Answer) bool {
+			return (a.Of == decision.RunDeleter || a.Of == decision.UpdateClaim) && a.For == answer.For
+		})
 	}
 	t.answers = append(t.answers, answer)
 }

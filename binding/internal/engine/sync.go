@@ -58,7 +58,7 @@ func (s *State) advance(t *task) Step {
 	if read, needed := s.readInDoubt(t); needed { // of the volume, which is locked only now
 		return s.issue(t, read)
 	}
-	if action.RunsHook() && !s.slots.acquire(t.key) {
+	if (action.RunsHook() || action.Announces()) && !s.slots.acquire(t.key) { // announced, a call has to follow soon
 		return s.stop(t)
 	}
 	return s.issue(t, action)
@@ -215,6 +215,7 @@ func (s *State) stop(t *task) Step {
 	delete(s.tasks, t.key)
 	delete(s.locks, t.key)
 	t.next = append(t.next, s.waiters.drain(t.key)...)
+	s.slots.release(t.key)
 	t.next = append(t.next, s.slots.next(t.key)...)
 	return Step{Publish: t.publish, Done: true, Next: unique(t.next)}
 }
@@ -256,11 +257,11 @@ func (s *State) newEvents(key obj.Key, events []decision.Event) []decision.Event
 	return fresh
 }
 
-// hookSlots bounds how many hooks run at once (Rh). A sync that finds no slot free ends, and runs again when one is: no
+// hookSlots bounds how many hooks run at once (Rh). The slot of a deleter or recycler is taken before its announcement. A sync that finds no slot free ends, and runs again when one is: no
 // worker is kept waiting.
 type hookSlots struct {
 	limit    int
-	running  map[obj.Key]struct{} // the syncs whose hook runs
+	running  map[obj.Key]struct{} // the syncs whose hook runs, or is announced
 	promised map[obj.Key]struct{} // the syncs that a free slot is kept for
 	waiting  []obj.Key            // the syncs that found none free, in order
 	queued   map[obj.Key]struct{} // the same
@@ -270,8 +271,11 @@ func (s *hookSlots) free() int {
 	return s.limit - len(s.running) - len(s.promised)
 }
 
-// acquire acquires a slot for a sync, or queues it.
+// acquire acquires a slot for a sync that has none, or queues it.
 func (s *hookSlots) acquire(key obj.Key) bool {
+	if _, running := s.running[key]; running {
+		return true
+	}
 	delete(s.promised, key)
 	if s.free() <= 0 {
 		if _, queued := s.queued[key]; !queued {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -49,6 +50,17 @@ func (v *taskView) Claim(namespace, name string) (*corev1.PersistentVolumeClaim,
 
 func (v *taskView) Answered(of decision.ActionKind, about types.UID) []decision.Answer {
 	return decision.AnswersAbout(v.task.answers, of, about)
+}
+
+// Clock returns the time that was set last.
+func (v *taskView) Clock() time.Time { return v.now }
+
+// AnnouncedFor returns for how long the object's announcement has been seen as it is.
+func (v *taskView) AnnouncedFor(key obj.Key) time.Duration {
+	if seen, announced := v.announced[key]; announced {
+		return v.now.Sub(seen.since)
+	}
+	return 0
 }
 
 func (v *taskView) DefaultClass() *storagev1.StorageClass {

@@ -6,12 +6,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
-// Observe stores a version of an object, if it is new, and returns the keys to sync for it (W).
+// Observe stores a version of an object, if it is new, and returns the keys to sync for it (W). A sync that has announced a
+// call on the object, and awaits the reply, sees to the new version itself. That is most often what it has just written: to
+// wake it for that would repeat a hook that fails without its delay, for each call is announced.
 func (s *State) Observe(object obj.Object) []obj.Key {
 	key := keyOf(object)
 	if key == (obj.Key{}) {
@@ -21,6 +25,7 @@ func (s *State) Observe(object obj.Object) []obj.Key {
 	if !stored {
 		return nil
 	}
+	s.noteAnnouncement(key, object)
 	switch object := object.(type) {
 	case *corev1.PersistentVolume:
 		if object.Spec.ClaimRef != nil {
@@ -29,7 +34,11 @@ func (s *State) Observe(object obj.Object) []obj.Key {
 	case *storagev1.StorageClass:
 		return s.wokenByClass(object)
 	}
-	return s.wokenBy(old, object)
+	woken := s.wokenBy(old, object)
+	if running := s.tasks[key]; running != nil && running.pending.Announces() {
+		woken = slices.DeleteFunc(woken, func(other obj.Key) bool { return other == key })
+	}
+	return woken
 }
 
 // ObserveDeleted forgets an object that is gone, and returns the keys to sync for that (W).
@@ -48,11 +57,23 @@ func (s *State) ObserveDeleted(object obj.Object) []obj.Key {
 	delete(s.lastEvents, key)
 	delete(s.failures, key)
 	delete(s.rejected, key)
+	delete(s.announced, key)
 	woken := s.wokenBy(old)
 	if key.Kind == obj.KindClaim {
 		woken = append(woken, s.leftInDoubt.of(key)...)
 	}
 	return woken
+}
+
+// noteAnnouncement notes since when the announcement on the object is there, if it has one.
+func (s *State) noteAnnouncement(key obj.Key, object obj.Object) {
+	text, announced := object.GetAnnotations()[reclaim.AnnouncementAnnotation]
+	switch seen, before := s.announced[key]; {
+	case !announced:
+		delete(s.announced, key)
+	case !before || seen.text != text:
+		zeromap.Put(&s.announced, key, sighting{text, s.now})
+	}
 }
 
 // wokenBy returns the keys that a change calls for: the versions are the old and the new one, as far as there are such.

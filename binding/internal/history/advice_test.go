@@ -94,8 +94,8 @@ func newReader(source rand.Source, followed map[string]int) *reader {
 	h := newRandom(source, small)
 	r := &reader{followed: followed, table: advices(), deleted: map[types.UID]string{}}
 	r.person = &person{History: h, done: map[string]int{}, tool: &tool{client: h.Server.NewClient("people")}}
-	destroys := func(_ context.Context, volume *corev1.PersistentVolume) error {
-		r.destroy(volume)
+	destroys := func(_ context.Context, request hooks.ReclaimRequest) error {
+		r.destroy(request.Volume)
 		return nil
 	}
 	for _, m := range h.Controllers {

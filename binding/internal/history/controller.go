@@ -2,8 +2,10 @@ package history
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -18,34 +20,42 @@ import (
 
 // Controller is one of the controllers of a history: the engine of a real one, what it has been told, and what is due.
 type Controller struct {
-	Name    string
-	Rules   decision.Options
-	client  *bindingtest.Client
-	Hooks   hooks.Set
-	runner  hookrun.Runner
-	fault   Fault // of the next call
-	State   *engine.State
-	Watches []*bindingtest.Watch
-	Queue   []obj.Key
-	Failed  []obj.Key // to be tried again
-	Running map[obj.Key]*runningSync
-	wrote   map[obj.Key]obj.Object // the newest reply to a write of its own
-	inDoubt map[obj.Key]bool       // writes that were lost, or whose outcome is unknown
-	liedTo  map[obj.Key]bool       // the last read of it was told a lie
-	events  int
+	Name     string
+	Rules    decision.Options
+	client   *bindingtest.Client
+	Hooks    hooks.Set
+	runner   hookrun.Runner
+	fault    Fault // of the next call
+	State    *engine.State
+	Watches  []*bindingtest.Watch
+	Queue    []obj.Key
+	waiting  []obj.Key // for another to have done what it announced
+	Failed   []obj.Key // to be tried again
+	Running  map[obj.Key]*runningSync
+	wrote    map[obj.Key]obj.Object // the newest reply to a write of its own
+	inDoubt  map[obj.Key]bool       // writes that were lost, or whose outcome is unknown
+	liedTo   map[obj.Key]bool       // the last read of it was told a lie
+	events   int
+	restarts int
+	now      func() time.Time
 }
 
 // runningSync is a sync under way: what it asked for, and what came of it once that is known.
 type runningSync struct {
-	Action decision.Action
-	Reply  *engine.Reply // nil until it is there
-	reads  []obj.Key     // since its last write
-	failed bool          // a hook did: it is to be tried again
+	Action    decision.Action
+	Reply     *engine.Reply // nil until it is there
+	reads     []obj.Key     // since its last write
+	announced time.Time     // when its last announcement was about to be sent
+	failed    bool          // a hook did: it is to be tried again
 }
 
 // Restart replaces the engine of a controller by one that remembers nothing, which will be told of all objects anew.
 func (h *History) Restart(c *Controller) {
-	c.State, c.Queue, c.Failed, c.Watches = engine.New(c.Rules, 10), nil, nil, nil
+	c.restarts++
+	rules := c.Rules
+	rules.Identity = fmt.Sprintf("%s-%d", c.Name, c.restarts)
+	c.State, c.Queue, c.Failed, c.waiting, c.Watches = engine.New(rules, 10), nil, nil, nil, nil
+	c.State.SetTime(h.Server.Now())
 	c.Running, c.wrote, c.inDoubt = map[obj.Key]*runningSync{}, map[obj.Key]obj.Object{}, map[obj.Key]bool{}
 	c.liedTo = map[obj.Key]bool{}
 	for _, kind := range bindingtest.Kinds() {
@@ -77,7 +87,11 @@ func (c *Controller) learn(running *runningSync) {
 }
 
 // perform makes the call of a step. The faults of a hook happen here, those of any other call in the client.
-func (c *Controller) perform(action decision.Action) engine.Reply {
+func (c *Controller) perform(running *runningSync) engine.Reply {
+	action := running.Action
+	if action.Announces() {
+		running.announced = c.now()
+	}
 	if !action.RunsHook() {
 		return testkit.Perform(c.client, action)
 	}
@@ -86,11 +100,21 @@ func (c *Controller) perform(action decision.Action) engine.Reply {
 	if suffered == Fails {
 		return engine.Reply{Err: testkit.ErrConnection}
 	}
-	got := c.runner.Run(context.Background(), c.Hooks, action)
+	var elapsed hookrun.Elapsed
+	if action.Token != 0 && !running.announced.IsZero() {
+		elapsed = func() time.Duration { return c.now().Sub(running.announced) }
+	}
+	got := c.runner.Run(context.Background(), c.Hooks, action, elapsed)
 	if suffered == LosesAnswer {
 		return engine.Reply{Err: testkit.ErrConnection}
 	}
 	return got
+}
+
+// timed sets the time in the engine's state, and returns that.
+func (c *Controller) timed() *engine.State {
+	c.State.SetTime(c.now())
+	return c.State
 }
 
 // Enqueue adds keys to those that are to be synced, none twice.

@@ -81,7 +81,7 @@ func newRandom(source rand.Source, of extent) *History {
 
 // Add starts a controller with this name, these rules and these hooks.
 func (h *History) Add(c *Controller) {
-	c.client = h.Server.NewClient(c.Name)
+	c.client, c.now = h.Server.NewClient(c.Name), h.Server.Now
 	c.client.Use(func(call *bindingtest.Call, do func() error) error { return h.suffer(c, call, do) })
 	h.Controllers = append(h.Controllers, c)
 	h.Restart(c)
@@ -186,9 +186,9 @@ func (h *History) Deliver(c *Controller, watch *bindingtest.Watch) bool {
 	}
 	h.keepCopy(change.Object)
 	if change.Type == bindingtest.Deleted {
-		c.Enqueue(c.State.ObserveDeleted(change.Object))
+		c.Enqueue(c.timed().ObserveDeleted(change.Object))
 	} else {
-		c.Enqueue(c.State.Observe(change.Object))
+		c.Enqueue(c.timed().Observe(change.Object))
 	}
 	return true
 }
@@ -206,10 +206,10 @@ func (h *History) Work(c *Controller, key obj.Key, suffers Fault) {
 	case running == nil:
 		c.Queue = slices.DeleteFunc(c.Queue, func(queued obj.Key) bool { return queued == key })
 		h.note("%s syncs %s", c.Name, key)
-		h.proceed(c, key, c.State.Start(key))
+		h.proceed(c, key, c.timed().Start(key))
 	case running.Reply == nil:
 		c.fault = suffers
-		reply := c.perform(running.Action)
+		reply := c.perform(running)
 		running.Reply = &reply
 		h.note("%s: %s %s", c.Name, running.Action, suffers)
 		h.keepCopy(running.Reply.Object)
@@ -217,7 +217,7 @@ func (h *History) Work(c *Controller, key obj.Key, suffers Fault) {
 	default:
 		h.note("%s hears of %s", c.Name, key)
 		c.learn(running)
-		h.proceed(c, key, c.State.Proceed(key, *running.Reply))
+		h.proceed(c, key, c.timed().Proceed(key, *running.Reply))
 	}
 }
 
@@ -233,7 +233,7 @@ func (h *History) proceed(c *Controller, key obj.Key, step engine.Step) {
 	}
 	if !step.Done {
 		h.judgeDecision(c, step.Action, before.reads)
-		c.Running[key] = &runningSync{Action: step.Action, reads: before.reads, failed: before.failed}
+		c.Running[key] = &runningSync{Action: step.Action, reads: before.reads, failed: before.failed, announced: before.announced}
 		return
 	}
 	if step.Err != nil {
@@ -241,6 +241,8 @@ func (h *History) proceed(c *Controller, key obj.Key, step engine.Step) {
 	}
 	if step.After > 0 && (before.failed || step.Err != nil) {
 		c.Failed = append(c.Failed, key)
+	} else if step.After > 0 && c.State.Awaits(key) {
+		c.waiting = append(c.waiting, key)
 	}
 	for i, next := range step.Next {
 		if slices.Contains(step.Next[:i], next) {
@@ -284,5 +286,19 @@ func (h *History) busy() bool {
 			return true
 		}
 	}
-	return false
+	return h.outwait()
+}
+
+// outwait lets the time pass for which controllers wait that have seen another's announcement, once nothing else is to be
+// done. It reports whether there was one.
+func (h *History) outwait() (any bool) {
+	for _, c := range h.Controllers {
+		for _, key := range c.waiting {
+			c.timed().Outwait(key)
+			c.Enqueue([]obj.Key{key})
+			any = true
+		}
+		c.waiting = nil
+	}
+	return any
 }

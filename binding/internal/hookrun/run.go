@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -26,7 +27,10 @@ type Runner struct {
 
 // Run calls the hook that the action names, and returns when it has answered or its time is over. It fails if no such hook
 // is registered, or if an earlier call for the same storage has not returned.
-func (r *Runner) Run(ctx context.Context, set hooks.Set, action decision.Action) engine.Reply {
+//
+// The time of a call that was announced counts from the announcement, before that was sent. One that comes too long after it
+// is not made, and is announced anew: another controller may take over by then (R8).
+func (r *Runner) Run(ctx context.Context, set hooks.Set, action decision.Action, announced Elapsed) engine.Reply {
 	call := callFor(set, action)
 	if call == nil {
 		return engine.Reply{Err: fmt.Errorf("no hook is registered under %q", action.Hook)}
@@ -36,7 +40,7 @@ func (r *Runner) Run(ctx context.Context, set hooks.Set, action decision.Action)
 		return engine.Reply{Err: &hooks.Error{Meaning: hooks.InProgress, Err: fmt.Errorf("an earlier call for %s has not returned", storage)}}
 	}
 	timeout := cmp.Or(set.Timeout, hooks.DefaultTimeout)
-	inTime, cancel := context.WithTimeout(ctx, timeout)
+	inTime, cancel := context.WithTimeout(ctx, timeout-announced.now())
 	defer cancel()
 	answer := make(chan engine.Reply, 1)
 	go func() {
@@ -48,6 +52,10 @@ func (r *Runner) Run(ctx context.Context, set hooks.Set, action decision.Action)
 			r.running.Delete(storage) // before the answer, for the next call may come as soon as that is there
 			answer <- got
 		}()
+		if late := announced.now(); late > hooks.Margin { // nothing comes between this and the call
+			got.Err = &hooks.Error{Meaning: hooks.InProgress, After: time.Millisecond, Err: fmt.Errorf("the call comes %s after its announcement, which is too late", late)}
+			return
+		}
 		got = replyOf(call(inTime))
 	}()
 	var got engine.Reply
@@ -60,6 +68,16 @@ func (r *Runner) Run(ctx context.Context, set hooks.Set, action decision.Action)
 		got.Err = &hooks.Error{Meaning: hooks.InProgress, Err: ctx.Err()}
 	}
 	return got
+}
+
+// Elapsed returns how long ago a call was announced; nil if it was not.
+type Elapsed func() time.Duration
+
+func (e Elapsed) now() time.Duration {
+	if e == nil {
+		return 0
+	}
+	return e()
 }
 
 var errNoAnswer = errors.New("the hook ended its goroutine") // as runtime.Goexit does
@@ -81,19 +99,19 @@ func callFor(h hooks.Set, action decision.Action) hookCall {
 			registered = h.Deleters
 		}
 		if hook := registered[action.Hook]; hook != nil {
-			return on(action.Volume, hook.Delete)
+			return on(action, hook.Delete)
 		}
 	case decision.RunRecycler:
 		if hook := h.Recyclers[action.Hook]; hook != nil {
-			return on(action.Volume, hook.Recycle)
+			return on(action, hook.Recycle)
 		}
 	}
 	return nil
 }
 
-func on(volume *corev1.PersistentVolume, hook func(context.Context, *corev1.PersistentVolume) error) hookCall {
-	copied := volume.DeepCopy()
-	return func(ctx context.Context) (*corev1.PersistentVolume, error) { return nil, hook(ctx, copied) }
+func on(action decision.Action, hook func(context.Context, hooks.ReclaimRequest) error) hookCall {
+	request := hooks.ReclaimRequest{Volume: action.Volume.DeepCopy(), Token: action.Token}
+	return func(ctx context.Context) (*corev1.PersistentVolume, error) { return nil, hook(ctx, request) }
 }
 
 func replyOf(volume *corev1.PersistentVolume, err error) engine.Reply {

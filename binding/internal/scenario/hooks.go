@@ -63,7 +63,7 @@ func (s *Runner) hooksOf(a *controller) hooks.Set {
 			return s.provision(a, request)
 		})
 	}
-	deleter := testkit.Deletes(func(_ context.Context, volume *corev1.PersistentVolume) error { return s.deleteStorage(a, volume) })
+	deleter := testkit.Deletes(func(_ context.Context, request hooks.ReclaimRequest) error { return s.deleteStorage(a, request) })
 	for _, name := range s.hooks["deleter"] {
 		if strings.Contains(name, ".") {
 			set.Deleters[name] = deleter
@@ -72,9 +72,12 @@ func (s *Runner) hooksOf(a *controller) hooks.Set {
 		}
 	}
 	for _, name := range s.hooks["recycler"] {
-		set.Recyclers[name] = testkit.Recycles(func(_ context.Context, volume *corev1.PersistentVolume) error {
-			s.checkDetached(volume)
-			return s.callHook(a, "recycle "+volume.Name, func(hookFault) string { return "scrubbed" })
+		set.Recyclers[name] = testkit.Recycles(func(_ context.Context, request hooks.ReclaimRequest) error {
+			if err := s.checkToken(a, "recycle ", request); err != nil {
+				return err
+			}
+			s.checkDetached(request.Volume)
+			return s.callHook(a, "recycle "+request.Volume.Name, func(hookFault) string { return "scrubbed" })
 		})
 	}
 	return set
@@ -100,7 +103,21 @@ func (s *Runner) provision(a *controller, request hooks.ProvisionRequest) (*core
 	return volume, nil
 }
 
-func (s *Runner) deleteStorage(a *controller, volume *corev1.PersistentVolume) error {
+// checkToken refuses a call whose token is smaller than one that was seen for the same volume, as storage should.
+func (s *Runner) checkToken(a *controller, what string, request hooks.ReclaimRequest) error {
+	if request.Token < s.tokens[request.Volume.Name] {
+		s.hookLines = append(s.hookLines, hookLine{len(s.Server.Calls()), a.name, what + request.Volume.Name + ": refused, for its token is stale"})
+		return &hooks.Error{Meaning: hooks.StaleToken}
+	}
+	s.tokens[request.Volume.Name] = request.Token
+	return nil
+}
+
+func (s *Runner) deleteStorage(a *controller, request hooks.ReclaimRequest) error {
+	if err := s.checkToken(a, "delete storage of ", request); err != nil {
+		return err
+	}
+	volume := request.Volume
 	s.checkStorageIsFree(volume)
 	return s.callHook(a, "delete storage of "+volume.Name, func(hookFault) string {
 		was, made := s.stored[volume.Name]

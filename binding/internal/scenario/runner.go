@@ -28,6 +28,7 @@ type Runner struct {
 	violations []string
 
 	hooks     map[string][]string // the names that a controller that starts now has hooks under
+	tokens    map[string]int64    // the largest that the storage has seen, by the name of the volume
 	stored    map[string]bool     // the storage that was made, by the name of its volume: whether it is there
 	hookLines []hookLine          // not printed yet
 	steps     *steps              // controllers that take single steps; nil if there are none
@@ -50,7 +51,7 @@ const defaultController = "controller"
 
 // NewRunner returns a runner on an empty server.
 func NewRunner(ctx context.Context) *Runner {
-	return &Runner{Ctx: ctx, Server: bindingtest.NewServer(), versions: map[string]obj.Object{}, stored: map[string]bool{}}
+	return &Runner{Ctx: ctx, Server: bindingtest.NewServer(), versions: map[string]obj.Object{}, stored: map[string]bool{}, tokens: map[string]int64{}}
 }
 
 // controller returns the controller of that name, which starts now if it has not.

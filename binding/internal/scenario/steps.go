@@ -85,6 +85,11 @@ func (s *steps) direct(c *history.Controller, text string) ([]string, error) {
 	}
 	c.Enqueue(c.Failed) // their delay is over
 	c.Failed = nil
+	if verb == "outwait" {
+		c.State.Outwait(key)
+		c.Enqueue([]obj.Key{key})
+		return nil, nil
+	}
 	running := c.Running[key]
 	due := running == nil && slices.Contains(c.Queue, key)
 	asked := running != nil && running.Reply == nil

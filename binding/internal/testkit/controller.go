@@ -101,8 +101,8 @@ func CountBound(t testing.TB, server *bindingtest.Server, claims int) int {
 // Provisions, Deletes and Recycles are hooks that are functions.
 type (
 	Provisions func(context.Context, hooks.ProvisionRequest) (*corev1.PersistentVolume, error)
-	Deletes    func(context.Context, *corev1.PersistentVolume) error
-	Recycles   func(context.Context, *corev1.PersistentVolume) error
+	Deletes    func(context.Context, hooks.ReclaimRequest) error
+	Recycles   func(context.Context, hooks.ReclaimRequest) error
 )
 
 // Provision calls f.
@@ -111,13 +111,13 @@ func (f Provisions) Provision(ctx context.Context, request hooks.ProvisionReques
 }
 
 // Delete calls f.
-func (f Deletes) Delete(ctx context.Context, volume *corev1.PersistentVolume) error {
-	return f(ctx, volume)
+func (f Deletes) Delete(ctx context.Context, request hooks.ReclaimRequest) error {
+	return f(ctx, request)
 }
 
 // Recycle calls f.
-func (f Recycles) Recycle(ctx context.Context, volume *corev1.PersistentVolume) error {
-	return f(ctx, volume)
+func (f Recycles) Recycle(ctx context.Context, request hooks.ReclaimRequest) error {
+	return f(ctx, request)
 }
 
 // MakesPaths is a provisioner that makes what is requested, on a path.

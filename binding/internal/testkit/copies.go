@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"testing"
 
@@ -17,7 +18,7 @@ import (
 func CopyOf(s decision.Snapshot) decision.Snapshot {
 	return decision.Snapshot{
 		Volumes: Copies(s.Volumes), Claims: Copies(s.Claims), Classes: Copies(s.Classes), Pods: Copies(s.Pods), Attachments: Copies(s.Attachments),
-		LiveReads: slices.Clone(s.LiveReads), Answers: copiesOfAnswers(s.Answers),
+		LiveReads: slices.Clone(s.LiveReads), Answers: copiesOfAnswers(s.Answers), Now: s.Now, Announced: maps.Clone(s.Announced),
 	}
 }
 

@@ -71,7 +71,7 @@ func Hooked(edits ...func(*hooks.Names)) decision.Options {
 	for _, edit := range edits {
 		edit(&names)
 	}
-	return decision.Options{Hooks: names}
+	return decision.Options{Hooks: names, Identity: "me"}
 }
 
 // WithoutDeleters takes the deleters of provisioners away.

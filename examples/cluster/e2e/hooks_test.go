@@ -30,14 +30,15 @@ func (d *disks) Provision(_ context.Context, request hooks.ProvisionRequest) (*c
 	return request.Volume, nil
 }
 
-func (d *disks) Delete(_ context.Context, volume *corev1.PersistentVolume) error {
+func (d *disks) Delete(_ context.Context, request hooks.ReclaimRequest) error {
+	volume := request.Volume
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.made, volume.Name)
 	return nil
 }
 
-func (d *disks) Recycle(context.Context, *corev1.PersistentVolume) error { return nil }
+func (d *disks) Recycle(context.Context, hooks.ReclaimRequest) error { return nil }
 
 func (d *disks) names() []string {
 	d.mu.Lock()

@@ -132,7 +132,8 @@ func newArchive() *archive {
 }
 
 // Delete of what takes long blocks for every second volume, and for the others answers that it goes on.
-func (s *archive) Delete(ctx context.Context, volume *corev1.PersistentVolume) error {
+func (s *archive) Delete(ctx context.Context, request hooks.ReclaimRequest) error {
+	volume := request.Volume
 	s.mu.Lock()
 	s.calls = append(s.calls, deleterCall{volume.Spec.ClaimRef.UID, time.Now()})
 	delayed, blocks := s.delayed.Has(volume.Name), volume.Annotations[provisionedBy] == ""
@@ -151,7 +152,7 @@ func (s *archive) Delete(ctx context.Context, volume *corev1.PersistentVolume) e
 			return &hooks.Error{Meaning: hooks.InProgress, After: askAgain}
 		}
 	}
-	return s.disks.Delete(ctx, volume)
+	return s.disks.Delete(ctx, request)
 }
 
 func (s *archive) delay(volumes []string) {

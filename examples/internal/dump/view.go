@@ -3,6 +3,7 @@ package dump
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -41,6 +42,12 @@ var (
 	_ decision.View   = &View{}
 	_ scheduling.View = &View{}
 )
+
+// Clock returns no time: nothing is announced on a dump.
+func (v *View) Clock() time.Time { return time.Time{} }
+
+// AnnouncedFor returns 0, for a dump shows one moment.
+func (v *View) AnnouncedFor(obj.Key) time.Duration { return 0 }
 
 // NewView makes a View of the objects.
 func NewView(objects []obj.Object) *View {

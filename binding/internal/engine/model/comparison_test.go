@@ -82,6 +82,7 @@ func bare(object obj.Object, uids map[string]string) obj.Object {
 		object.SetDeletionTimestamp(&metav1.Time{Time: deletionTime})
 	}
 	object.SetUID(translated(object.GetUID(), uids))
+	object.SetAnnotations(withoutToken(object.GetAnnotations()))
 	if claim, ok := object.(*corev1.PersistentVolumeClaim); ok {
 		claim.Spec.VolumeName = tinyName(claim.Spec.VolumeName, uids)
 	}
@@ -318,10 +319,10 @@ func TestModelStorageMatchesBindingtest(t *testing.T) {
 			require.NoError(t, err)
 		case "delete":
 			tiny.delete(at)
-			require.NoError(t, large.Delete(t.Context(), volume))
+			require.NoError(t, large.Delete(t.Context(), hooks.ReclaimRequest{Volume: volume}))
 		case "recycle":
 			tiny.recycle(at)
-			require.NoError(t, large.Recycle(t.Context(), volume))
+			require.NoError(t, large.Recycle(t.Context(), hooks.ReclaimRequest{Volume: volume}))
 		case "write":
 			tiny.write(at)
 			large.Write(volume.Name)

@@ -22,7 +22,8 @@ var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 //
 //   - resourceVersions count by their order among those of the same name, for that and equality is all that the
 //     server and the controllers ever ask of them, and the next one is newer than all;
-//   - the two leaders count without their order, for they run the same code on the same rules;
+//   - the two leaders count without their order, for they run the same code on the same rules, unless they announce by name;
+//   - tokens count by their order, for the next one is larger than all;
 //   - the resourceVersion in a claimRef and all times do not count, for nothing reads them;
 //   - of the changes of a kind, those that everybody has been told of do not count.
 //
@@ -31,11 +32,15 @@ var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 func (m *model) print(now *state) fingerprint {
 	n := &m.notes
 	n.start(m.revisions)
+	n.named = m.hooked()
 	n.server(&now.server)
-	n.bytes(now.people, now.faults, byte(btoi(now.asked)))
+	n.bytes(now.people, now.faults, now.pauses, byte(btoi(now.asked)))
 	n.names(now.storage.kept)
 	n.names(now.storage.written)
 	n.names(now.storage.left)
+	for at := range m.keys {
+		n.Token(int64(now.tokens[at]))
+	}
 	n.request(now.late)
 	var bounds [3]int
 	for who, l := range now.leaders {
@@ -68,10 +73,11 @@ func btoi(b bool) int {
 // notes encodes a state as bytes. Versions are put in as they are, and ranked when all are known.
 type notes struct {
 	revisions *revisions
+	named     bool // leaders count by their names
 	text      []byte
 	swapped   []byte
 	ranks     []ranked
-	versions  [maxNames]versions
+	versions  [maxNames + 1]versions // and, last, of tokens
 	mentioned []types.UID
 	states    []fingerprint // of what each leader remembers, with the versions as they are
 }
@@ -112,6 +118,7 @@ func (n *notes) revision(t *revision) {
 	}
 	n.bytes(byte(t.content), byte(t.content>>8), byte(t.content>>16))
 	n.version(t.at, t.version)
+	n.Token(int64(t.token))
 }
 
 func (n *notes) server(s *tinyServer) {
@@ -133,6 +140,9 @@ func (n *notes) leader(s *tinyServer, l *leader) {
 	}
 	n.names(l.queue)
 	n.names(l.inDoubt)
+	if n.named { // it may have announced something
+		n.Text(l.name)
+	}
 	from := len(n.text) // the state has in it what each sync waits for
 	for at := range n.revisions.keys {
 		n.request(l.running[at])
@@ -160,8 +170,10 @@ func (n *notes) request(e *request) {
 	n.Text(string(e.action.Kind))
 	n.Text(e.action.Hook)
 	n.Text(e.action.Rule)
+	n.Token(e.action.Token)
 	if e.content != 0 {
 		n.version(e.target, e.version)
+		n.Token(int64(e.token))
 	}
 	for _, event := range e.action.Events {
 		n.Key(event.On)
@@ -217,6 +229,13 @@ func (n *notes) Version(of obj.Key, version string) {
 		number = number*10 + int(digit-'0')
 	}
 	n.version(n.revisions.indexOf(of), uint8(number))
+}
+
+// Token writes a token down, so that its order among all others counts alone: the next one is larger than all.
+func (n *notes) Token(token int64) {
+	if n.bytes(byte(btoi(token > 0))); token > 0 {
+		n.version(maxNames, tokenOf(token))
+	}
 }
 
 func (n *notes) Text(text string) {

@@ -143,7 +143,7 @@ func newModel(world modelWorld) *model {
 
 // beginning returns the first state.
 func (m *model) beginning() *state {
-	now := &state{server: tinyServer{revisions: m.revisions}, people: m.people, faults: m.faults}
+	now := &state{server: tinyServer{revisions: m.revisions}, people: m.people, faults: m.faults, pauses: m.pauses}
 	for _, name := range m.start {
 		object, ok := m.rows[name].object(&now.server)
 		if !ok {
@@ -154,7 +154,7 @@ func (m *model) beginning() *state {
 	}
 	now.server.log = [len(watched)][]change{}
 	for who := range m.leaders {
-		now.leaders[who] = begin(&now.server, m.rules)
+		now.leaders[who] = begin(&now.server, m.rules, who, 1)
 	}
 	for who := range now.leaders {
 		m.catchUp(&state{}, now, who)

@@ -3,6 +3,7 @@ package model_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -10,9 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/internal/engine"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // move is one step of the world: which kind, of which leader, and about what.
@@ -29,6 +32,7 @@ const (
 	starts                        // a sync begins, and decides
 	sends                         // what was decided reaches the server
 	receives                      // its answer is seen, and the sync decides again
+	outlives                      // it has seen the announcement of a leader that is gone for long enough
 	firstByOthers                 // the first that is not a controller's own
 	crashes                       // all that a controller knew is lost
 	conflicts                     // a write is refused, for somebody else's was first
@@ -37,6 +41,7 @@ const (
 	delays                        // the answer is lost, and the write may arrive later
 	arrives                       // such a write arrives
 	userActs                      // people do something
+	outwaits                      // as outlives, of a leader that is paused for so long
 )
 
 func (m move) byController() bool { return m.kind < firstByOthers }
@@ -86,6 +91,28 @@ func (m *model) movesOf(found []move, now *state, who uint8, l *leader) []move {
 	if now.faults > 0 {
 		found = append(found, move{kind: crashes, who: who})
 	}
+	return m.waitsOf(found, now, who, l)
+}
+
+// waitsOf returns which announcements of others a leader may have waited for.
+func (m *model) waitsOf(found []move, now *state, who uint8, l *leader) []move {
+	if !m.hooked() {
+		return found
+	}
+	for at, key := range m.keys {
+		if !l.state.Awaits(key) {
+			continue
+		}
+		by, _ := reclaim.AnnouncementOf(l.state.Known(key))
+		alive := slices.ContainsFunc(now.leaders[:], func(other *leader) bool { return other != nil && other.name == by.By })
+		switch {
+		case alive && now.pauses == 0:
+		case alive:
+			found = append(found, move{outwaits, who, uint8(at)})
+		default:
+			found = append(found, move{outlives, who, uint8(at)})
+		}
+	}
 	return found
 }
 
@@ -122,9 +149,14 @@ func (m *model) apply(now *state, mv move) *state {
 	switch mv.kind {
 	case observes, starts, sends, receives:
 		m.step(&next, mv)
+	case outwaits, outlives:
+		if mv.kind == outwaits {
+			next.pauses--
+		}
+		m.step(&next, mv)
 	case crashes:
 		next.faults--
-		next.leaders[mv.who] = begin(&next.server, m.rules)
+		next.leaders[mv.who] = begin(&next.server, m.rules, int(mv.who), now.leaders[mv.who].starts+1)
 	case conflicts, losesRequest, losesAnswer, delays:
 		next.faults--
 		m.step(&next, mv)
@@ -166,8 +198,9 @@ func (m *model) beyond(now *state, mv move) bool {
 // step takes a step of a leader.
 func (m *model) step(next *state, mv move) {
 	l := next.leaders[mv.who]
-	if mv.kind == observes || mv.kind == starts || mv.kind == receives {
+	if mv.kind == observes || mv.kind == starts || mv.kind == receives || mv.kind == outwaits || mv.kind == outlives {
 		l = l.clone()
+		l.state.SetTime(next.server.now())
 	} else {
 		l = new(*l) // its state learns of nothing yet
 	}
@@ -181,6 +214,9 @@ func (m *model) step(next *state, mv move) {
 		m.decided(l, at, l.state.Start(m.keys[at]), 0, false)
 	case receives:
 		m.receive(next, l, at)
+	case outwaits, outlives:
+		l.state.Outwait(m.keys[at])
+		l.queue |= nameAt(at)
 	default:
 		m.send(next, l, at, mv.kind)
 	}
@@ -263,7 +299,7 @@ func (m *model) decided(l *leader, at int, step engine.Step, reads nameSet, fail
 	if !step.Done {
 		next := &request{action: step.Action, target: m.indexOf(step.Action.Target()), reads: reads, failed: failed}
 		if sent := subject(next.action); sent != nil {
-			next.content, next.version = m.revisions.contentOf(sent), versionIn(sent)
+			next.content, next.version, next.token = m.revisions.contentOf(sent), versionIn(sent), tokenOn(sent)
 		}
 		m.judgeDecision(l, next)
 		l.running[at] = next
@@ -365,6 +401,7 @@ var (
 		conflict:      apierrors.NewConflict(schema.GroupResource{Resource: "things"}, "it", errors.New("modified")),
 		invalid:       apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "it", nil),
 		noAnswer:      errNoAnswer,
+		staleToken:    &hooks.Error{Meaning: hooks.StaleToken},
 	}
 )
 

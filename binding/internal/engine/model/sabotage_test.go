@@ -16,6 +16,8 @@ const (
 	dropsVersion sabotage = "writes carry no resourceVersion"
 	trustsCache  sabotage = "reads are answered from the cache"
 	wakesNobody  sabotage = "what a sync asks to be synced next is not"
+	// takesAnyToken is about the storage: what remains then of the promise of R8.
+	takesAnyToken sabotage = "the storage takes any token"
 )
 
 // sabotaged returns what comes of a call.

@@ -170,6 +170,8 @@ func (s *scenarioWriter) commandFor(mv move) string {
 		return who + "crash"
 	case arrives:
 		return "arrive"
+	case outwaits, outlives:
+		return who + "outwait " + s.display(s.keys[mv.at])
 	case userActs:
 		return s.withUIDs(s.actions[mv.at].text)
 	}

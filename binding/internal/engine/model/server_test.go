@@ -56,8 +56,18 @@ const (
 	alreadyExists = failure(metav1.StatusReasonAlreadyExists)
 	conflict      = failure(metav1.StatusReasonConflict)
 	invalid       = failure(metav1.StatusReasonInvalid)
-	noAnswer      = failure("NoAnswer") // the connection is lost
+	noAnswer      = failure("NoAnswer")   // the connection is lost
+	staleToken    = failure("StaleToken") // of the storage
 )
+
+// now returns the time: the clocks of all leaders count writes, so that the next token is larger than any before (R8).
+func (s *tinyServer) now() time.Time {
+	writes := 1
+	for _, written := range s.written {
+		writes += int(written)
+	}
+	return time.Unix(0, int64(writes))
+}
 
 func (s *tinyServer) tell(at int, told change) {
 	kind := slices.Index(watched[:], s.revisions.keys[at].Kind)
@@ -245,7 +255,7 @@ func (s *tinyServer) update(sent obj.Object, part part) answer {
 		last := s.revisions.keep(at, object, stored.version)
 		s.remove(at)
 		return answer{got: last}
-	case s.revisions.contentOf(object) == stored.content:
+	case s.revisions.contentOf(object) == stored.content && tokenOn(object) == stored.token:
 		return answer{got: stored}
 	}
 	return answer{got: s.store(at, object)}

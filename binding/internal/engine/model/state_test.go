@@ -1,6 +1,9 @@
 package model_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"maps"
 	"math/bits"
 	"reflect"
 	"slices"
@@ -12,6 +15,7 @@ import (
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/engine"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // state is a state of the model's whole world. It is never changed, only copied; what a move leaves as it was is
@@ -19,16 +23,20 @@ import (
 type state struct {
 	server  tinyServer
 	storage tinyStorage
-	leaders [2]*leader // the second may be missing
-	late    *request   // a write whose sender has given up, and which may still arrive
-	asked   bool       // the provisioner has seen that the claim asked for it
-	people  uint8      // what people may still do
-	faults  uint8      // what may still go wrong
+	tokens  [maxNames]uint8 // the largest that the storage of each volume has seen
+	leaders [2]*leader      // the second may be missing
+	late    *request        // a write whose sender has given up, and which may still arrive
+	asked   bool            // the provisioner has seen that the claim asked for it
+	people  uint8           // what people may still do
+	faults  uint8           // what may still go wrong
+	pauses  uint8           // of a leader, so long that another may take over
 }
 
 // leader is a controller of the model. Two of them are an old leader that has not noticed and a new one.
 type leader struct {
 	state   *engine.State
+	name    string // with how often it has started
+	starts  int
 	first   [len(watched)][]change // of the list that it began with: not seen yet
 	seen    [len(watched)]int      // of the server's log
 	queue   nameSet
@@ -42,6 +50,7 @@ type request struct {
 	target  int
 	content uint32 // of what it writes or calls a hook with; zero if it reads
 	version uint8
+	token   uint8   // on what it writes or calls a hook with
 	reads   nameSet // in this sync, since its last write
 	failed  bool    // a hook of this sync did, or nobody knows: the sync is to be repeated
 	answer  *answer
@@ -95,8 +104,10 @@ func (l *leader) busy() (n int) {
 }
 
 // begin returns a leader that knows nothing yet, and is going to be told what the server has now.
-func begin(s *tinyServer, rules decision.Options) *leader {
-	l := &leader{state: engine.New(rules, 10)}
+func begin(s *tinyServer, rules decision.Options, who, starts int) *leader {
+	rules.Identity = fmt.Sprintf("%s-%d", leaderNames[who], starts)
+	l := &leader{state: engine.New(rules, 10), name: rules.Identity, starts: starts}
+	l.state.SetTime(s.now())
 	for kind := range watched {
 		l.seen[kind] = len(s.log[kind])
 		for at, stored := range s.objects {
@@ -121,6 +132,7 @@ type revision struct {
 	copy    obj.Object // never handed out, to compare with (X6)
 	at      int        // its name, as an index into revisions.keys
 	content uint32     // all of it but the resourceVersion
+	token   uint8      // of its announcement; zero if it has none
 	version uint8      // its resourceVersion: the number of the write, counted for this name alone
 }
 
@@ -158,7 +170,8 @@ func (t *revisions) indexOf(key obj.Key) int {
 // keep returns the revision that the object is from now on.
 func (t *revisions) keep(at int, object obj.Object, version uint8) *revision {
 	content := t.contentOf(object)
-	id := uint64(content)<<8 | uint64(version)
+	token := tokenOn(object)
+	id := uint64(content)<<16 | uint64(token)<<8 | uint64(version)
 	if known := t.stored[id]; known != nil {
 		return known
 	}
@@ -167,7 +180,7 @@ func (t *revisions) keep(at int, object obj.Object, version uint8) *revision {
 	if version > 0 { // else it is not stored
 		object.SetResourceVersion(strconv.Itoa(int(version)))
 	}
-	made := &revision{object: object, copy: object.DeepCopyObject().(obj.Object), at: at, content: content, version: version}
+	made := &revision{object: object, copy: object.DeepCopyObject().(obj.Object), at: at, content: content, token: token, version: version}
 	t.stored[id], t.byPointer[object] = made, made
 	return made
 }
@@ -179,17 +192,46 @@ func (t *revisions) of(object obj.Object) *revision {
 	}
 	key := keyOfAny(object)
 	version, _ := strconv.Atoi(object.GetResourceVersion())
-	return &revision{object: object, at: t.indexOf(key), content: t.contentOf(object), version: uint8(version)}
+	return &revision{object: object, at: t.indexOf(key), content: t.contentOf(object), token: tokenOn(object), version: uint8(version)}
 }
 
-// contentOf numbers what an object says, but for its resourceVersion and the one in its claimRef, which nothing
-// reads.
+// tokenOn returns the token of the announcement on the object; zero if it has none.
+func tokenOn(object obj.Object) uint8 {
+	announcement, _ := reclaim.AnnouncementOf(object)
+	return tokenOf(announcement.Token)
+}
+
+// tokenOf returns a token of the model, whose clock counts writes.
+func tokenOf(token int64) uint8 {
+	if token > 255 {
+		panic("too large a token")
+	}
+	return uint8(token)
+}
+
+// withoutToken returns the annotations without the token in an announcement.
+func withoutToken(annotations map[string]string) map[string]string {
+	text, announced := annotations[reclaim.AnnouncementAnnotation]
+	if !announced {
+		return annotations
+	}
+	bare := maps.Clone(annotations)
+	var announcement reclaim.Announcement
+	if json.Unmarshal([]byte(text), &announcement) == nil {
+		announcement.Token = 0
+		bare[reclaim.AnnouncementAnnotation] = announcement.String()
+	}
+	return bare
+}
+
+// contentOf numbers what an object says, but for its resourceVersion, the one in its claimRef, which nothing
+// reads, and the token of its announcement.
 func (t *revisions) contentOf(object obj.Object) uint32 {
 	var size int
 	switch o := object.(type) {
 	case *corev1.PersistentVolume:
 		bare := *o
-		bare.ResourceVersion = ""
+		bare.ResourceVersion, bare.Annotations = "", withoutToken(o.Annotations)
 		if o.Spec.ClaimRef != nil {
 			ref := *o.Spec.ClaimRef
 			ref.ResourceVersion = ""
@@ -198,7 +240,7 @@ func (t *revisions) contentOf(object obj.Object) uint32 {
 		size = t.marshal('v', &bare)
 	case *corev1.PersistentVolumeClaim:
 		bare := *o
-		bare.ResourceVersion = ""
+		bare.ResourceVersion, bare.Annotations = "", withoutToken(o.Annotations)
 		size = t.marshal('c', &bare)
 	case *storagev1.StorageClass:
 		bare := *o

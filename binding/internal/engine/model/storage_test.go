@@ -35,8 +35,15 @@ func (s *tinyStorage) write(at int) { s.written |= nameAt(at) & s.kept }
 
 // runHook does what a controller asks of the storage.
 func (m *model) runHook(now *state, action decision.Action) answer {
+	at := m.indexOf(action.Target())
+	if token := tokenOf(action.Token); token > 0 {
+		if token < now.tokens[at] && m.sabotage != takesAnyToken {
+			return answer{fail: staleToken}
+		}
+		now.tokens[at] = max(now.tokens[at], token)
+	}
 	m.judgeHook(now, action)
-	switch at := m.indexOf(action.Target()); action.Kind {
+	switch action.Kind {
 	case decision.RunProvisioner:
 		now.storage.provision(at)
 		made := action.Request.Volume.DeepCopy()

@@ -59,6 +59,7 @@ type modelWorld struct {
 	workers       int        // syncs at once in one controller
 	people        uint8      // actions in one run
 	faults        uint8      // in one run
+	pauses        uint8      // of a leader, so long that another takes over
 	long          [2]uint8   // actions and faults in a long run, in place of these
 	lags          []obj.Kind // the kinds of which caches lag
 	settledFirst  bool
@@ -115,6 +116,8 @@ func modelWorlds() []modelWorld {
 			rules: ownHooks, people: 1, long: [2]uint8{1, 0}, actionTexts: actions("delete pvc/default/a", "set pv/pvc-{pvc/default/a#1} POLICY=Retain")},
 		{name: "a provisioner and two leaders", tables: ownProvisioner, absent: []string{"pv/x"}, provisionable: []string{"pvc-a.1"}, leaders: 2, workers: 1, lags: pairLags,
 			rules: ownHooks, actionTexts: actions("delete pvc/default/a")}, // with the action, P2 admits that storage is left behind
+		{name: "a recycler, a claim that waits and two leaders", large: true, tables: recycledForAnother, absent: []string{"pvc/default/a"}, leaders: 2, workers: 1,
+			rules: recyclerOnly, pauses: 1},
 		{name: "storage that is reclaimed", tables: onePair, settledFirst: true, leaders: 1, workers: 2, lags: pairLags,
 			rules: sourceHooks, people: 2, faults: 1, long: [2]uint8{3, 1}, actionTexts: anyOf(actions("delete pvc/default/a", "create pvc/default/a", "delete pv/x"), policyChanges)},
 		{name: "attached storage that is reclaimed", tables: attached, absent: []string{"va/x"}, settledFirst: true, leaders: 1, workers: 1,
@@ -127,6 +130,7 @@ func modelWorlds() []modelWorld {
 var (
 	ownHooks = decision.Options{Protection: decision.ProtectionOn, Hooks: hooks.Names{
 		Provisioners: sets.New("own.example.com"), Deleters: sets.New("own.example.com")}}
+	recyclerOnly = decision.Options{Hooks: hooks.Names{Recyclers: sets.New("hostPath")}}
 	recyclerHook = decision.Options{Protection: decision.ProtectionOn, Hooks: hooks.Names{Recyclers: sets.New("hostPath")}}
 	sourceHooks  = decision.Options{Protection: decision.ProtectionOn, Hooks: hooks.Names{
 		SourceDeleters: sets.New("hostPath"), Recyclers: sets.New("hostPath")}}
@@ -211,6 +215,14 @@ const (
 
 		VA  VOLUME  NODE
 		x   x       node
+	`
+	recycledForAnother = `
+		PV  CAPACITY  POLICY   CLAIM           ANNOTATIONS
+		x   1Gi       Recycle  default/a:gone  ` + BoundBy + `
+
+		PVC        REQUEST  CLASS
+		default/a  1Gi      ""
+		default/b  1Gi      ""
 	`
 	usedByPod = `
 		PV  CAPACITY  POLICY

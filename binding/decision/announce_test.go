@@ -1,0 +1,122 @@
+package decision_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
+)
+
+// R8: what comes before a deleter and a recycler, in a sync that has announced nothing yet.
+func TestR8WhatIsAnnounced(t *testing.T) {
+	readLive := Proving(decision.Snapshot{}, DataKey, AKey, obj.PodsKey("default"), detached)
+	recycled := func(edits ...VolumeEdit) *corev1.PersistentVolume {
+		return Orphan(corev1.PersistentVolumeReclaimRecycle, edits...)
+	}
+	announces := func(token string) string {
+		return "R8 UpdateVolume pv/a: +annotation " + reclaim.AnnouncementAnnotation + `="{\"by\":\"me\",\"token\":` + token + `,\"seconds\":120}"`
+	}
+	says := func(known decision.Snapshot, token int64) decision.Snapshot {
+		return Answering(known, decision.Answer{Of: decision.UpdateVolume, For: "uid-of-volume", Token: token})
+	}
+	stands := announcedBy("me", false)
+	long := says(readLive, 7)
+	long.Now, long.Announced = metav1.Unix(10_000, 0), map[obj.Key]metav1.Time{AKey: metav1.Unix(9_000, 0)}
+	young := readLive
+	young.Now, young.Announced = metav1.Unix(10_000, 0), map[obj.Key]metav1.Time{AKey: metav1.Unix(9_990, 0)}
+	old := long
+	old.Answers = nil
+	another, clock := []string{`controller "another"`, "until about 1970-01-01T00:10:30Z"}, readLive
+	clock.Now = metav1.Unix(3, 4)
+	runDecisions(t, []decisionTest{
+		{name: "R8 R3 before a deleter, whatever was read", volume: MadeByOwn(), known: readLive, want: announces("1")},
+		{name: "R8 R4 before a recycler", volume: recycled(), known: readLive, want: announces("1")},
+		{name: "R8 before any read", volume: recycled(), want: announces("1")},
+		{name: "R8 the token is the clock's nanoseconds", volume: MadeByOwn(), known: clock, want: announces("3000000004")},
+		{name: "R8 the reads follow", volume: MadeByOwn(stands), known: says(decision.Snapshot{}, 7), want: "R3 Read volumeattachments"},
+		{name: "R8 R4 the pods too", volume: recycled(stands), known: says(decision.Snapshot{}, 7), want: "R4 Read " + obj.PodsKey("default").String()},
+		{name: "R8 and the call", volume: MadeByOwn(stands), known: says(readLive, 7), want: "R3 RunDeleter pv/a by " + Own},
+		{name: "R8 our own of an earlier sync is announced anew, with a larger token", volume: MadeByOwn(stands), known: readLive, want: "R8 UpdateVolume pv/a: " + tokenGrows},
+		{name: "R8 one that does not stand any more is announced anew", volume: MadeByOwn(), known: says(readLive, 7), want: announces("1")},
+		{name: "R8 one that is not of this sync is announced anew", volume: MadeByOwn(stands), known: says(readLive, 6), want: "R8 UpdateVolume pv/a: " + tokenGrows},
+		{name: "R8 another's has just been seen", volume: MadeByOwn(announcedBy("another", false)), known: readLive, want: "R8 Wait", says: another, retry: decision.RetryAfter},
+		{name: "R8 another's is young", volume: recycled(announcedBy("another", false)), known: young, want: "R8 Wait", says: another, retry: decision.RetryAfter},
+		{name: "R8 another's came after ours: nothing is done with the answer", volume: MadeByOwn(announcedBy("another", false)), known: Answering(says(readLive, 6), decision.Answer{Of: decision.RunDeleter, Hook: Own, For: "uid-of-volume", Token: 6}),
+			want: "R8 Wait", says: another, retry: decision.RetryAfter},
+		{name: "R8 ours is gone since the call: the answer does not count", volume: recycled(), known: Answering(says(readLive, 6), decision.Answer{Of: decision.RunRecycler, Hook: "hostPath", For: "uid-of-volume", Token: 6}), want: announces("1")},
+		{name: "R8 another's has been seen for long enough", volume: MadeByOwn(announcedBy("another", false)), known: old,
+			want: "R8 UpdateVolume pv/a: annotation " + reclaim.AnnouncementAnnotation + `="{\"by\":\"me\",\"token\":10000000000000,\"seconds\":120}"`},
+		{name: "R8 nobody can read it: it stands for somebody's", volume: MadeByOwn(VolumeNote(reclaim.AnnouncementAnnotation, "{")), known: young, want: "R8 Wait", retry: decision.RetryAfter},
+		{name: "R8 no token is larger", volume: MadeByOwn(func(v *corev1.PersistentVolume) {
+			reclaim.Announce(v, reclaim.Announcement{By: "me", Token: math.MaxInt64})
+		}), known: readLive,
+			want:   `R3 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: no token is larger than that in its annotation pvbind.github.io/reclaiming: remove the annotation" status.phase=Failed status.reason=VolumeFailedDelete`,
+			events: []string{"Warning VolumeFailedDelete pv/a"}},
+		{name: "R8 the storage has seen a larger token", volume: MadeByOwn(stands), known: Answering(says(readLive, 7), decision.Answer{Of: decision.RunDeleter, Hook: Own, For: "uid-of-volume", Token: 7, Err: Meaning(hooks.StaleToken)}),
+			want: "R8 Wait", events: []string{"Warning VolumeFailedDelete pv/a"}, says: []string{"larger token"}, retry: decision.RetryBackoff},
+		{name: "R8 R3 nothing is announced while it is attached", volume: MadeByOwn(), known: Knowing(AttachedTo("n")), want: "R3 Wait", events: []string{"Normal VolumeDelete pv/a"}, retry: decision.RetryBackoff},
+		{name: "R8 B1 another claim's volume carries none", claim: KnownClaim(RequestingClass(new(""))), known: Knowing(KnownVolume("a", OfClass(""), announcedBy("another", false))),
+			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy + unannounced},
+	}, alone)
+}
+
+// alone has the hooks in the options, and nothing announced.
+func alone(row *decisionTest) { row.options, row.fresh = Hooked(), true }
+
+// R8, P2: a claim whose storage another controller may be deleting is left alone, and nothing is made or bound for it.
+func TestR8WhatIsMadeForAClaim(t *testing.T) {
+	theirs := ProvisioningClaim(func(claim *corev1.PersistentVolumeClaim) {
+		reclaim.Announce(claim, reclaim.Announcement{By: "another", Token: 7, Seconds: 60})
+	})
+	leaving := theirs.DeepCopy()
+	leaving.DeletionTimestamp = &metav1.Time{}
+	fast := Proving(Knowing(ClassOf("fast", Own)), OwnKey)
+	stored := Knowing(ClassOf("fast", Own), KnownVolume(OwnKey.Name, OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound)))
+	runDecisions(t, []decisionTest{
+		{name: "R8 P2 nothing is made", claim: theirs, known: fast, want: "R8 Wait", retry: decision.RetryAfter},
+		{name: "R8 B3 nothing is bound", claim: theirs, known: stored, want: "R8 Wait", retry: decision.RetryAfter},
+		{name: "R8 P2 nothing is deleted", claim: leaving, known: fast, want: "R8 Wait", retry: decision.RetryAfter},
+		{name: "R8 P2 it is announced on the claim", claim: ProvisioningClaim(ClaimBeingDeleted), known: fast,
+			want: "R8 UpdateClaim pvc/default/data: +annotation " + reclaim.AnnouncementAnnotation + `="{\"by\":\"me\",\"token\":1,\"seconds\":120}"`},
+	}, alone)
+}
+
+func TestR8HowLongAnotherIsAwaited(t *testing.T) {
+	for name, test := range map[string]struct {
+		seconds       int64
+		timeout, seen time.Duration
+		want          time.Duration
+	}{
+		"as long as it says":         {600, time.Minute, 0, 10*time.Minute + hooks.Margin},
+		"or as ours may take":        {1, 5 * time.Minute, 0, 5*time.Minute + hooks.Margin},
+		"the rest of it":             {60, time.Minute, 50 * time.Second, 40 * time.Second},
+		"an hour at most":            {math.MaxInt64, time.Minute, 0, time.Hour + hooks.Margin},
+		"whatever a person wrote":    {math.MinInt64, 0, 0, hooks.DefaultTimeout + hooks.Margin},
+		"just so long":               {60, time.Minute, time.Minute + hooks.Margin, 0},
+		"seen before the clock's 0?": {60, time.Minute, -time.Second, time.Minute + hooks.Margin + time.Second},
+	} {
+		t.Run("R8 "+name, func(t *testing.T) {
+			volume := MadeByOwn(func(v *corev1.PersistentVolume) {
+				reclaim.Announce(v, reclaim.Announcement{By: "another", Token: 1, Seconds: test.seconds})
+			})
+			known := Knowing(volume)
+			known.Now, known.Announced = metav1.Unix(10_000, 0), map[obj.Key]metav1.Time{AKey: {Time: time.Unix(10_000, 0).Add(-test.seen)}}
+			options := Hooked()
+			options.HookTimeout = test.timeout
+			action, err := decision.NextForVolume(volume, known, options)
+			require.NoError(t, err)
+			assert.Equal(t, test.want == 0, action.Announces())
+			assert.Equal(t, test.want, action.After)
+		})
+	}
+}

@@ -1,0 +1,73 @@
+package reclaim
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// AnnouncementAnnotation on a volume, or on a claim whose storage is not stored as a volume yet, announces as JSON that a
+// controller is about to delete or recycle the storage. See Announcement.
+const AnnouncementAnnotation = "pvbind.github.io/reclaiming"
+
+// Announcement says which controller is about to destroy data, and with which token (R8). Another controller that sees it
+// waits for as long as that one may be at work. Storage that remembers the largest token it has seen, and refuses smaller
+// ones, is safe from a call that comes late.
+type Announcement struct {
+	// By is the identity of the controller.
+	By string `json:"by"`
+	// Token is larger than that of every announcement before.
+	Token int64 `json:"token"`
+	// Seconds is how long after it the controller may be at work.
+	Seconds int64 `json:"seconds"`
+	// Done says of a volume that is being deleted that its storage is, and that finalizers of others keep the object.
+	Done bool `json:"done,omitempty"`
+}
+
+// longestAnnouncement bounds what Lasts returns, for a person may have written the annotation.
+const longestAnnouncement = time.Hour
+
+// AnnouncementOf returns the announcement that the object carries. One that cannot be read, or has a token below 1, is
+// returned as nobody's, with token 0: it may stand for somebody's all the same.
+func AnnouncementOf(object metav1.Object) (announcement Announcement, announced bool) {
+	text, announced := object.GetAnnotations()[AnnouncementAnnotation]
+	if err := json.Unmarshal([]byte(text), &announcement); err != nil || announcement.Token < 1 {
+		return Announcement{}, announced
+	}
+	return announcement, announced
+}
+
+// Announce puts the announcement on the object.
+func Announce(object metav1.Object, announcement Announcement) {
+	annotations := maps.Clone(object.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[AnnouncementAnnotation] = announcement.String()
+	object.SetAnnotations(annotations)
+}
+
+// Next returns the announcement of another attempt by the controller, whose clock says now and which may be at work for
+// that long. Its token is the larger of the previous one plus one, and the nanoseconds of the clock: so it grows
+// although a restore of the server sets the previous one back. There is no next one after the largest token, which only a
+// person can have written.
+func (a Announcement) Next(by string, now time.Time, lasts time.Duration) (next Announcement, ok bool) {
+	if a.Token == math.MaxInt64 {
+		return Announcement{}, false
+	}
+	return Announcement{By: by, Token: max(a.Token+1, now.UnixNano()), Seconds: int64(lasts.Round(time.Second) / time.Second)}, true
+}
+
+// Lasts returns how long after the announcement its controller may be at work: an hour at most.
+func (a Announcement) Lasts() time.Duration {
+	return time.Duration(min(max(a.Seconds, 0), int64(longestAnnouncement/time.Second))) * time.Second
+}
+
+// String returns the value of the annotation.
+func (a Announcement) String() string {
+	text, _ := json.Marshal(a) // a struct of strings and numbers has no error
+	return string(text)
+}
