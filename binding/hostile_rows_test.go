@@ -24,9 +24,9 @@ import (
 // largeObject is a kind of object and a field of it that can be large.
 type largeObject struct {
 	name   string
-	most   int                        // of the field, in an object of about a megabyte
-	object func(n int) []obj.Object   // the object, and ordinary ones that it needs
-	beside func([]obj.Object) func()  // what a bystander does, where that is not the Controller's
+	most   int                       // of the field, in an object of about a megabyte
+	object func(n int) []obj.Object  // the object, and ordinary ones that it needs
+	beside func([]obj.Object) func() // what a bystander does, where that is not the Controller's
 	by     map[string]func(obj.Object) func()
 }
 
@@ -240,7 +240,9 @@ var claimCalls = map[string]func(obj.Object) func(){
 	"index.Find": onClaim(func(claim *corev1.PersistentVolumeClaim) {
 		_, _ = indexOf(labelledVolume).Find(claim, match.Terms{Node: aNode})
 	}),
-	"index.Summary": onClaim(func(claim *corev1.PersistentVolumeClaim) { _, _ = indexOf(labelledVolume).Summary(claim, match.Terms{}) }),
+	"index.Summary": onClaim(func(claim *corev1.PersistentVolumeClaim) {
+		_, _ = indexOf(labelledVolume).Summary(claim, match.Terms{})
+	}),
 	"index.WaitsFor": onClaim(func(claim *corev1.PersistentVolumeClaim) {
 		index.WaitsFor(claim, labelledVolume, func(*corev1.PersistentVolumeClaim) match.Terms { return match.Terms{} })
 	}),
