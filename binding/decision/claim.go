@@ -186,11 +186,11 @@ func awaitAnyVolume(claim *corev1.PersistentVolumeClaim, view View) (Action, err
 
 // rejections returns events on claim and volume for each volume whose claimRef names the claim and that does not fit it (M12).
 // For a volume that is bound to the claim and differs in volume mode, the volume's own decision has them (V2).
-func rejections(claim *corev1.PersistentVolumeClaim, rejected []match.Rejection) []Event {
+func rejections(claim *corev1.PersistentVolumeClaim, rejected []match.Verdict) []Event {
 	var events []Event
 	for _, rejection := range rejected {
 		relation := "pre-bound to"
-		if phase.ClaimRefStateOf(rejection.Volume, claim) == phase.ClaimRefBound {
+		if rejection.ClaimRef == phase.ClaimRefBound {
 			relation = "bound to"
 			if rejection.Mismatches.Has(match.VolumeMode) {
 				continue

@@ -41,13 +41,7 @@ type Match struct {
 	Volume *corev1.PersistentVolume
 	// Rejected are the volumes that are bound or pre-bound to the claim and do not fit it, in name
 	// order (M12). There may be some beside a chosen volume.
-	Rejected []Rejection
-}
-
-// Rejection is a volume that does not fit and every reason why.
-type Rejection struct {
-	Volume     *corev1.PersistentVolume
-	Mismatches Mismatches
+	Rejected []Verdict
 }
 
 // Find chooses a volume for a claim: one that is bound or pre-bound to the claim before an unclaimed one, then
@@ -75,10 +69,10 @@ func (c *Criteria) Find(volumes []*corev1.PersistentVolume) Match {
 				best = v
 			}
 		case v.ours():
-			match.Rejected = append(match.Rejected, Rejection{Volume: volume, Mismatches: c.Mismatches(volume)})
+			match.Rejected = append(match.Rejected, c.Verdict(volume))
 		}
 	}
-	slices.SortFunc(match.Rejected, func(a, b Rejection) int { return cmp.Compare(a.Volume.Name, b.Volume.Name) })
+	slices.SortFunc(match.Rejected, func(a, b Verdict) int { return cmp.Compare(a.Volume.Name, b.Volume.Name) })
 	if best.ours() || !match.Elsewhere() {
 		match.Volume = best.PersistentVolume
 	}
@@ -88,7 +82,7 @@ func (c *Criteria) Find(volumes []*corev1.PersistentVolume) Match {
 // Elsewhere reports whether a volume that is bound or pre-bound to the claim fits it, but not on this node. Then no
 // other volume will do: the claim has a volume, and the pod must go where that is.
 func (m Match) Elsewhere() bool {
-	return slices.ContainsFunc(m.Rejected, func(r Rejection) bool { return r.Mismatches.Only(NodeAffinity) })
+	return slices.ContainsFunc(m.Rejected, Verdict.elsewhere)
 }
 
 // compare orders volumes that fit, the better one first: one that is bound to the claim, so that after a crash

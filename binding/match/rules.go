@@ -2,7 +2,6 @@ package match
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -122,9 +121,7 @@ func failsAttributesClass(c Criteria, v candidate) bool {
 	return textOf(v.Spec.VolumeAttributesClassName) != c.AttributesClass
 }
 
-func failsSelector(c Criteria, v candidate) bool {
-	return !c.Selects(v.PersistentVolume)
-}
+func failsSelector(c Criteria, v candidate) bool { return !c.Selects(v.PersistentVolume) }
 
 func failsNotAvailable(_ Criteria, v candidate) bool {
 	switch v.Status.Phase {
@@ -134,9 +131,7 @@ func failsNotAvailable(_ Criteria, v candidate) bool {
 	return true
 }
 
-func failsNodeAffinity(c Criteria, v candidate) bool {
-	return !c.Usable(v.PersistentVolume)
-}
+func failsNodeAffinity(c Criteria, v candidate) bool { return !c.Usable(v.PersistentVolume) }
 
 func failsWaitForFirstConsumer(c Criteria, _ candidate) bool {
 	return c.WaitsForFirstConsumer && c.Node == nil
@@ -181,7 +176,7 @@ func OwnersText(owners []obj.Key) string {
 	if len(owners) == 1 {
 		return "the owner " + owners[0].String()
 	}
-	return "the owners " + obj.JoinKeys(owners)
+	return "the owners " + oneline.Join(owners, ", ", obj.Key.String)
 }
 
 func malformedValues(_ Criteria, v candidate) (requested, actual string) {
@@ -240,9 +235,5 @@ func modesText(modes []corev1.PersistentVolumeAccessMode) string {
 	if set, err := accessmode.Of(modes...); err == nil {
 		return oneline.OrNone(set.String())
 	}
-	var texts []string
-	for _, mode := range modes {
-		texts = append(texts, string(mode))
-	}
-	return strings.Join(texts, ",")
+	return oneline.Join(modes, ",", func(mode corev1.PersistentVolumeAccessMode) string { return string(mode) })
 }
