@@ -133,11 +133,7 @@ func selectorOf(claim *corev1.PersistentVolumeClaim) (labelSelector, error) {
 	if len(selector.MatchExpressions) == 0 && plainLabels(selector.MatchLabels) {
 		return allOf(selector.MatchLabels), nil
 	}
-	compiled, err := metav1.LabelSelectorAsSelector(selector)
-	if err != nil {
-		return nil, err
-	}
-	return compiled, nil
+	return metav1.LabelSelectorAsSelector(selector)
 }
 
 // allOf selects what has all these labels.

@@ -85,16 +85,19 @@ func (m Match) Elsewhere() bool {
 	return slices.ContainsFunc(m.Rejected, Verdict.elsewhere)
 }
 
-// compare orders volumes that fit, the better one first: one that is bound to the claim, so that after a crash
-// the same volume wins again (B5), then one that is pre-bound, then the one that wastes least, then by name.
+// compare orders volumes that fit, the better one first: one that is bound to the claim, so that after a crash the same
+// volume wins again (B5), then one that is pre-bound, then the one with the fewest access modes or, on a node, with the
+// smallest capacity. Ties are broken by name.
 func (c *Criteria) compare(a, b candidate) int {
 	if order := cmp.Compare(a.precedence(), b.precedence()); order != 0 {
 		return order
 	}
-	if order := c.compareWaste(a.PersistentVolume, b.PersistentVolume); order != 0 {
-		return order
+	byModes := compareModes(a.PersistentVolume, b.PersistentVolume)
+	byCapacity := compareCapacity(a.PersistentVolume, b.PersistentVolume)
+	if c.Node == nil {
+		return cmp.Or(byModes, byCapacity, cmp.Compare(a.Name, b.Name))
 	}
-	return cmp.Compare(a.Name, b.Name)
+	return cmp.Or(byCapacity, byModes, cmp.Compare(a.Name, b.Name))
 }
 
 func (v candidate) precedence() int {
@@ -105,14 +108,6 @@ func (v candidate) precedence() int {
 		return 1
 	}
 	return 2
-}
-
-// compareWaste puts the fewest access modes first, or, on a node, the smallest capacity.
-func (c *Criteria) compareWaste(a, b *corev1.PersistentVolume) int {
-	if c.Node == nil {
-		return cmp.Or(compareModes(a, b), compareCapacity(a, b))
-	}
-	return cmp.Or(compareCapacity(a, b), compareModes(a, b))
 }
 
 func compareModes(a, b *corev1.PersistentVolume) int {
