@@ -130,7 +130,7 @@ func nextUnmatched(claim *corev1.PersistentVolumeClaim, view View, options Optio
 	}
 	name := storageclass.OfClaim(claim)
 	class := view.Class(name)
-	waits, err := match.WaitsForFirstConsumer(class)
+	waits, err := storageclass.WaitsForFirstConsumer(class)
 	switch {
 	case err != nil:
 		return Action{}, err

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -52,7 +51,7 @@ func NewCriteria(claim *corev1.PersistentVolumeClaim, terms Terms) (Criteria, er
 	if c.selector, err = selectorOf(claim); err != nil {
 		return Criteria{}, invalidClaim(claim, "spec.selector", err.Error())
 	}
-	if c.WaitsForFirstConsumer, err = WaitsForFirstConsumer(terms.Class); err != nil {
+	if c.WaitsForFirstConsumer, err = storageclass.WaitsForFirstConsumer(terms.Class); err != nil {
 		return Criteria{}, err
 	}
 	return c, nil
@@ -60,20 +59,6 @@ func NewCriteria(claim *corev1.PersistentVolumeClaim, terms Terms) (Criteria, er
 
 func invalidClaim(claim *corev1.PersistentVolumeClaim, field, problem string) error {
 	return &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: field, Problem: problem}
-}
-
-// WaitsForFirstConsumer reports whether claims of the class wait for a pod. Those without a class do not. An error is an
-// *obj.InvalidError about its volumeBindingMode. It is rule M11.
-func WaitsForFirstConsumer(class *storagev1.StorageClass) (bool, error) {
-	waits, err := storageclass.WaitsForFirstConsumer(class)
-	if err != nil {
-		return false, &obj.InvalidError{
-			Object:  "storageclass/" + class.Name,
-			Field:   "volumeBindingMode",
-			Problem: "neither Immediate nor WaitForFirstConsumer",
-		}
-	}
-	return waits, nil
 }
 
 // Fits reports whether the volume fits. It does not allocate, unless it has to parse a node affinity.

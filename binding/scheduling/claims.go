@@ -130,7 +130,7 @@ func refusal(claim *corev1.PersistentVolumeClaim, view View) (Reason, error) {
 	}
 	name := storageclass.OfClaim(claim)
 	class := view.Class(name)
-	waits, err := match.WaitsForFirstConsumer(class)
+	waits, err := storageclass.WaitsForFirstConsumer(class)
 	reason := Reason{CauseClaimUnbound, obj.KeyOf(claim), claim.Spec.VolumeName, "the claim is to be bound without regard to the node, and is not yet bound"}
 	switch {
 	case err != nil:
