@@ -13,7 +13,7 @@ import (
 // and whether or not it owns an ephemeral volume's claim.
 func References(pod *corev1.Pod, namespace, claimName string) bool {
 	return pod.Namespace == namespace && slices.ContainsFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool {
-		name := claimOf(pod, volume)
+		name := ClaimName(pod, &volume)
 		return name != "" && name == claimName
 	})
 }
@@ -23,16 +23,17 @@ func References(pod *corev1.Pod, namespace, claimName string) bool {
 func ClaimNames(pod *corev1.Pod) []string {
 	var names []string
 	for _, volume := range pod.Spec.Volumes {
-		if name := claimOf(pod, volume); name != "" && !slices.Contains(names, name) {
+		if name := ClaimName(pod, &volume); name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// claimOf returns the name of the claim that the pod's volume stands for, "" if it
-// is a volume of another kind.
-func claimOf(pod *corev1.Pod, volume corev1.Volume) string {
+// ClaimName returns the name of the claim that one of the pod's volumes stands for, ""
+// if it is a volume of another kind. A claim that the volume does not name itself
+// must be the pod's own (S1).
+func ClaimName(pod *corev1.Pod, volume *corev1.Volume) string {
 	switch {
 	case volume.PersistentVolumeClaim != nil:
 		return volume.PersistentVolumeClaim.ClaimName
@@ -71,7 +72,7 @@ func UsesClaim(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 		return false
 	}
 	return slices.ContainsFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool {
-		return claimOf(pod, volume) == claim.Name &&
+		return ClaimName(pod, &volume) == claim.Name &&
 			(volume.Ephemeral == nil || metav1.IsControlledBy(claim, pod) && !shutDown(pod))
 	})
 }

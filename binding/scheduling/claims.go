@@ -13,6 +13,7 @@ import (
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -73,7 +74,8 @@ func readClaims(request Request) (*podClaims, error) {
 func claimsNamedBy(pod *corev1.Pod, view ObjectView) ([]*corev1.PersistentVolumeClaim, error) {
 	var claims []*corev1.PersistentVolumeClaim
 	for i := range pod.Spec.Volumes {
-		name, owned := claimNameOf(pod, &pod.Spec.Volumes[i])
+		volume := &pod.Spec.Volumes[i]
+		name := reclaim.ClaimName(pod, volume)
 		if name == "" {
 			continue
 		}
@@ -81,25 +83,13 @@ func claimsNamedBy(pod *corev1.Pod, view ObjectView) ([]*corev1.PersistentVolume
 		if claim == nil {
 			return nil, &AbsentError{obj.KeyOfPod(pod), obj.ClaimKey(pod.Namespace, name)}
 		}
-		if owned && !metav1.IsControlledBy(claim, pod) {
+		if volume.PersistentVolumeClaim == nil && !metav1.IsControlledBy(claim, pod) {
 			return nil, &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: "metadata.ownerReferences", Problem: "does not name " + obj.KeyOfPod(pod).String() + " as its controller"}
 		}
 		claims = append(claims, claim)
 	}
 	slices.SortFunc(claims, func(a, b *corev1.PersistentVolumeClaim) int { return cmp.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(claims, func(a, b *corev1.PersistentVolumeClaim) bool { return a.Name == b.Name }), nil
-}
-
-// claimNameOf returns the name of the claim that a pod's volume stands for, and whether that claim must be the
-// pod's own; "" for a volume of another kind (S1).
-func claimNameOf(pod *corev1.Pod, volume *corev1.Volume) (name string, owned bool) {
-	switch {
-	case volume.PersistentVolumeClaim != nil:
-		return volume.PersistentVolumeClaim.ClaimName, false
-	case volume.Ephemeral != nil:
-		return pod.Name + "-" + volume.Name, true
-	}
-	return "", false
 }
 
 func (c *podClaims) add(claim *corev1.PersistentVolumeClaim, request Request) error {

@@ -37,7 +37,7 @@ func VolumesOf(pod *corev1.Pod, view ObjectView) []PodVolume {
 	var volumes []PodVolume
 	for i := range pod.Spec.Volumes {
 		source := &pod.Spec.Volumes[i]
-		if name, _ := claimNameOf(pod, source); name != "" {
+		if reclaim.ClaimName(pod, source) != "" {
 			volumes = append(volumes, podVolume(pod, source, view))
 		}
 	}
@@ -45,7 +45,7 @@ func VolumesOf(pod *corev1.Pod, view ObjectView) []PodVolume {
 }
 
 func podVolume(pod *corev1.Pod, source *corev1.Volume, view ObjectView) PodVolume {
-	name, owned := claimNameOf(pod, source)
+	name := reclaim.ClaimName(pod, source)
 	v := PodVolume{Name: source.Name}
 	if source.PersistentVolumeClaim != nil {
 		v.ReadOnly = source.PersistentVolumeClaim.ReadOnly
@@ -57,7 +57,7 @@ func podVolume(pod *corev1.Pod, source *corev1.Volume, view ObjectView) PodVolum
 	if v.Volume != nil {
 		v.Mode = match.VolumeModeOf(v.Volume.Spec.VolumeMode)
 	}
-	v.Wait = v.notReady(pod, owned)
+	v.Wait = v.notReady(pod, source.PersistentVolumeClaim == nil)
 	if !v.Ready() {
 		v.Wait.Claim = obj.ClaimKey(pod.Namespace, name)
 	}
