@@ -26,7 +26,7 @@ type Criteria struct {
 	Owners                func(volume string) []obj.Key
 
 	selector labelSelector // nil selects everything
-	byName   bool          // set by CheckNamed: the claim names the volume (C7)
+	named    bool          // the claim names the volume (C7)
 }
 
 // NewCriteria reads a claim and its terms. An error is an *obj.InvalidError about the claim or its class.
@@ -37,6 +37,7 @@ func NewCriteria(claim *corev1.PersistentVolumeClaim, terms Terms) (Criteria, er
 		Group:   Group{VolumeModeOf(claim.Spec.VolumeMode), storageclass.OfClaim(claim), textOf(claim.Spec.VolumeAttributesClassName)},
 		Node:    terms.Node,
 		Owners:  terms.Owners,
+		named:   terms.named,
 	}
 	if c.Request.Sign() < 0 {
 		return Criteria{}, invalidClaim(claim, "spec.resources.requests.storage", c.Request.String()+" is negative")

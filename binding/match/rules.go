@@ -31,7 +31,7 @@ const (
 
 func (c *Criteria) situation(v candidate) situation {
 	switch {
-	case c.byName:
+	case c.named:
 		return namedByClaim
 	case v.state == phase.ClaimRefNone:
 		return noClaimRef
@@ -91,10 +91,7 @@ func OwnedByAnother(claim obj.Key, owners []obj.Key) bool {
 	return len(owners) > 1 || len(owners) == 1 && owners[0] != claim
 }
 
-func failsMalformed(_ Criteria, v candidate) bool {
-	_, malformed := flawOf(v.PersistentVolume)
-	return malformed
-}
+func failsMalformed(_ Criteria, v candidate) bool { return flawOf(v.PersistentVolume) != nil }
 
 func failsTooSmall(c Criteria, v candidate) bool {
 	capacity, sized := CapacityOf(v.PersistentVolume)
@@ -180,7 +177,7 @@ func OwnersText(owners []obj.Key) string {
 }
 
 func malformedValues(_ Criteria, v candidate) (requested, actual string) {
-	flaw, _ := flawOf(v.PersistentVolume)
+	flaw := flawOf(v.PersistentVolume)
 	return flaw.requested, flaw.actual
 }
 
