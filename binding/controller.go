@@ -40,14 +40,14 @@ type Controller struct {
 // version that is older than what is stored already, and kinds that decisions do not depend on. The object must not be
 // modified any more.
 func (c *Controller) Observe(object obj.Object) []obj.Key {
-	defer c.lock().Unlock()
+	defer c.lockState().Unlock()
 	return c.state.Observe(object)
 }
 
 // ObserveDeleted forgets an object that is gone, and returns the keys to sync for that. Of the object only key and UID
 // matter.
 func (c *Controller) ObserveDeleted(object obj.Object) []obj.Key {
-	defer c.lock().Unlock()
+	defer c.lockState().Unlock()
 	return c.state.ObserveDeleted(object)
 }
 
@@ -56,7 +56,7 @@ func (c *Controller) ObserveDeleted(object obj.Object) []obj.Key {
 // Controller is wrong, as after a restore of etcd from a backup: the next Sync reads the object live first. Classes, pods and attachments are known from caches alone; the cache's version replaces what
 // is known. The object must not be modified any more.
 func (c *Controller) Recheck(object obj.Object) []obj.Key {
-	defer c.lock().Unlock()
+	defer c.lockState().Unlock()
 	return c.state.Recheck(object)
 }
 
@@ -69,49 +69,54 @@ func (c *Controller) Recheck(object obj.Object) []obj.Key {
 // help (*obj.InvalidError).
 func (c *Controller) Sync(ctx context.Context, key obj.Key) (Result, error) {
 	step := c.start(key)
+	defer func() { // if the client or the recorder has panicked, the sync unlocks its objects, as after a write of unknown outcome
+		for !step.Done {
+			step = c.proceed(key, engine.Reply{Err: errPanicked})
+		}
+	}()
 	for {
-		c.publish(key, step)
+		c.publish(step.Publish)
 		if step.Done {
 			return Result{Next: step.Next, After: step.After}, step.Err
 		}
-		step = c.execute(ctx, key, step.Action)
+		step = c.proceed(key, c.perform(ctx, step.Action))
 	}
-}
-
-// execute carries out an action, and returns the next step. If the client panics, the sync unlocks its objects first, as after a
-// write of unknown outcome.
-func (c *Controller) execute(ctx context.Context, key obj.Key, action decision.Action) engine.Step {
-	got := engine.Reply{Err: errPanicked}
-	defer func() {
-		if got.Err == errPanicked {
-			c.proceed(key, got)
-		}
-	}()
-	switch {
-	case action.RunsHook():
-		got = c.runner.Run(ctx, c.Hooks, action)
-	case action.Kind == decision.Read && action.Key.IsList():
-		got = c.lists.read(ctx, action.Key, func() engine.Reply { return perform(ctx, c.Client, action) })
-	default:
-		got = perform(ctx, c.Client, action)
-	}
-	return c.proceed(key, got)
 }
 
 var errPanicked = errors.New("the client or the recorder panicked")
 
+func (c *Controller) publish(events []decision.Event) {
+	if c.Recorder == nil {
+		return
+	}
+	for _, event := range events {
+		c.Recorder.Record(event)
+	}
+}
+
+// perform performs an action: with a hook, or else with the client.
+func (c *Controller) perform(ctx context.Context, action decision.Action) engine.Reply {
+	switch {
+	case action.RunsHook():
+		return c.runner.Run(ctx, c.Hooks, action)
+	case action.Kind == decision.Read && action.Key.IsList():
+		return c.lists.read(ctx, action.Key, func() engine.Reply { return perform(ctx, c.Client, action) })
+	}
+	return perform(ctx, c.Client, action)
+}
+
 func (c *Controller) start(key obj.Key) engine.Step {
-	defer c.lock().Unlock()
+	defer c.lockState().Unlock()
 	return c.state.Start(key)
 }
 
 func (c *Controller) proceed(key obj.Key, got engine.Reply) engine.Step {
-	defer c.lock().Unlock()
+	defer c.lockState().Unlock()
 	return c.state.Proceed(key, got)
 }
 
-// lock locks the state, and makes it on first use.
-func (c *Controller) lock() *sync.Mutex {
+// lockState locks the state, and makes it on first use.
+func (c *Controller) lockState() *sync.Mutex {
 	c.mu.Lock()
 	if c.state == nil {
 		options := c.Options
@@ -119,23 +124,6 @@ func (c *Controller) lock() *sync.Mutex {
 		c.state = engine.New(options, cmp.Or(max(0, c.Hooks.MaxConcurrent), hooks.DefaultMaxConcurrent))
 	}
 	return &c.mu
-}
-
-// publish publishes the events of a step. If the recorder panics, the sync ends as it does if the client panics.
-func (c *Controller) publish(key obj.Key, step engine.Step) {
-	if c.Recorder == nil {
-		return
-	}
-	published := false
-	defer func() {
-		for !published && !step.Done {
-			step = c.proceed(key, engine.Reply{Err: errPanicked})
-		}
-	}()
-	for _, event := range step.Publish {
-		c.Recorder.Record(event)
-	}
-	published = true
 }
 
 // Result is what the driver of a Controller does after a Sync.

@@ -48,5 +48,11 @@
 // Two Controllers at work on one cluster, as while a lease changes hands, never delete storage that somebody uses. But storage
 // that one makes for a claim while the other deletes claim, storage and volume may be left behind.
 //
+// # Files
+//
+//   - controller.go: Controller, its Sync, and Result.
+//   - client.go: Client, AttachmentLister and Recorder.
+//   - perform.go: how an action becomes a call of the Client, and how syncs share lists.
+//
 // The rules that code and tests cite, such as M4 or V3, are those of RULES.md beside this file.
 package binding

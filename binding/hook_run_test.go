@@ -312,3 +312,28 @@ func TestRhASyncThatIsCancelledIsNoFailureOfItsHook(t *testing.T) {
 	_ = driver.Settle(ctx)
 	assert.Empty(t, server.Events())
 }
+
+// panicsAtCreate is a client that panics when it is to create a volume for the first time.
+type panicsAtCreate struct {
+	*bindingtest.Client
+	panicked bool
+}
+
+func (p *panicsAtCreate) CreateVolume(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+	if !p.panicked {
+		p.panicked = true
+		panic("the client is broken")
+	}
+	return p.Client.CreateVolume(ctx, volume)
+}
+
+// TestB6AClientThatPanicsLeavesNothingLocked has a worker that recovers, and syncs the claim again.
+func TestB6AClientThatPanicsLeavesNothingLocked(t *testing.T) {
+	server, controller := hookedController(t, provisionedBy1(MakesPaths), provisionable()...)
+	controller.Client = &panicsAtCreate{Client: server.NewClient("controller")}
+	assert.Panics(t, func() { _, _ = controller.Sync(t.Context(), DataKey) })
+
+	_, err := controller.Sync(t.Context(), DataKey)
+	require.NoError(t, err)
+	assert.Equal(t, corev1.ClaimBound, server.Claim("default", "data").Status.Phase)
+}

@@ -47,7 +47,7 @@ func (m mutant) killer(t *testing.T) string {
 			binaries[killer.room] = m.build(t, killer.room)
 		}
 		run := exec.Command(binaries[killer.room], append([]string{"-test.failfast", "-test.timeout", "20m", "-test.run"}, killer.run...)...)
-		run.Dir = killer.room
+		run.Dir, run.Env = killer.room, append(os.Environ(), "PVBIND_MODE="+killer.mode)
 		output, err := run.CombinedOutput()
 		failed := failedTest.FindAllSubmatch(output, -1)
 		switch {
@@ -66,14 +66,15 @@ func (m mutant) killer(t *testing.T) string {
 var killers = []struct {
 	room string
 	run  []string
+	mode string
 }{
-	{"internal/scenario", []string{"^TestScenario$"}},
-	{"internal/engine", []string{"^TestR3WhatIsAttachedAsASyncReadsIt$"}},
-	{"internal/history", []string{"^TestVerbsTakeNothingFromWhoIsBound$"}},
-	{"internal/engine", []string{"^TestRecheck"}},
-	{"internal/engine/model", []string{"^TestModel$", "-test.short"}},
-	{"internal/history", []string{"^TestAdviceIsFollowed$"}},
-	{"internal/engine/model", []string{"^TestModel$"}},
+	{room: "internal/scenario", run: []string{"^TestScenario$"}},
+	{room: "internal/engine", run: []string{"^TestR3WhatIsAttachedAsASyncReadsIt$"}},
+	{room: "internal/history", run: []string{"^TestVerbsTakeNothingFromWhoIsBound$"}},
+	{room: "internal/engine", run: []string{"^TestRecheck"}},
+	{room: "internal/engine/model", run: []string{"^TestModel$", "-test.short"}},
+	{room: "internal/history", run: []string{"^TestAdviceIsFollowed$"}, mode: "full"},
+	{room: "internal/engine/model", run: []string{"^TestModel$"}, mode: "full"},
 }
 
 // failedTest is a story or a world. That the model is a smaller one, which TestModel itself notices, is no fault.

@@ -188,6 +188,7 @@ func (w *workers) update(old, new any) {
 func (w *workers) observe(object any) {
 	switch object := object.(type) {
 	case *corev1.PersistentVolume, *corev1.PersistentVolumeClaim:
+		w.unconfirmed.shown(object.(obj.Object))
 		w.add(w.controller.Observe(object.(obj.Object))...)
 		w.metrics.binding.observe(object.(obj.Object))
 	case obj.Object:
@@ -200,6 +201,10 @@ func (w *workers) observe(object any) {
 func (w *workers) observeDeleted(object any) {
 	if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = missed.Obj
+	}
+	switch object.(type) {
+	case *corev1.PersistentVolume, *corev1.PersistentVolumeClaim:
+		w.unconfirmed.end(object.(obj.Object))
 	}
 	if object, ok := object.(obj.Object); ok {
 		w.add(w.controller.ObserveDeleted(object)...)

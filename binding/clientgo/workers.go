@@ -9,6 +9,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/pvbind/pvbind/binding"
@@ -127,20 +129,56 @@ func (w *workers) resyncUntil(ctx context.Context, known caches) {
 	}
 }
 
-// unconfirmed has the objects that the controller got from replies of the server since the last resync. One that is in no
-// cache by then may be gone: if it went while nothing could be watched, no informer will ever report its end.
+// unconfirmed has the objects that the controller got from replies of the server and that no informer has shown since. One
+// that is in no cache at a resync may be gone: if it went while nothing could be watched, no informer will ever report its end.
 type unconfirmed struct {
 	mu      sync.Mutex
 	objects map[obj.Key]obj.Object
+	// ended and endedBefore are the UIDs of the last objects whose end an informer has shown, for a reply may come later than
+	// that. A reply that thousands of ends overtake is read once at the next resync.
+	ended, endedBefore sets.Set[types.UID]
 }
 
+const endedAtMost = 4096
+
+// add adds the object of a reply.
 func (u *unconfirmed) add(object obj.Object) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if u.ended.Has(object.GetUID()) || u.endedBefore.Has(object.GetUID()) {
+		return
+	}
 	if u.objects == nil {
 		u.objects = map[obj.Key]obj.Object{}
 	}
 	u.objects[keyOf(object)] = object
+}
+
+// shown removes an object that an informer shows: it will show its end as well.
+func (u *unconfirmed) shown(object obj.Object) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.remove(object)
+}
+
+// end removes an object whose end an informer shows.
+func (u *unconfirmed) end(object obj.Object) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.remove(object)
+	if len(u.ended) >= endedAtMost {
+		u.ended, u.endedBefore = nil, u.ended
+	}
+	if u.ended == nil {
+		u.ended = sets.New[types.UID]()
+	}
+	u.ended.Insert(object.GetUID())
+}
+
+func (u *unconfirmed) remove(object obj.Object) {
+	if known := u.objects[keyOf(object)]; known != nil && known.GetUID() == object.GetUID() {
+		delete(u.objects, keyOf(object))
+	}
 }
 
 // drain removes all of them, and returns them.

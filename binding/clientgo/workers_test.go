@@ -2,6 +2,7 @@ package clientgo
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
@@ -23,6 +25,33 @@ type answers struct {
 
 func (a answers) GetClaim(context.Context, string, string) (*corev1.PersistentVolumeClaim, error) {
 	return nil, a.err
+}
+
+// What informers show, or have shown the end of, is not read at a resync, and takes no memory.
+func TestUnconfirmedUntilAnInformerShowsIt(t *testing.T) {
+	workers := newWorkers(&Runner{})
+	defer workers.queue.ShutDown()
+	claim := func(uid types.UID) *corev1.PersistentVolumeClaim {
+		claim := bindingtest.Claim("default", "data", "5Gi")
+		claim.UID, claim.ResourceVersion = uid, "1"
+		return claim
+	}
+	workers.unconfirmed.add(claim("a"))
+	workers.observe(claim("another"))
+	assert.Len(t, workers.unconfirmed.objects, 1, "another of its name was shown")
+	workers.observe(claim("a"))
+	assert.Empty(t, workers.unconfirmed.objects, "it was shown")
+
+	workers.unconfirmed.add(claim("a"))
+	workers.observeDeleted(claim("a"))
+	assert.Empty(t, workers.unconfirmed.objects, "its end was shown")
+	workers.unconfirmed.add(claim("a"))
+	assert.Empty(t, workers.unconfirmed.objects, "a reply comes after its end")
+
+	for i := range 3 * endedAtMost {
+		workers.observeDeleted(claim(types.UID(fmt.Sprint(i))))
+	}
+	assert.LessOrEqual(t, len(workers.unconfirmed.ended)+len(workers.unconfirmed.endedBefore), 2*endedAtMost)
 }
 
 func TestUnconfirmedIsGoneOnlyIfTheServerSaysSo(t *testing.T) {

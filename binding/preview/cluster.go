@@ -3,7 +3,14 @@ package preview
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/decision"
@@ -19,6 +26,19 @@ type Cluster struct {
 	// say, for somebody does it.
 	Options decision.Options
 }
+
+// Change is something that somebody might do; see Delete and Update.
+type Change struct {
+	object  obj.Object
+	deletes bool
+}
+
+// Delete deletes the object of that kind, namespace and name. Of a pod the grace period is over at once.
+func Delete(object obj.Object) Change { return Change{object, true} }
+
+// Update changes the object of that kind, namespace and name to what is given. What differs from the object in the
+// Cluster is changed, and nothing else: the status is not, nor what the controller did in the meantime.
+func Update(object obj.Object) Change { return Change{object, false} }
 
 // Of returns what the changes would do, all made at once. The objects are not modified.
 //
@@ -36,7 +56,7 @@ func Of(ctx context.Context, cluster Cluster, changes ...Change) (Outcome, error
 	outcome.Unsettled = s.effects()
 	s.begin()
 	for _, change := range changes {
-		if err := change.apply(ctx, s); err != nil {
+		if err := s.apply(ctx, change); err != nil {
 			return Outcome{}, err
 		}
 	}
@@ -52,23 +72,26 @@ func Of(ctx context.Context, cluster Cluster, changes ...Change) (Outcome, error
 type simulation struct {
 	server   *bindingtest.Server
 	driver   *bindingtest.Driver
-	rules    decision.Options
+	options  decision.Options
 	base     map[obj.Key]obj.Object // as given
 	touched  map[obj.Key]obj.Object // what was written, as it was before; nil: there was none
 	deleted  map[obj.Key]bool       // by a Change
 	hookRuns []hookRun
-	users    users
-
-	attached map[string][]string // by volume, the nodes; filled when asked for
-
 	problems []string
+	pods     func() map[obj.Key][]*corev1.Pod    // by the claims that they name
+	nodes    func() map[obj.Key]sets.Set[string] // by the volumes that are attached to them
 }
 
 // newSimulation loads the objects; nothing has happened yet.
 func newSimulation(ctx context.Context, cluster Cluster) (*simulation, error) {
-	s := &simulation{server: bindingtest.NewServer(), rules: cluster.Options, base: map[obj.Key]obj.Object{}, problems: []string{}}
-	s.rules.Protection = decision.ProtectionOn
-	s.rules.Hooks.Provisioners = nil
+	s := &simulation{
+		server:   bindingtest.NewServer(),
+		options:  cluster.Options.WithDefaults(),
+		base:     map[obj.Key]obj.Object{},
+		problems: []string{},
+	}
+	s.options.Protection = decision.ProtectionOn
+	s.options.Hooks.Provisioners = nil
 	var running, fresh []obj.Object
 	for _, object := range cluster.Objects {
 		key, err := bindingtest.KeyOf(object)
@@ -91,7 +114,7 @@ func newSimulation(ctx context.Context, cluster Cluster) (*simulation, error) {
 		}
 	}
 	s.begin()
-	s.driver = bindingtest.NewDriver(s.server, bindingtest.Options{BindingOptions: s.rules, Hooks: s.hooks()})
+	s.driver = bindingtest.NewDriver(s.server, bindingtest.Options{BindingOptions: s.options, Hooks: s.hooks()})
 	s.driver.Client.Use(s.recordWrite)
 	return s, nil
 }
@@ -106,7 +129,7 @@ func withDefaults(object obj.Object) obj.Object {
 // begin forgets what has happened.
 func (s *simulation) begin() {
 	s.touched, s.deleted, s.hookRuns = map[obj.Key]obj.Object{}, map[obj.Key]bool{}, nil
-	s.users, s.attached = nil, nil
+	s.pods, s.nodes = sync.OnceValue(s.podsByClaim), sync.OnceValue(s.nodesByVolume)
 }
 
 // recordWrite keeps the first state of what the controller writes.
@@ -168,4 +191,65 @@ func parts(err error) []error {
 		return joined.Unwrap()
 	}
 	return []error{err}
+}
+
+func (s *simulation) apply(ctx context.Context, change Change) error {
+	if change.object == nil {
+		return errors.New("preview: a change without an object")
+	}
+	key, err := bindingtest.KeyOf(change.object)
+	if err != nil {
+		return err
+	}
+	before, err := s.server.Get(ctx, key)
+	if err != nil {
+		return err
+	}
+	s.touch(key, before)
+	if change.deletes {
+		s.deleted[key] = true
+		return s.server.Delete(ctx, key, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
+	}
+	merged, err := merge(s.base[key], change.object, before)
+	if err != nil {
+		return err
+	}
+	merged.SetResourceVersion(before.GetResourceVersion())
+	_, err = s.server.Update(ctx, merged)
+	return err
+}
+
+// merge returns the current object with what differs between the other two.
+func merge(base, wanted, current obj.Object) (obj.Object, error) {
+	var fields [3]map[string]any
+	for i, object := range []obj.Object{base, wanted, current} {
+		converted, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		if err != nil {
+			return nil, err
+		}
+		fields[i] = converted
+	}
+	mergeFields(fields[0], fields[1], fields[2])
+	merged := reflect.New(reflect.TypeOf(current).Elem()).Interface().(obj.Object)
+	return merged, runtime.DefaultUnstructuredConverter.FromUnstructured(fields[2], merged)
+}
+
+func mergeFields(base, wanted, current map[string]any) {
+	for name := range base {
+		if _, stays := wanted[name]; !stays {
+			delete(current, name)
+		}
+	}
+	for name, value := range wanted {
+		if reflect.DeepEqual(base[name], value) {
+			continue
+		}
+		old, _ := base[name].(map[string]any)
+		now, into := current[name].(map[string]any)
+		if inner, both := value.(map[string]any); both && into {
+			mergeFields(old, inner, now)
+		} else {
+			current[name] = value
+		}
+	}
 }

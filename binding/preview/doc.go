@@ -17,6 +17,9 @@
 // the storage of a volume, and the garbage collector deletes what an object owned that goes, such as the
 // claim of a pod's ephemeral volume. No new volume is provisioned, and no pod is moved elsewhere.
 //
-// The files: cluster.go has Cluster and Of, change.go what can be changed, outcome.go what comes of it, effects.go how that is
-// found, storage.go what becomes of the data.
+// # Files
+//
+//   - cluster.go: Cluster, Change and Of; the simulation.
+//   - outcome.go: Outcome, Effects and their text.
+//   - effects.go: what the simulation has changed, and what becomes of the data.
 package preview

@@ -1,14 +1,16 @@
 package preview
 
 import (
-	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 )
@@ -16,12 +18,11 @@ import (
 // effects compares what was written with what it was before.
 func (s *simulation) effects() Effects {
 	e := Effects{Phases: []PhaseChange{}, Storage: []StorageEffect{}, Blocked: []Blocked{}}
-	keys := slices.SortedFunc(maps.Keys(s.touched), func(a, b obj.Key) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
+	keys := slices.SortedFunc(maps.Keys(s.touched), obj.CompareKeys)
 	for _, key := range keys {
 		before, after := s.touched[key], s.now(key)
-		if was, is := phaseOf(before, "none"), phaseOf(after, "gone"); was != is && hasPhase(key) {
+		hasPhase := key.Kind == obj.KindVolume || key.Kind == obj.KindClaim
+		if was, is := phaseOf(before, "none"), phaseOf(after, "gone"); hasPhase && was != is {
 			e.Phases = append(e.Phases, PhaseChange{key.String(), was, is})
 		}
 		if blocked, ok := s.blocked(key, before, after); ok {
@@ -39,10 +40,6 @@ func (s *simulation) now(key obj.Key) obj.Object {
 		return nil
 	}
 	return object
-}
-
-func hasPhase(key obj.Key) bool {
-	return key.Kind == obj.KindVolume || key.Kind == obj.KindClaim
 }
 
 // phaseOf returns the phase of a volume or claim, or the given word if there is none; "" for other kinds.
@@ -70,51 +67,157 @@ func (s *simulation) blocked(key obj.Key, before, after obj.Object) (Blocked, bo
 	held := Blocked{Object: key.String(), Finalizers: after.GetFinalizers()}
 	switch o := after.(type) {
 	case *corev1.PersistentVolume:
-		if ref := o.Spec.ClaimRef; ref != nil && o.Status.Phase == corev1.VolumeBound {
-			held.Users = []string{obj.ClaimKey(ref.Namespace, ref.Name).String()}
+		if o.Spec.ClaimRef != nil && o.Status.Phase == corev1.VolumeBound {
+			held.Users = []string{obj.ReferencedClaim(o).String()}
 		}
-	case *corev1.PersistentVolumeClaim:
-		held.Users = s.podsOn(o)
+	case *corev1.PersistentVolumeClaim: // (F2)
+		unused := func(pod *corev1.Pod) bool { return !reclaim.UsesClaim(pod, o) }
+		held.Users = podNames(slices.DeleteFunc(slices.Clone(s.pods()[key]), unused))
 	}
 	return held, true
 }
 
-// nodesOf returns the nodes that the volume is attached to, in order.
-func (s *simulation) nodesOf(volume *corev1.PersistentVolume) []string {
-	if s.attached == nil {
-		s.attached = map[string][]string{}
-		attachments, _ := s.server.ListAttachments(context.Background())
-		for _, attachment := range attachments {
-			if name := attachment.Spec.Source.PersistentVolumeName; name != nil {
-				s.attached[*name] = append(s.attached[*name], attachment.Spec.NodeName)
-			}
-		}
-		for _, nodes := range s.attached {
-			slices.Sort(nodes)
+// storageEffects returns what becomes of the storage of the volumes that were written.
+func (s *simulation) storageEffects(keys []obj.Key) []StorageEffect {
+	done := map[string]hookRun{}
+	for _, call := range s.hookRuns {
+		done[call.volume.Name] = call
+		if _, known := s.touched[obj.VolumeKey(call.volume.Name)]; !known {
+			keys = append(keys, obj.VolumeKey(call.volume.Name)) // it was never stored
 		}
 	}
-	return slices.Compact(slices.Clone(s.attached[volume.Name]))
+	var effects []StorageEffect
+	for _, key := range keys {
+		if key.Kind != obj.KindVolume {
+			continue
+		}
+		before, _ := s.touched[key].(*corev1.PersistentVolume)
+		after, _ := s.now(key).(*corev1.PersistentVolume)
+		effect := s.storageEffect(before, after)
+		if call, ran := done[key.Name]; ran {
+			effect = StorageEffect{Outcome: call.outcome, By: call.by, Claim: claimOf(call.volume), Why: "its claim is gone"}
+		}
+		if effect.Outcome != "" && effect != s.storageEffect(before, before) {
+			effect.Volume = key.Name
+			effects = append(effects, effect)
+		}
+	}
+	return effects
 }
 
-// users are the pods that name a claim.
-type users map[obj.Key][]*corev1.Pod
+// storageEffect returns what is in store for the storage of a volume, by the decision of the controller; zero if it is in use or
+// free.
+func (s *simulation) storageEffect(before, after *corev1.PersistentVolume) StorageEffect {
+	if after == nil {
+		if before == nil {
+			return StorageEffect{}
+		}
+		return StorageEffect{Outcome: Stranded, Claim: claimOf(before), Why: "its volume is gone and nobody deletes it"}
+	}
+	if phase := after.Status.Phase; phase != corev1.VolumeReleased && phase != corev1.VolumeFailed {
+		return StorageEffect{}
+	}
+	set, policy := s.options.Hooks, after.Spec.PersistentVolumeReclaimPolicy
+	decision := reclaim.Decide(after, reclaim.Options{
+		Migrations: s.options.Migrations, Deleters: set.Deleters, SourceDeleters: set.SourceDeleters, Recyclers: set.Recyclers,
+	})
+	effect := StorageEffect{Outcome: Kept, Claim: claimOf(after), Why: decision.Message}
+	claim, nodes := obj.ReferencedClaim(after), s.nodes()[obj.VolumeKey(after.Name)]
+	pods := podNames(reclaim.BlockRecycling(s.pods()[claim], claim.Namespace, claim.Name)) // (R4)
+	detached := "it is detached from node " + strings.Join(sets.List(nodes), ", ")
+	switch action := decision.Action; {
+	case action == reclaim.LeaveToProvisioner && policy == corev1.PersistentVolumeReclaimDelete:
+		effect.Outcome, effect.By = Deleted, decision.By
+	case action == reclaim.LeaveToProvisioner:
+		effect.Why = fmt.Sprintf("its reclaim policy is %s", policy)
+	case action == reclaim.RunDeleter && len(nodes) > 0: // (R3)
+		effect.Outcome, effect.By, effect.Once = Deleted, decision.Hook, detached
+	case action == reclaim.RunRecycler && len(nodes) > 0 && len(pods) == 0:
+		effect.Outcome, effect.By, effect.Once = Scrubbed, decision.Hook, detached
+	case action == reclaim.RunRecycler:
+		effect.Why = "it is scrubbed once no pod uses it: " + strings.Join(pods, ", ")
+	}
+	return effect
+}
 
-// podsOn returns the pods that keep the claim (F2).
-func (s *simulation) podsOn(claim *corev1.PersistentVolumeClaim) (names []string) {
-	if s.users == nil {
-		s.users = users{}
-		pods, _ := s.server.ListPods(context.Background(), "")
-		for _, pod := range pods {
-			for _, name := range reclaim.ClaimNames(pod) {
-				key := obj.ClaimKey(pod.Namespace, name)
-				s.users[key] = append(s.users[key], pod)
-			}
+// claimOf returns the claim that has or had the volume; "" if none did.
+func claimOf(volume *corev1.PersistentVolume) string {
+	ref := volume.Spec.ClaimRef
+	if ref == nil || ref.UID == "" {
+		return ""
+	}
+	return ref.Namespace + "/" + ref.Name
+}
+
+// podsByClaim returns the pods that name each claim.
+func (s *simulation) podsByClaim() map[obj.Key][]*corev1.Pod {
+	found := map[obj.Key][]*corev1.Pod{}
+	pods, _ := s.server.ListPods(context.Background(), "")
+	for _, pod := range pods {
+		for _, name := range reclaim.ClaimNames(pod) {
+			claim := obj.ClaimKey(pod.Namespace, name)
+			found[claim] = append(found[claim], pod)
 		}
 	}
-	for _, pod := range s.users[obj.KeyOf(claim)] {
-		if reclaim.UsesClaim(pod, claim) {
-			names = append(names, bindingtest.PodKey(pod.Namespace, pod.Name).String())
-		}
+	return found
+}
+
+func podNames(pods []*corev1.Pod) (names []string) {
+	for _, pod := range pods {
+		names = append(names, obj.KeyOfPod(pod).String())
 	}
 	return names
+}
+
+// nodesByVolume returns the nodes that each volume is attached to.
+func (s *simulation) nodesByVolume() map[obj.Key]sets.Set[string] {
+	found := map[obj.Key]sets.Set[string]{}
+	attachments, _ := s.server.ListAttachments(context.Background())
+	for _, attachment := range attachments {
+		volume := obj.AttachedVolume(attachment)
+		found[volume] = sets.New(attachment.Spec.NodeName).Union(found[volume])
+	}
+	return found
+}
+
+// hookRun is the call of a hook.
+type hookRun struct {
+	volume  *corev1.PersistentVolume
+	outcome StorageOutcome
+	by      string
+}
+
+// recorder is a hook that only records its calls.
+type recorder struct {
+	*simulation
+	name string
+}
+
+func (r recorder) Delete(_ context.Context, volume *corev1.PersistentVolume) error {
+	r.hookRuns = append(r.hookRuns, hookRun{volume, Deleted, r.name})
+	return nil
+}
+
+func (r recorder) Recycle(_ context.Context, volume *corev1.PersistentVolume) error {
+	r.hookRuns = append(r.hookRuns, hookRun{volume, Scrubbed, r.name})
+	return nil
+}
+
+// recorders returns a recorder under each name.
+func recorders[H any](s *simulation, names sets.Set[string]) map[string]H {
+	found := map[string]H{}
+	for name := range names {
+		found[name] = any(recorder{s, name}).(H)
+	}
+	return found
+}
+
+// hooks has a recorder for each name in the options.
+func (s *simulation) hooks() hooks.Set {
+	names := s.options.Hooks
+	return hooks.Set{
+		Deleters:       recorders[hooks.Deleter](s, names.Deleters),
+		SourceDeleters: recorders[hooks.Deleter](s, names.SourceDeleters),
+		Recyclers:      recorders[hooks.Recycler](s, names.Recyclers),
+	}
 }

@@ -43,13 +43,13 @@ type StorageOutcome string
 
 // The outcomes for storage.
 const (
-	// Deleted: the storage is deleted, and the data with it.
+	// Deleted means that the storage is deleted, and the data with it.
 	Deleted StorageOutcome = "Deleted"
-	// Scrubbed: the data is deleted, and the volume free for others.
+	// Scrubbed means that the data is deleted, and the volume is free for others.
 	Scrubbed StorageOutcome = "Scrubbed"
-	// Kept: the storage stays, and its volume, which nobody has.
+	// Kept means that the storage stays, and its volume, which nobody has.
 	Kept StorageOutcome = "Kept"
-	// Stranded: the storage stays, and no object stands for it any more.
+	// Stranded means that the storage stays, and no object stands for it any more.
 	Stranded StorageOutcome = "Stranded"
 )
 

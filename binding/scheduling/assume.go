@@ -50,8 +50,7 @@ type assumedClaim struct {
 type Assumption struct {
 	from  *Assumptions
 	index *index.Index
-	keys  []obj.Key
-	done  bool
+	keys  []obj.Key // none once it is reverted
 }
 
 // Assume reserves the volumes of a plan and remembers which claims are to be provisioned for its node, all or
@@ -103,10 +102,6 @@ func promisesOf(plan Plan) map[obj.Key]promise {
 func (s *Assumption) Revert() {
 	s.from.mutex.Lock()
 	defer s.from.mutex.Unlock()
-	if s.done {
-		return
-	}
-	s.done = true
 	for _, key := range s.keys {
 		claim := s.from.claims[key]
 		if claim.pods--; claim.pods > 0 {
@@ -117,6 +112,7 @@ func (s *Assumption) Revert() {
 			s.index.Release(claim.volume, key)
 		}
 	}
+	s.keys = nil
 }
 
 // promised returns what is assumed for the claim: the volume that it gets, or the node that one is provisioned for.

@@ -5,16 +5,12 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding/index"
-	"github.com/pvbind/pvbind/binding/internal/oneline"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
-	"github.com/pvbind/pvbind/storageclass"
 )
 
 // AbsentError is a claim that a pod names and that is not known. The claim of a generic ephemeral volume comes
@@ -25,57 +21,102 @@ func (e *AbsentError) Error() string {
 	return e.Pod.String() + ": the claim " + e.Claim.String() + " does not exist"
 }
 
-// podClaims are the claims of a pod, looked up once for all nodes.
-type podClaims struct {
-	pod     obj.Key
-	refused []Reason
-	bound   []boundClaim
-	unbound []*unboundClaim
+// PodVolume is a volume of a pod that stands for a claim, and what a kubelet needs to mount it.
+type PodVolume struct {
+	// Name is that of the volume in the pod's spec.
+	Name string
+	// Claim and Volume are what it stands for, as far as they are known.
+	Claim  *corev1.PersistentVolumeClaim
+	Volume *corev1.PersistentVolume
+	// Mode is the mode of the volume.
+	Mode corev1.PersistentVolumeMode
+	// ReadOnly is whether the pod requests it read-only. Each container may request that for itself too.
+	ReadOnly bool
+	// Wait is why it must not be mounted yet. Its Cause is "" if it may be.
+	Wait Reason
 }
 
-// boundClaim is a claim whose volume must be usable on the node (S3).
-type boundClaim struct {
-	volume *corev1.PersistentVolume // nil if it does not exist
-	reason Reason                   // if the node will not do
-}
+// Ready reports whether the volume may be mounted.
+func (v PodVolume) Ready() bool { return v.Wait.Cause == "" }
 
-// unboundClaim is a claim that a volume is to be found or provisioned for (S4).
-type unboundClaim struct {
-	*index.Query
-	criteria match.Criteria
-	class    *storagev1.StorageClass
-	// selected is the node that its volume is being provisioned for, if hasSelected is set.
-	selected    string
-	hasSelected bool
-	// promised is the volume that it gets by the plan of another pod.
-	promised string
-	// candidates are kept from node to node, to be filled again.
-	candidates []index.Choice
-	// pools is where its class provisions from; nil if free storage is not counted.
-	pools *pools
-}
-
-// readClaims reads the claims of the request's pod.
-func readClaims(request Request) (*podClaims, error) {
-	claims, err := claimsNamedBy(request.Pod, request.View)
-	if err != nil {
-		return nil, err
-	}
-	c := &podClaims{pod: obj.KeyOfPod(request.Pod)}
-	for _, claim := range claims {
-		if err := c.add(claim, request); err != nil {
-			return nil, err
+// VolumesOf returns the volumes of a pod that stand for claims, each with its PersistentVolume and whether it may be
+// mounted, as a kubelet decides it. The claim has to be Bound, not being deleted unless protected by a finalizer, and the
+// pod's own where the volume is ephemeral. Its volume has to exist, to name the claim by UID, and to be of the mode in which
+// the pod's containers use it.
+func VolumesOf(pod *corev1.Pod, view ObjectView) []PodVolume {
+	var volumes []PodVolume
+	for i := range pod.Spec.Volumes {
+		source := &pod.Spec.Volumes[i]
+		name, owned := reclaim.ClaimName(pod, source), source.PersistentVolumeClaim == nil
+		if name == "" {
+			continue
 		}
+		v := PodVolume{Name: source.Name, ReadOnly: !owned && source.PersistentVolumeClaim.ReadOnly}
+		v.look(obj.ClaimKey(pod.Namespace, name), view)
+		if cause, detail := v.notReady(pod, owned); cause != "" {
+			v.Wait = Reason{cause, obj.ClaimKey(pod.Namespace, name), obj.NamedVolume(v.Claim).Name, detail}
+		}
+		volumes = append(volumes, v)
 	}
-	return c, nil
+	return volumes
+}
+
+// look looks up the claim and its volume.
+func (v *PodVolume) look(claim obj.Key, view ObjectView) {
+	v.Claim, _ = view.Claim(claim.Namespace, claim.Name)
+	if v.Claim != nil && v.Claim.Spec.VolumeName != "" {
+		v.Volume, _ = view.Volume(v.Claim.Spec.VolumeName)
+	}
+	if v.Volume != nil {
+		v.Mode = match.VolumeModeOf(v.Volume.Spec.VolumeMode)
+	}
+}
+
+// notReady returns why the volume must not be mounted; "" if it may.
+func (v *PodVolume) notReady(pod *corev1.Pod, owned bool) (cause Cause, detail string) {
+	mounted, device := uses(pod, v.Name)
+	switch {
+	case v.Claim == nil:
+		return CauseClaimAbsent, "the claim does not exist"
+	case owned && !metav1.IsControlledBy(v.Claim, pod):
+		return CauseClaimNotOwned, "the claim was not made for this pod"
+	case v.Claim.DeletionTimestamp != nil && !slices.Contains(v.Claim.Finalizers, reclaim.ClaimProtection):
+		return CauseClaimDeleting, "the claim is being deleted"
+	case v.Claim.Status.Phase == corev1.ClaimLost:
+		return CauseClaimLost, "the claim has lost its volume"
+	case v.Claim.Status.Phase != corev1.ClaimBound || v.Claim.Spec.VolumeName == "":
+		return CauseClaimUnbound, "the claim is not bound"
+	case v.Volume == nil:
+		return CauseVolumeAbsent, "the volume does not exist"
+	case v.Volume.Spec.ClaimRef == nil || v.Volume.Spec.ClaimRef.UID != v.Claim.UID:
+		return CauseVolumeTaken, "the volume is not bound to this claim"
+	case mounted && v.Mode != corev1.PersistentVolumeFilesystem:
+		return CauseVolumeMode, "a container mounts the volume, which is of mode " + string(v.Mode)
+	case device && v.Mode != corev1.PersistentVolumeBlock:
+		return CauseVolumeMode, "a container takes the volume as a device, and it is of mode " + string(v.Mode)
+	}
+	return "", ""
+}
+
+// uses reports whether some container mounts the volume, and whether one takes it as a device.
+func uses(pod *corev1.Pod, volume string) (mounted, device bool) {
+	containers := slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)
+	for _, c := range pod.Spec.EphemeralContainers {
+		containers = append(containers, corev1.Container(c.EphemeralContainerCommon))
+	}
+	for _, c := range containers {
+		mounted = mounted || slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volume })
+		device = device || slices.ContainsFunc(c.VolumeDevices, func(d corev1.VolumeDevice) bool { return d.Name == volume })
+	}
+	return mounted, device
 }
 
 // claimsNamedBy looks up the claims that a pod names, each once, in the order of their names.
 func claimsNamedBy(pod *corev1.Pod, view ObjectView) ([]*corev1.PersistentVolumeClaim, error) {
 	var claims []*corev1.PersistentVolumeClaim
 	for i := range pod.Spec.Volumes {
-		volume := &pod.Spec.Volumes[i]
-		name := reclaim.ClaimName(pod, volume)
+		source := &pod.Spec.Volumes[i]
+		name, owned := reclaim.ClaimName(pod, source), source.PersistentVolumeClaim == nil
 		if name == "" {
 			continue
 		}
@@ -83,56 +124,14 @@ func claimsNamedBy(pod *corev1.Pod, view ObjectView) ([]*corev1.PersistentVolume
 		if claim == nil {
 			return nil, &AbsentError{obj.KeyOfPod(pod), obj.ClaimKey(pod.Namespace, name)}
 		}
-		if volume.PersistentVolumeClaim == nil && !metav1.IsControlledBy(claim, pod) {
-			return nil, &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: "metadata.ownerReferences", Problem: "does not name " + obj.KeyOfPod(pod).String() + " as its controller"}
+		if owned && !metav1.IsControlledBy(claim, pod) {
+			problem := "does not name " + obj.KeyOfPod(pod).String() + " as its controller"
+			return nil, &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: "metadata.ownerReferences", Problem: problem}
 		}
 		claims = append(claims, claim)
 	}
 	slices.SortFunc(claims, func(a, b *corev1.PersistentVolumeClaim) int { return cmp.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(claims, func(a, b *corev1.PersistentVolumeClaim) bool { return a.Name == b.Name }), nil
-}
-
-func (c *podClaims) add(claim *corev1.PersistentVolumeClaim, request Request) error {
-	reason, err := refusal(claim, request.View)
-	switch {
-	case err != nil:
-		return err
-	case reason.Cause != "":
-		c.refused = append(c.refused, reason)
-		return nil
-	case fullyBound(claim):
-		c.bound = append(c.bound, newBoundClaim(claim, request.View))
-		return nil
-	}
-	unbound, err := newUnboundClaim(claim, request)
-	if err != nil {
-		return err
-	}
-	c.unbound = append(c.unbound, unbound)
-	return nil
-}
-
-// refusal returns why the pod must wait for the claim whatever the node; its Cause is "" if it need not. A claim has to be
-// usable, and bound unless it waits for the node (S1, S2).
-func refusal(claim *corev1.PersistentVolumeClaim, view View) (Reason, error) {
-	if reason := unusable(claim); reason.Cause != "" || fullyBound(claim) {
-		return reason, nil
-	}
-	name := storageclass.OfClaim(claim)
-	class := view.Class(name)
-	waits, err := storageclass.WaitsForFirstConsumer(class)
-	reason := Reason{CauseClaimUnbound, obj.KeyOf(claim), claim.Spec.VolumeName, "the claim is to be bound without regard to the node, and is not yet bound"}
-	switch {
-	case err != nil:
-		return Reason{}, err
-	case claim.Spec.VolumeName != "":
-		reason.Detail = "the claim names a volume and is not yet bound to it"
-	case waits:
-		return Reason{}, nil
-	case class == nil && name != "":
-		reason.Detail = "the claim is not bound, and its class " + name + " does not exist"
-	}
-	return reason, nil
 }
 
 // unusable returns why no pod can use the claim; its Cause is "" if one can (S1).
@@ -149,33 +148,4 @@ func unusable(claim *corev1.PersistentVolumeClaim) Reason {
 // fullyBound reports whether the scheduler takes the claim for bound (S2).
 func fullyBound(claim *corev1.PersistentVolumeClaim) bool {
 	return claim.Spec.VolumeName != "" && phase.BindCompleted(claim)
-}
-
-func newBoundClaim(claim *corev1.PersistentVolumeClaim, view ObjectView) boundClaim {
-	volume, _ := view.Volume(claim.Spec.VolumeName)
-	reason := Reason{Claim: obj.KeyOf(claim), Volume: claim.Spec.VolumeName}
-	if volume == nil {
-		reason.Cause, reason.Detail = CauseVolumeAbsent, "the volume that the claim is bound to does not exist"
-	} else {
-		reason.Cause = CauseVolumeElsewhere
-		if required := match.RequiredAffinity(volume); required != nil {
-			reason.Detail = "the volume is for nodes with " + oneline.OrNone(match.AffinityText(required))
-		}
-	}
-	return boundClaim{volume, reason}
-}
-
-func newUnboundClaim(claim *corev1.PersistentVolumeClaim, request Request) (*unboundClaim, error) {
-	class := request.View.Class(storageclass.OfClaim(claim))
-	criteria, err := match.NewCriteria(claim, match.Terms{Class: class})
-	if err != nil {
-		return nil, err
-	}
-	c := &unboundClaim{criteria: criteria, class: class, pools: poolsOf(claim, class, request.View)}
-	c.selected, c.hasSelected = claim.Annotations[storageclass.SelectedNodeAnnotation]
-	if !c.hasSelected {
-		c.promised, c.selected = request.Assumptions.promised(claim)
-		c.hasSelected = c.selected != ""
-	}
-	return c, nil
 }

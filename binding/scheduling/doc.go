@@ -10,10 +10,15 @@
 // to be given up and why; the rest of the binding is the Controller's. VolumesOf is for a kubelet: it
 // returns which volumes of a pod may be mounted, and what the others wait for.
 //
-// The files: plan.go has Request, Plan and PlanPod; nodes.go PlanPodOnNodes and Score; assume.go Assumptions; next.go
-// NextForPlan; mount.go VolumesOf; reason.go the causes, and kube-scheduler's words for them; view.go what a plan may know
-// of the cluster. Behind them claims.go reads the claims of a pod once for all nodes, planner.go finds what each can have on
-// one node, matching.go assigns volumes to claims, and capacity.go finds where one can be provisioned.
-//
 // The rules S1 to S9 are those of RULES.md in package binding.
+//
+// # Files
+//
+//   - plan.go has PlanPod and PlanPodOnNodes, what they are given (Request, View, Snapshot) and what they return (Plan,
+//     Plans), and Score;
+//   - reason.go has the causes, and kube-scheduler's words for them;
+//   - assume.go has Assumptions, and next.go NextForPlan;
+//   - claims.go has VolumesOf, and which claims a pod names;
+//   - planner.go finds what each claim can have on one node: a volume, or storage to provision from;
+//   - matching.go assigns volumes to claims.
 package scheduling

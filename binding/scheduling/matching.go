@@ -20,21 +20,28 @@ import (
 //
 // What it has allocated it keeps for the next node.
 type assignment struct {
-	claims  []*option      // those that have candidates
-	volumes []index.Choice // their candidates, each once, the best first
+	claims  []*unboundClaim // those that have candidates
+	volumes []index.Choice  // their candidates, each once, the best first
 	matching
 }
 
-// assign sets what each option with candidates is assigned.
-func (a *assignment) assign(options []option) {
-	a.gather(options)
+// assign sets what each claim with candidates is assigned.
+func (a *assignment) assign(claims []*unboundClaim) {
+	a.gather(claims)
 	if len(a.claims) == 1 {
 		a.claims[0].assigned = a.volumes[0].Volume
 		return
 	}
 	a.reset(len(a.volumes), len(a.claims))
 	a.eachCandidate(func(claim, volume int) { a.edges[volume] = append(a.edges[volume], claim) })
-	a.takeVolumes()
+	taken := a.volumes[:0]
+	for volume, choice := range a.volumes {
+		if len(taken) < len(a.claims) && a.add(volume) {
+			taken = append(taken, choice)
+		}
+	}
+	a.volumes = taken
+
 	slices.SortStableFunc(a.claims, compareUrgency)
 	a.reset(len(a.claims), len(a.volumes))
 	a.eachCandidate(func(claim, volume int) { a.edges[claim] = append(a.edges[claim], volume) })
@@ -47,12 +54,12 @@ func (a *assignment) assign(options []option) {
 }
 
 // gather lists the claims that have a choice, and the volumes to choose from.
-func (a *assignment) gather(options []option) {
+func (a *assignment) gather(claims []*unboundClaim) {
 	a.claims, a.volumes = a.claims[:0], a.volumes[:0]
-	for i := range options {
-		if o := &options[i]; len(o.candidates) > 0 {
-			a.claims = append(a.claims, o)
-			a.volumes = append(a.volumes, o.candidates...)
+	for _, claim := range claims {
+		if len(claim.candidates) > 0 {
+			a.claims = append(a.claims, claim)
+			a.volumes = append(a.volumes, claim.candidates...)
 		}
 	}
 	slices.SortFunc(a.volumes, index.Choice.Compare)
@@ -61,28 +68,17 @@ func (a *assignment) gather(options []option) {
 
 // eachCandidate visits every claim with every volume that it could have, by their places in the lists.
 func (a *assignment) eachCandidate(visit func(claim, volume int)) {
-	for claim, o := range a.claims {
-		for _, candidate := range o.candidates {
+	for i, claim := range a.claims {
+		for _, candidate := range claim.candidates {
 			if volume, listed := slices.BinarySearchFunc(a.volumes, candidate, index.Choice.Compare); listed {
-				visit(claim, volume)
+				visit(i, volume)
 			}
 		}
 	}
 }
 
-// takeVolumes leaves those that are to be used, until there is one for every claim.
-func (a *assignment) takeVolumes() {
-	taken := a.volumes[:0]
-	for volume := 0; volume < len(a.volumes) && len(taken) < len(a.claims); volume++ {
-		if a.add(volume) {
-			taken = append(taken, a.volumes[volume])
-		}
-	}
-	a.volumes = taken
-}
-
 // compareUrgency puts claims first that no volume can be provisioned for, then those that request most.
-func compareUrgency(a, b *option) int {
+func compareUrgency(a, b *unboundClaim) int {
 	switch {
 	case a.blocked != "" && b.blocked == "":
 		return -1

@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/decision"
-	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
@@ -37,20 +36,24 @@ type Step struct {
 func NextForPlan(plan Plan, view ObjectView) (Step, error) {
 	c := planCheck{plan: plan, view: view, reasons: slices.Concat(plan.Refused, plan.Reasons)}
 	for _, b := range plan.Bindings {
-		c.checkBinding(b)
+		if claim := c.newest(b.Claim); claim != nil {
+			c.checkBinding(claim, b.Volume)
+		}
 	}
 	for _, p := range plan.Provisions {
-		c.checkProvision(p)
+		if claim := c.newest(p.Claim); claim != nil {
+			c.checkProvision(claim, p.Claim)
+		}
 	}
 	switch {
 	case c.err != nil:
 		return Step{}, c.err
 	case len(c.reasons) > 0:
 		return Step{Action: decision.Action{Kind: GiveUp, Rule: "S8", Why: c.reasons[0].String()}, Reasons: c.reasons}, nil
-	case c.write.Kind != decision.Nothing:
-		return Step{Action: c.write}, nil
-	case c.pending != "":
-		return Step{Action: decision.Action{Kind: decision.Wait, Rule: "S8", Why: "waiting for " + c.pending}}, nil
+	case len(c.writes) > 0:
+		return Step{Action: c.writes[0]}, nil
+	case len(c.pending) > 0:
+		return Step{Action: decision.Action{Kind: decision.Wait, Rule: "S8", Why: "waiting for " + c.pending[0]}}, nil
 	}
 	return Step{Action: decision.Action{Rule: "S8", Why: "the pod's claims are bound"}}, nil
 }
@@ -59,9 +62,9 @@ func NextForPlan(plan Plan, view ObjectView) (Step, error) {
 type planCheck struct {
 	plan    Plan
 	view    ObjectView
-	write   decision.Action // the first there is
-	pending string          // the first thing to wait for
-	reasons []Reason        // to give up
+	writes  []decision.Action
+	pending []string // what to wait for
+	reasons []Reason // to give up
 	err     error
 }
 
@@ -69,21 +72,11 @@ func (c *planCheck) fail(cause Cause, claim *corev1.PersistentVolumeClaim, volum
 	c.reasons = append(c.reasons, Reason{cause, obj.KeyOf(claim), volume, detail})
 }
 
-func (c *planCheck) setWrite(write decision.Action) {
-	if c.write.Kind == decision.Nothing {
-		c.write = write
-	}
-}
+func (c *planCheck) await(what string) { c.pending = append(c.pending, what) }
 
-func (c *planCheck) await(what string) {
-	if c.pending == "" {
-		c.pending = what
-	}
-}
-
-// claim returns the newest version of a claim that was planned with; nil if the plan is to be given up, or if the view is
+// newest returns the newest version of a claim that was planned with; nil if the plan is to be given up, or if the view is
 // behind the plan.
-func (c *planCheck) claim(planned *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+func (c *planCheck) newest(planned *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
 	claim, _ := c.view.Claim(planned.Namespace, planned.Name)
 	switch {
 	case claim == nil || claim.UID != planned.UID:
@@ -100,78 +93,61 @@ func (c *planCheck) claim(planned *corev1.PersistentVolumeClaim) *corev1.Persist
 	return claim
 }
 
-func (c *planCheck) checkBinding(b index.Binding) {
-	claim := c.claim(b.Claim)
-	if claim == nil {
-		return
-	}
-	volume, _ := c.view.Volume(b.Volume.Name)
+func (c *planCheck) checkBinding(claim *corev1.PersistentVolumeClaim, planned *corev1.PersistentVolume) {
+	volume, _ := c.view.Volume(planned.Name)
 	switch {
-	case volume == nil || volume.UID != b.Volume.UID:
-		c.fail(CauseVolumeAbsent, claim, b.Volume.Name, "the volume was deleted")
-	case obj.Older(volume, b.Volume):
+	case volume == nil || volume.UID != planned.UID:
+		c.fail(CauseVolumeAbsent, claim, planned.Name, "the volume was deleted")
+	case obj.Older(volume, planned):
 		c.await("a newer version of " + obj.VolumeKey(volume.Name).String())
 	case claim.Spec.VolumeName != "" && claim.Spec.VolumeName != volume.Name:
 		c.fail(CauseBoundElsewhere, claim, claim.Spec.VolumeName, "the claim names another volume than the plan's, "+volume.Name)
-	case !c.usable(claim, volume):
-	case phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound:
-		c.preBind(claim, volume, b)
-	case !fullyBound(claim):
-		c.await(obj.KeyOf(claim).String() + " to be bound to " + volume.Name)
-	}
-}
-
-// preBind writes the claim into the volume's claimRef, if the volume is as it was planned with.
-func (c *planCheck) preBind(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, b index.Binding) {
-	switch {
-	case volume.ResourceVersion != b.Volume.ResourceVersion:
+	case phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefBound || !match.UsableOn(c.plan.Node, volume):
+		c.checkVolume(claim, volume)
+	case volume.ResourceVersion != planned.ResourceVersion:
 		c.fail(CauseVolumeTaken, claim, volume.Name, "the volume was changed since the plan was made and is not the claim's")
 	case claim.UID == "":
 		c.err = &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: "metadata.uid", Problem: "is missing"}
 	default:
-		c.setWrite(decision.PreBind(volume, claim))
+		c.writes = append(c.writes, decision.PreBind(volume, claim))
 	}
 }
 
-func (c *planCheck) usable(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
-	if match.UsableOn(c.plan.Node, volume) {
-		return true
-	}
-	c.fail(CauseVolumeElsewhere, claim, volume.Name, "the volume cannot be used on node "+c.plan.Node.Name)
-	return false
-}
-
-func (c *planCheck) checkProvision(p Provision) {
-	claim := c.claim(p.Claim)
-	if claim == nil {
-		return
-	}
-	if claim.Spec.VolumeName != "" {
+func (c *planCheck) checkProvision(claim, planned *corev1.PersistentVolumeClaim) {
+	selected, isSelected := claim.Annotations[storageclass.SelectedNodeAnnotation]
+	switch {
+	case claim.Spec.VolumeName != "":
 		c.checkProvisioned(claim)
-		return
-	}
-	switch selected, ok := claim.Annotations[storageclass.SelectedNodeAnnotation]; {
-	case ok && selected == c.plan.Node.Name:
+	case isSelected && selected == c.plan.Node.Name:
 		c.await("a volume for " + obj.KeyOf(claim).String())
-	case ok:
+	case isSelected:
 		c.fail(CauseProvisionedElsewhere, claim, "", "its volume is being provisioned for node "+selected)
-	case claim.ResourceVersion != p.Claim.ResourceVersion:
-		c.fail(CauseDeselected, claim, "", "the claim was changed since the plan was made and has no selected node: provisioning may have failed")
+	case claim.ResourceVersion != planned.ResourceVersion:
+		c.fail(CauseDeselected, claim, "",
+			"the claim was changed since the plan was made and has no selected node: provisioning may have failed")
 	default:
 		chosen := claim.DeepCopy()
 		metav1.SetMetaDataAnnotation(&chosen.ObjectMeta, storageclass.SelectedNodeAnnotation, c.plan.Node.Name)
-		c.setWrite(decision.Action{Kind: decision.UpdateClaim, Claim: chosen, Rule: "S8", Why: "provision its volume for node " + c.plan.Node.Name})
+		why := "provision its volume for node " + c.plan.Node.Name
+		c.writes = append(c.writes, decision.Action{Kind: decision.UpdateClaim, Claim: chosen, Rule: "S8", Why: why})
 	}
 }
 
 // checkProvisioned looks at a claim that names a volume, whoever has provisioned it. A volume that is not known may be
 // newer than the view.
 func (c *planCheck) checkProvisioned(claim *corev1.PersistentVolumeClaim) {
-	volume, _ := c.view.Volume(claim.Spec.VolumeName)
+	if volume, _ := c.view.Volume(claim.Spec.VolumeName); volume != nil {
+		c.checkVolume(claim, volume)
+		return
+	}
+	c.await("volume " + claim.Spec.VolumeName)
+}
+
+// checkVolume looks at a claim and the volume that it has.
+func (c *planCheck) checkVolume(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) {
 	switch {
-	case volume == nil:
-		c.await("volume " + claim.Spec.VolumeName)
-	case !c.usable(claim, volume):
+	case !match.UsableOn(c.plan.Node, volume):
+		c.fail(CauseVolumeElsewhere, claim, volume.Name, "the volume cannot be used on node "+c.plan.Node.Name)
 	case !fullyBound(claim):
 		c.await(obj.KeyOf(claim).String() + " to be bound to " + volume.Name)
 	}

@@ -1,14 +1,72 @@
 package scheduling
 
 import (
+	"cmp"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/index"
+	"github.com/pvbind/pvbind/binding/internal/quantities"
 	"github.com/pvbind/pvbind/binding/obj"
 )
+
+// PlanPod plans the volumes of all claims of a pod on one node.
+//
+// All claims are assigned together: if there is any way to give each claim a volume that fits, or to have one provisioned,
+// one is found. Among these the plan has the most claims with a volume that exists, and then the least total capacity.
+// Among volumes of one capacity those with the fewest access modes come first; further ties are broken by name. A claim
+// that a volume is pre-bound to gets that and no other (M13). If there are fewer volumes than claims, those get one that
+// cannot be provisioned for, then those that request most (S6).
+//
+// Why the k best volumes of each claim suffice for k claims: if one got a worse volume, the k-1 others would
+// leave one of its k best free, and to take that instead would be better. So the time is that of k look-ups in
+// the Index, and does not grow with the volumes there are.
+//
+// The error is an *AbsentError for a claim that does not exist, or an *InvalidError about a claim or class.
+func PlanPod(request Request, node *corev1.Node) (Plan, error) {
+	p, err := newPlanner(request)
+	if err != nil {
+		return Plan{}, err
+	}
+	p.summarizes = true
+	var plan Plan
+	p.read(request.Index, func() { plan = p.on(node) })
+	return plan, nil
+}
+
+// PlanPodOnNodes plans a pod on every node, as PlanPod does on one. Errors are those of PlanPod. The reasons leave out
+// what became of the volumes, which those of PlanPod have. The Index can be read but not changed meanwhile.
+//
+// It takes about as long as to look at each node once: the pod's claims are looked up once, and so are the volumes that its
+// selectors match and those that a node can use by its labels. Only volumes with a node affinity that requires no label to
+// have one of at most 16 values are tried one by one for every node, until enough fit.
+func PlanPodOnNodes(request Request, nodes []*corev1.Node) (Plans, error) {
+	p, err := newPlanner(request)
+	if err != nil {
+		return Plans{}, err
+	}
+	plans := Plans{Pod: p.pod, Refused: p.refused, nodes: len(nodes)}
+	if len(p.refused) > 0 {
+		return plans, nil
+	}
+	plans.Plans = make([]Plan, len(nodes))
+	p.read(request.Index, func() {
+		for _, claim := range p.unbound {
+			claim.Preselect()
+		}
+		for i, node := range nodes {
+			plans.Plans[i] = p.on(node)
+		}
+	})
+	return plans, nil
+}
 
 // Request is a pod to plan, and what is known of the cluster. Nothing in it is modified.
 type Request struct {
@@ -18,6 +76,67 @@ type Request struct {
 	Index *index.Index
 	// Assumptions are what was decided for other pods and may not show in the objects yet; nil: nothing.
 	Assumptions *Assumptions
+}
+
+// ObjectView looks up claims and volumes. A View is one, and so is every decision.View.
+type ObjectView interface {
+	// Volume looks up a volume by name.
+	Volume(name string) (*corev1.PersistentVolume, decision.Source)
+	// Claim looks up a claim.
+	Claim(namespace, name string) (*corev1.PersistentVolumeClaim, decision.Source)
+}
+
+// View is what a plan may know of the cluster beside the volumes to choose from. Everything in it is read only. Snapshot
+// implements it on plain lists.
+type View interface {
+	ObjectView
+	// Class looks up a class; nil if it is not known.
+	Class(name string) *storagev1.StorageClass
+	// CSIDriver looks up a driver by the name of its provisioner; nil if there is none, or if the provisioner
+	// is no CSI driver.
+	CSIDriver(name string) *storagev1.CSIDriver
+	// CSIStorageCapacities returns those whose storageClassName is the class, in any order.
+	CSIStorageCapacities(class string) []*storagev1.CSIStorageCapacity
+}
+
+// Snapshot is a View on plain lists, in any order.
+type Snapshot struct {
+	decision.Snapshot
+	CSIDrivers []*storagev1.CSIDriver
+	Capacities []*storagev1.CSIStorageCapacity
+}
+
+var _ View = Snapshot{}
+
+// CSIDriver implements View.
+func (s Snapshot) CSIDriver(name string) *storagev1.CSIDriver {
+	for _, driver := range s.CSIDrivers {
+		if driver.Name == name {
+			return driver
+		}
+	}
+	return nil
+}
+
+// CSIStorageCapacities implements View.
+func (s Snapshot) CSIStorageCapacities(class string) []*storagev1.CSIStorageCapacity {
+	var ofClass []*storagev1.CSIStorageCapacity
+	for _, capacity := range s.Capacities {
+		if capacity.StorageClassName == class {
+			ofClass = append(ofClass, capacity)
+		}
+	}
+	return ofClass
+}
+
+// Index returns a new Index of the snapshot's volumes and claims.
+func (s Snapshot) Index() *index.Index {
+	index := &index.Index{}
+	index.Load(s.Volumes...)
+	for _, claim := range s.Claims {
+		index.SetClaim(claim)
+	}
+	return index
 }
 
 // Plan is how a pod gets its volumes on one node, or why it cannot. It is data: nothing is done yet. See
@@ -58,38 +177,117 @@ func (p Plan) NodeReasons() []NodeReason {
 	return found
 }
 
-// PlanPod plans the volumes of all claims of a pod on one node.
-//
-// All claims are assigned together: if there is any way to give each claim a volume that fits, or to have one provisioned,
-// one is found. Among these the plan has the most claims with a volume that exists, and then the least total capacity.
-// Among volumes of one capacity those with the fewest access modes come first; further ties are broken by name. A claim
-// that a volume is pre-bound to gets that and no other (M13). If there are fewer volumes than claims, those get one that
-// cannot be provisioned for, then those that request most (S6).
-//
-// Why the k best volumes of each claim suffice for k claims: if one got a worse volume, the k-1 others would
-// leave one of its k best free, and to take that instead would be better. So the time is that of k look-ups in
-// the Index, and does not grow with the volumes there are.
-//
-// The error is an *AbsentError for a claim that does not exist, or an *InvalidError about a claim or class.
-func PlanPod(request Request, node *corev1.Node) (Plan, error) {
-	claims, err := readClaims(request)
-	if err != nil {
-		return Plan{}, err
-	}
-	var plan Plan
-	request.index().Read(func(index index.Reader) {
-		p := newPlanner(claims, index)
-		plan = p.on(node)
-		for i := range plan.Reasons {
-			p.explain(&plan.Reasons[i])
-		}
-	})
-	return plan, nil
+// Plans are the plans of one pod for many nodes.
+type Plans struct {
+	Pod obj.Key
+	// Plans has one for each node, in the order given.
+	Plans []Plan
+	// Refused is why the pod must wait whatever the node; then there is no plan for any (S1, S2).
+	Refused []Reason
+	nodes   int
 }
 
-func (r Request) index() *index.Index {
-	if r.Index == nil {
-		return &index.Index{}
+// Fitting returns the plans of the nodes on which the pod can have its volumes, in their order.
+func (p Plans) Fitting() []Plan {
+	var fitting []Plan
+	for _, plan := range p.Plans {
+		if plan.Fits() {
+			fitting = append(fitting, plan)
+		}
 	}
-	return r.Index
+	return fitting
+}
+
+// Best returns the plan that fits with the highest score; false if no plan fits. Ties are broken by the name of the node.
+// Score is one such function.
+func (p Plans) Best(score func(Plan) int) (Plan, bool) {
+	var best Plan
+	highest := 0
+	for _, plan := range p.Fitting() {
+		scored := score(plan)
+		if best.Node == nil || cmp.Or(-cmp.Compare(scored, highest), cmp.Compare(plan.Node.Name, best.Node.Name)) < 0 {
+			best, highest = plan, scored
+		}
+	}
+	return best, best.Node != nil
+}
+
+// String returns on how many nodes the pod can have its volumes and why not on the others, in the form and order of
+// kube-scheduler: "0/5 nodes are available: 2 node(s) didn't find available persistent volumes to bind, 3 node(s)
+// didn't match PersistentVolume's node affinity." A node with several reasons counts under each.
+func (p Plans) String() string {
+	line := strconv.Itoa(len(p.Fitting())) + "/" + strconv.Itoa(p.nodes) + " nodes are available"
+	if reasons := p.reasons(); len(reasons) > 0 {
+		line += ": " + strings.Join(reasons, ", ")
+	}
+	return line + "."
+}
+
+func (p Plans) reasons() []string {
+	var refused []string
+	for _, reason := range p.Refused {
+		text := reason.String()
+		if reason.Cause == CauseClaimUnbound {
+			text = UnboundImmediate
+		}
+		if !slices.Contains(refused, text) {
+			refused = append(refused, text)
+		}
+	}
+	counts := map[NodeReason]int{}
+	for _, plan := range p.Plans {
+		for _, reason := range plan.NodeReasons() {
+			counts[reason]++
+		}
+	}
+	var counted []string
+	for reason, count := range counts {
+		counted = append(counted, strconv.Itoa(count)+" "+string(reason))
+	}
+	slices.Sort(counted)
+	return append(refused, counted...)
+}
+
+// MaxScore is the best score that Score returns.
+const MaxScore = 100
+
+// Score returns from 0 to MaxScore how well a plan that fits uses what there is, so that nodes can be compared: the mean over
+// the claims that get something. A claim that gets a volume scores the part of the volume's capacity that it requests, so
+// that the least is wasted. A claim that is provisioned for scores the part of the storage that is still free after all that
+// the plan takes from it, so that nodes fill evenly; 0 if it is not known how much there is. A plan with nothing to do scores
+// 0, as all plans of its pod do.
+func Score(plan Plan) int {
+	claims := len(plan.Bindings) + len(plan.Provisions)
+	if claims == 0 {
+		return 0
+	}
+	total := 0.0
+	for _, b := range plan.Bindings {
+		total += share(*b.Claim.Spec.Resources.Requests.Storage(), *b.Volume.Spec.Capacity.Storage())
+	}
+	for _, p := range plan.Provisions {
+		if p.Capacity != nil {
+			total += 1 - share(plan.takenFrom(p), freeIn(p.Capacity))
+		}
+	}
+	return int(math.Round(MaxScore * total / float64(claims)))
+}
+
+// takenFrom returns what all claims of the plan together take from the storage of one.
+func (p Plan) takenFrom(from Provision) resource.Quantity {
+	var taken resource.Quantity
+	for _, other := range p.Provisions {
+		if other.Capacity == from.Capacity {
+			taken.Add(*other.Claim.Spec.Resources.Requests.Storage())
+		}
+	}
+	return taken
+}
+
+// share returns the part of the whole, from 0 to 1; all of it if there is nothing.
+func share(part, whole resource.Quantity) float64 {
+	if whole.Sign() <= 0 || quantities.Compare(part, whole) >= 0 {
+		return 1
+	}
+	return max(0, part.AsApproximateFloat64()/whole.AsApproximateFloat64())
 }

@@ -1,27 +1,151 @@
 package scheduling
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/pvbind/pvbind/binding/index"
+	"github.com/pvbind/pvbind/binding/internal/oneline"
+	"github.com/pvbind/pvbind/binding/internal/quantities"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
-// planner plans a pod for one node after the other, while the Index does not change.
+// planner plans a pod for one node after the other. The pod's claims are looked up once for all nodes.
 type planner struct {
-	*podClaims
-	options    []option // on the node at hand; kept to be filled again
+	pod        obj.Key
+	refused    []Reason // why the pod must wait whatever the node
+	bound      []boundClaim
+	unbound    []*unboundClaim
 	assignment assignment
+	summarizes bool // reasons say what became of the volumes (E2)
 }
 
-func newPlanner(claims *podClaims, index index.Reader) *planner {
-	for _, claim := range claims.unbound {
-		claim.Query = index.Query(&claim.criteria)
+// boundClaim is a claim whose volume must be usable on the node (S3).
+type boundClaim struct {
+	volume *corev1.PersistentVolume // nil if it does not exist
+	reason Reason                   // if the node will not do
+}
+
+// unboundClaim is a claim that a volume is to be found or provisioned for (S4), and what it can have on the node at hand.
+type unboundClaim struct {
+	*index.Query
+	criteria match.Criteria
+	class    *storagev1.StorageClass
+	// selected is the node that its volume is being provisioned for, if hasSelected is set.
+	selected    string
+	hasSelected bool
+	// promised is the volume that it gets by the plan of another pod.
+	promised string
+	// pools is where its class provisions from; nil if free storage is not counted.
+	pools pools
+	option
+}
+
+// option is what a claim can have on a node.
+type option struct {
+	candidates []index.Choice           // the best first; none if a volume is pre-bound to the claim
+	assigned   *corev1.PersistentVolume // the one that is pre-bound, or one of the candidates: see assignment
+	elsewhere  string                   // the volume that is pre-bound to the claim and cannot be used on the node
+	blocked    Cause                    // why none can be provisioned; "": one can
+	pool       *storagev1.CSIStorageCapacity
+}
+
+// newPlanner looks up the claims of the request's pod.
+func newPlanner(request Request) (*planner, error) {
+	claims, err := claimsNamedBy(request.Pod, request.View)
+	if err != nil {
+		return nil, err
 	}
-	return &planner{podClaims: claims}
+	p := &planner{pod: obj.KeyOfPod(request.Pod)}
+	for _, claim := range claims {
+		if err := p.add(claim, request); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// add adds a claim of the pod. It has to be usable, and bound unless it waits for the node (S1, S2).
+func (p *planner) add(claim *corev1.PersistentVolumeClaim, request Request) error {
+	if reason := unusable(claim); reason.Cause != "" {
+		p.refused = append(p.refused, reason)
+		return nil
+	}
+	if fullyBound(claim) {
+		p.bound = append(p.bound, newBoundClaim(claim, request.View))
+		return nil
+	}
+	class := request.View.Class(storageclass.OfClaim(claim))
+	waits, err := storageclass.WaitsForFirstConsumer(class)
+	if err != nil {
+		return err
+	}
+	if !waits || claim.Spec.VolumeName != "" {
+		p.refused = append(p.refused, notBound(claim, class))
+		return nil
+	}
+	unbound, err := newUnboundClaim(claim, class, request)
+	p.unbound = append(p.unbound, unbound)
+	return err
+}
+
+// notBound returns why the pod must wait until the claim is bound, whatever the node.
+func notBound(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) Reason {
+	detail := "the claim is to be bound without regard to the node, and is not yet bound"
+	name := storageclass.OfClaim(claim)
+	switch {
+	case claim.Spec.VolumeName != "":
+		detail = "the claim names a volume and is not yet bound to it"
+	case class == nil && name != "":
+		detail = "the claim is not bound, and its class " + name + " does not exist"
+	}
+	return Reason{CauseClaimUnbound, obj.KeyOf(claim), claim.Spec.VolumeName, detail}
+}
+
+func newBoundClaim(claim *corev1.PersistentVolumeClaim, view ObjectView) boundClaim {
+	volume, _ := view.Volume(claim.Spec.VolumeName)
+	reason := Reason{CauseVolumeElsewhere, obj.KeyOf(claim), claim.Spec.VolumeName, ""}
+	if volume == nil {
+		reason.Cause, reason.Detail = CauseVolumeAbsent, "the volume that the claim is bound to does not exist"
+	} else if required := match.RequiredAffinity(volume); required != nil {
+		reason.Detail = "the volume is for nodes with " + oneline.OrNone(match.AffinityText(required))
+	}
+	return boundClaim{volume, reason}
+}
+
+func newUnboundClaim(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, request Request) (*unboundClaim, error) {
+	criteria, err := match.NewCriteria(claim, match.Terms{Class: class})
+	if err != nil {
+		return nil, err
+	}
+	c := &unboundClaim{criteria: criteria, class: class, pools: poolsOf(claim, class, request.View)}
+	c.selected, c.hasSelected = claim.Annotations[storageclass.SelectedNodeAnnotation]
+	if !c.hasSelected {
+		c.promised, c.selected = request.Assumptions.promised(claim)
+		c.hasSelected = c.selected != ""
+	}
+	return c, nil
+}
+
+// read calls plan while the Index, in which the claims are searched for, does not change.
+func (p *planner) read(volumes *index.Index, plan func()) {
+	if volumes == nil {
+		volumes = &index.Index{}
+	}
+	volumes.Read(func(reader index.Reader) {
+		for _, claim := range p.unbound {
+			claim.Query = reader.Query(&claim.criteria)
+		}
+		plan()
+	})
 }
 
 // on returns the plan for a node.
@@ -35,13 +159,16 @@ func (p *planner) on(node *corev1.Node) Plan {
 			plan.Reasons = append(plan.Reasons, bound.reason)
 		}
 	}
-	if reasons := p.findOptions(node); len(reasons) > 0 {
-		plan.Reasons = append(plan.Reasons, reasons...)
+	if elsewhere := p.provisionedElsewhere(node); len(elsewhere) > 0 {
+		plan.Reasons = append(plan.Reasons, elsewhere...)
 		return plan
 	}
-	p.assignment.assign(p.options)
-	for i := range p.options {
-		p.options[i].addTo(&plan)
+	for _, claim := range p.unbound {
+		claim.look(node, len(p.unbound))
+	}
+	p.assignment.assign(p.unbound)
+	for _, claim := range p.unbound {
+		p.addTo(&plan, claim)
 	}
 	if !plan.Fits() {
 		plan.Bindings, plan.Provisions = nil, nil
@@ -49,69 +176,72 @@ func (p *planner) on(node *corev1.Node) Plan {
 	return plan
 }
 
-// findOptions finds what each claim can have on the node. It returns a reason for each claim whose volume is being
-// provisioned for another node: then the rest does not matter (S4).
-func (p *planner) findOptions(node *corev1.Node) []Reason {
-	var elsewhere []Reason
-	p.options = p.options[:0]
+// provisionedElsewhere returns a reason for each claim whose volume is being provisioned for another node: then the rest
+// does not matter (S4).
+func (p *planner) provisionedElsewhere(node *corev1.Node) []Reason {
+	var reasons []Reason
 	for _, claim := range p.unbound {
-		claim.On(node)
 		if claim.hasSelected && claim.selected != node.Name {
-			elsewhere = append(elsewhere, Reason{CauseProvisionedElsewhere, obj.KeyOf(claim.Claim), "", "its volume is being provisioned for node " + claim.selected})
-			continue
-		}
-		p.options = append(p.options, claim.optionOn(node, len(p.unbound)))
-	}
-	return elsewhere
-}
-
-// explain appends to a reason the search summary of its claim, unless volumes fit it that others of the pod's claims need or
-// its volume is being provisioned (E2).
-func (p *planner) explain(reason *Reason) {
-	for _, claim := range p.unbound {
-		if obj.KeyOf(claim.Claim) == reason.Claim && !claim.hasSelected && reason.Cause != CauseContended {
-			reason.Detail += "; " + claim.Summary().String()
+			detail := "its volume is being provisioned for node " + claim.selected
+			reasons = append(reasons, Reason{CauseProvisionedElsewhere, obj.KeyOf(claim.Claim), "", detail})
 		}
 	}
+	return reasons
 }
 
-// option is what an unbound claim can have on a node.
-type option struct {
-	*unboundClaim
-	candidates []index.Choice           // the best first; none if a volume is pre-bound to the claim
-	assigned   *corev1.PersistentVolume // the one that is pre-bound, or one of the candidates: see assignment
-	elsewhere  string                   // the volume that is pre-bound to the claim and cannot be used on the node
-	blocked    Cause                    // why none can be provisioned; "": one can
-	pool       *storagev1.CSIStorageCapacity
-}
-
-// optionOn returns what the claim can have on a node, with as many candidates as the pod has unbound claims.
-func (c *unboundClaim) optionOn(node *corev1.Node, claims int) option {
-	o := option{unboundClaim: c}
-	o.pool, o.blocked = c.provisionOn(node)
+// look finds what the claim can have on a node, with as many candidates as the pod has unbound claims. A volume that
+// the Index has reserved counts as pre-bound: no other claim gets it. A volume that another pod's plan assumes counts until
+// that plan is reverted, even if the volume is gone (M13).
+func (c *unboundClaim) look(node *corev1.Node, claims int) {
+	c.On(node)
+	c.option = option{candidates: c.candidates[:0]}
+	c.pool, c.blocked = c.provisionOn(node)
 	if c.hasSelected {
-		return o
+		return
 	}
-	switch o.assigned, o.elsewhere = c.preBound(); {
-	case o.assigned != nil:
-	case o.elsewhere == "":
+	c.assigned, c.elsewhere = c.Reserved()
+	switch {
+	case c.promised != "" && (c.assigned == nil || c.assigned.Name != c.promised):
+		c.assigned, c.elsewhere, c.blocked = nil, c.promised, CausePreBoundElsewhere
+	case c.assigned == nil && c.elsewhere == "":
 		c.candidates = c.Best(claims, c.candidates)
-		o.candidates = c.candidates
-	case o.elsewhere == c.promised:
-		o.blocked = CausePreBoundElsewhere // another pod's plan assumes this volume for the claim
 	}
-	return o
 }
 
-// preBound returns the volume that is reserved for the claim, if it is usable on the node, or else its name (M13). A volume
-// that the Index has reserved counts as pre-bound: no other claim gets it. A volume that another pod's plan assumes counts
-// until that plan is reverted, even if the volume is gone.
-func (c *unboundClaim) preBound() (found *corev1.PersistentVolume, elsewhere string) {
-	found, elsewhere = c.Reserved()
-	if c.promised != "" && (found == nil || found.Name != c.promised) {
-		return nil, c.promised
+// addTo adds to the plan what the claim gets, or why it gets nothing.
+func (p *planner) addTo(plan *Plan, claim *unboundClaim) {
+	switch {
+	case claim.assigned != nil:
+		plan.Bindings = append(plan.Bindings, index.Binding{Claim: claim.Claim, Volume: claim.assigned})
+	case claim.blocked == "":
+		plan.Provisions = append(plan.Provisions, Provision{claim.Claim, claim.pool})
+	default:
+		plan.Reasons = append(plan.Reasons, p.reason(claim))
 	}
-	return found, elsewhere
+}
+
+// reason returns why the claim can have no volume on the node: one reason, the one that kube-scheduler would give. It has the
+// search summary, unless volumes fit that others of the pod's claims need or the volume is being provisioned.
+func (p *planner) reason(c *unboundClaim) Reason {
+	reason := Reason{Cause: c.blocked, Claim: obj.KeyOf(c.Claim)}
+	switch {
+	case c.blocked == CauseStorage:
+		reason.Detail = "no storage of class " + c.class.Name + " that the node can use has room for a volume of this size"
+	case c.elsewhere != "":
+		reason.Cause, reason.Volume = CausePreBoundElsewhere, c.elsewhere
+		reason.Detail = "the volume is pre-bound to the claim and cannot be used on the node"
+	case len(c.candidates) > 0:
+		reason.Cause, reason.Volume = CauseContended, c.candidates[0].Volume.Name
+		reason.Detail = "the volumes that fit the claim are needed by other claims of the pod"
+	case c.blocked == CauseTopology:
+		reason.Detail = "class " + c.class.Name + " does not allow volumes to be provisioned for the node"
+	default:
+		reason.Detail = "class " + c.class.Name + " provisions none"
+	}
+	if p.summarizes && !c.hasSelected && reason.Cause != CauseContended {
+		reason.Detail += "; " + c.Summary().String()
+	}
+	return reason
 }
 
 // provisionOn returns where a volume for the claim can be provisioned for the node, or why none can (S5).
@@ -131,34 +261,84 @@ func (c *unboundClaim) provisionOn(node *corev1.Node) (*storagev1.CSIStorageCapa
 	return pool, ""
 }
 
-// addTo adds to the plan what the claim gets, or why it gets nothing.
-func (o *option) addTo(plan *Plan) {
-	switch {
-	case o.assigned != nil:
-		plan.Bindings = append(plan.Bindings, index.Binding{Claim: o.Claim, Volume: o.assigned})
-	case o.blocked == "":
-		plan.Provisions = append(plan.Provisions, Provision{o.Claim, o.pool})
-	default:
-		plan.Reasons = append(plan.Reasons, o.reason())
-	}
+// pools are what a class can provision a claim's volume from, by a label that a node must have; those that require none in
+// particular are under the zero label. Nearly all require one: a driver with local storage has as many as there are
+// nodes (S5).
+type pools map[nodeLabel][]pool
+
+// nodeLabel is a label of a node.
+type nodeLabel struct{ key, value string }
+
+// pool is a capacity that suffices for the claim on some nodes.
+type pool struct {
+	*storagev1.CSIStorageCapacity
+	nodes labels.Selector
 }
 
-// reason returns why the claim can have no volume on the node: one reason, the one that kube-scheduler would give.
-func (o *option) reason() Reason {
-	reason := Reason{Cause: o.blocked, Claim: obj.KeyOf(o.Claim)}
-	switch {
-	case o.blocked == CauseStorage:
-		reason.Detail = "no storage of class " + o.class.Name + " that the node can use has room for a volume of this size"
-	case o.elsewhere != "":
-		reason.Cause, reason.Volume = CausePreBoundElsewhere, o.elsewhere
-		reason.Detail = "the volume is pre-bound to the claim and cannot be used on the node"
-	case len(o.candidates) > 0:
-		reason.Cause, reason.Volume = CauseContended, o.candidates[0].Volume.Name
-		reason.Detail = "the volumes that fit the claim are needed by other claims of the pod"
-	case o.blocked == CauseTopology:
-		reason.Detail = "class " + o.class.Name + " does not allow volumes to be provisioned for the node"
-	default:
-		reason.Detail = "class " + o.class.Name + " provisions none"
+// poolsOf returns the pools that are large enough for the claim; nil if they do not count: the claim requests no size, or
+// the provisioner is no CSI driver that publishes its capacity.
+func poolsOf(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, view View) pools {
+	request, requested := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	if !requested || !storageclass.Provisions(class) {
+		return nil
 	}
-	return reason
+	driver := view.CSIDriver(class.Provisioner)
+	if driver == nil || driver.Spec.StorageCapacity == nil || !*driver.Spec.StorageCapacity {
+		return nil
+	}
+	found := pools{}
+	for _, capacity := range view.CSIStorageCapacities(class.Name) {
+		limit := cmp.Or(capacity.MaximumVolumeSize, capacity.Capacity)
+		if capacity.NodeTopology != nil && limit != nil && quantities.Compare(*limit, request) >= 0 {
+			found.add(capacity)
+		}
+	}
+	return found
+}
+
+// add adds a capacity. One with a malformed topology is for no node.
+func (p pools) add(capacity *storagev1.CSIStorageCapacity) {
+	nodes, err := metav1.LabelSelectorAsSelector(capacity.NodeTopology)
+	if err != nil {
+		return
+	}
+	requirements, _ := nodes.Requirements()
+	for _, required := range requirements {
+		if required.Operator() == selection.Equals || required.Operator() == selection.In {
+			for value := range required.Values() {
+				label := nodeLabel{required.Key(), value}
+				p[label] = append(p[label], pool{capacity, nodes})
+			}
+			return
+		}
+	}
+	p[nodeLabel{}] = append(p[nodeLabel{}], pool{capacity, nodes})
+}
+
+// largestOn returns the pool with the most free storage that the node can use; nil if there is none.
+func (p pools) largestOn(node *corev1.Node) *storagev1.CSIStorageCapacity {
+	var largest *storagev1.CSIStorageCapacity
+	among := func(some []pool) {
+		for _, pool := range some {
+			if pool.nodes.Matches(labels.Set(node.Labels)) && (largest == nil || roomier(pool.CSIStorageCapacity, largest)) {
+				largest = pool.CSIStorageCapacity
+			}
+		}
+	}
+	among(p[nodeLabel{}])
+	for key, value := range node.Labels {
+		among(p[nodeLabel{key, value}])
+	}
+	return largest
+}
+
+// roomier reports whether a has more free storage than b; ties are broken by name.
+func roomier(a, b *storagev1.CSIStorageCapacity) bool {
+	order := quantities.Compare(freeIn(b), freeIn(a))
+	return cmp.Or(order, cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) < 0
+}
+
+// freeIn returns how much is left; the largest size of one volume counts if the total is not published.
+func freeIn(capacity *storagev1.CSIStorageCapacity) resource.Quantity {
+	return *cmp.Or(capacity.Capacity, capacity.MaximumVolumeSize, &resource.Quantity{})
 }

@@ -9,42 +9,42 @@ import (
 type Cause string
 
 const (
-	// CauseClaimAbsent: the pod names a claim that does not exist.
+	// CauseClaimAbsent means that the pod names a claim that does not exist.
 	CauseClaimAbsent Cause = "ClaimAbsent"
-	// CauseClaimLost: the claim was bound to a volume that is gone (S1).
+	// CauseClaimLost means that the claim was bound to a volume that is gone (S1).
 	CauseClaimLost Cause = "ClaimLost"
-	// CauseClaimDeleting: the claim is being deleted (S1).
+	// CauseClaimDeleting means that the claim is being deleted (S1).
 	CauseClaimDeleting Cause = "ClaimDeleting"
-	// CauseClaimNotOwned: the claim has the name of a generic ephemeral volume's, but is not the pod's (S1).
+	// CauseClaimNotOwned means that the claim has the name of a generic ephemeral volume's, but is not the pod's (S1).
 	CauseClaimNotOwned Cause = "ClaimNotOwned"
-	// CauseClaimUnbound: the claim must be bound before the pod is scheduled or started (S2).
+	// CauseClaimUnbound means that the claim must be bound before the pod is scheduled or started (S2).
 	CauseClaimUnbound Cause = "ClaimUnbound"
 
-	// CauseVolumeAbsent: the claim is bound to a volume that does not exist (S3).
+	// CauseVolumeAbsent means that the claim is bound to a volume that does not exist (S3).
 	CauseVolumeAbsent Cause = "VolumeAbsent"
-	// CauseVolumeElsewhere: the claim's volume cannot be used on the node (S3).
+	// CauseVolumeElsewhere means that the claim's volume cannot be used on the node (S3).
 	CauseVolumeElsewhere Cause = "VolumeElsewhere"
-	// CauseProvisionedElsewhere: the claim's volume is being provisioned for another node (S4).
+	// CauseProvisionedElsewhere means that the claim's volume is being provisioned for another node (S4).
 	CauseProvisionedElsewhere Cause = "ProvisionedElsewhere"
-	// CausePreBoundElsewhere: a volume is pre-bound to the claim and cannot be used on the node (M13).
+	// CausePreBoundElsewhere means that a volume is pre-bound to the claim and cannot be used on the node (M13).
 	CausePreBoundElsewhere Cause = "PreBoundElsewhere"
-	// CauseNoVolume: no volume fits the claim on the node, and its class provisions none (S4).
+	// CauseNoVolume means that no volume fits the claim on the node, and its class provisions none (S4).
 	CauseNoVolume Cause = "NoVolume"
-	// CauseContended: volumes fit the claim, but the pod's other claims need them (S6).
+	// CauseContended means that volumes fit the claim, but the pod's other claims need them (S6).
 	CauseContended Cause = "Contended"
-	// CauseTopology: no volume fits, and the class does not allow one to be provisioned for the node (S5).
+	// CauseTopology means that no volume fits, and the class does not allow one to be provisioned for the node (S5).
 	CauseTopology Cause = "Topology"
-	// CauseStorage: no volume fits, and the node has no storage left for a new one of this size (S5).
+	// CauseStorage means that no volume fits, and the node has no storage left for a new one of this size (S5).
 	CauseStorage Cause = "Storage"
 
-	// CauseVolumeTaken: the volume is not the claim's, or not any more.
+	// CauseVolumeTaken means that the volume is not the claim's, or not any more.
 	CauseVolumeTaken Cause = "VolumeTaken"
-	// CauseVolumeMode: a container mounts the volume, which is a block device, or the reverse.
+	// CauseVolumeMode means that a container mounts the volume, which is a block device, or the reverse.
 	CauseVolumeMode Cause = "VolumeMode"
-	// CauseDeselected: the claim's selected-node was removed, as is done when provisioning fails, or the claim
+	// CauseDeselected means that the claim's selected-node was removed, as is done when provisioning fails, or the claim
 	// was changed before it could be set.
 	CauseDeselected Cause = "Deselected"
-	// CauseBoundElsewhere: the claim was bound to another volume than the plan's.
+	// CauseBoundElsewhere means that the claim was bound to another volume than the plan's.
 	CauseBoundElsewhere Cause = "BoundElsewhere"
 )
 
@@ -53,14 +53,14 @@ const (
 type NodeReason string
 
 const (
-	// NodeAffinityConflict: a bound volume cannot be used on the node. Until 1.32 the text was "node(s) had
+	// NodeAffinityConflict means that a bound volume cannot be used on the node. Until 1.32 the text was "node(s) had
 	// volume node affinity conflict".
 	NodeAffinityConflict NodeReason = "node(s) didn't match PersistentVolume's node affinity"
-	// NodeNoVolume: nothing to bind and nothing to be provisioned.
+	// NodeNoVolume means that there is nothing to bind, and that nothing can be provisioned.
 	NodeNoVolume NodeReason = "node(s) didn't find available persistent volumes to bind"
-	// NodeNoStorage: not enough free storage to provision from.
+	// NodeNoStorage means that there is not enough free storage to provision from.
 	NodeNoStorage NodeReason = "node(s) did not have enough free storage"
-	// NodeVolumeAbsent: a bound volume does not exist.
+	// NodeVolumeAbsent means that a bound volume does not exist.
 	NodeVolumeAbsent NodeReason = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 )
 

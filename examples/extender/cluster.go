@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/obj"
@@ -92,8 +91,7 @@ func (c *Cluster) setVolume(volume *corev1.PersistentVolume) {
 
 func (c *Cluster) setClaim(claim *corev1.PersistentVolumeClaim) {
 	key := obj.KeyOf(claim)
-	known := c.claims[key]
-	if known != nil && newer(known, claim) {
+	if known := c.claims[key]; known != nil && newer(known, claim) {
 		return
 	}
 	c.claims[key] = claim
@@ -121,6 +119,5 @@ func (c *Cluster) forget(object any) {
 
 // newer reports whether the known object is a later version of the one seen.
 func newer(known, seen obj.Object) bool {
-	order, err := resourceversion.CompareResourceVersion(known.GetResourceVersion(), seen.GetResourceVersion())
-	return err == nil && order > 0 && known.GetUID() == seen.GetUID()
+	return known.GetUID() == seen.GetUID() && obj.Older(seen, known)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,9 +68,7 @@ func podsAndNodes(objects []obj.Object) (pods []*corev1.Pod, nodes []*corev1.Nod
 			}
 		}
 	}
-	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(pods, dump.ByName)
 	return pods, nodes
 }
 

@@ -1,9 +1,10 @@
 // Package engine runs one sync of a claim or a volume as a state machine. It starts no goroutine, reads no clock and
 // does no I/O: binding.Controller does that for it, under a lock.
 //
-// A State remembers the objects that it has observed, the syncs that run, and the writes whose outcome is not known. Start begins the sync of a key and returns its first Step: an action to perform. Proceed takes the Reply to
-// that action and returns the next Step, until one is Done. What to do is decided by package decision; the engine sees to
-// the order of things:
+// A State remembers the objects that it has observed, the syncs that run, and the writes whose outcome is not known.
+// Start begins the sync of a key and returns its first Step: an action to perform. Proceed takes the Reply to that action
+// and returns the next Step, until one is Done. What to do is decided by package decision; the engine sees to the order
+// of things:
 //
 //   - Two syncs never work on the same claim, volume or pair. The second ends and is run again after the first (B6).
 //   - A write whose outcome is not known leaves its object in doubt. It is read before anything else is decided, and its
@@ -12,10 +13,16 @@
 //   - A volume is offered to one waiting claim after the other, never to all at once (W1).
 //   - Events are published when they are news (N), and failures are retried later each time (W6).
 //
-// The files: engine.go has State, Step, Start and Proceed; sync.go a sync from its begin to its end; write.go and read.go
-// what comes of a write and of a live read; view.go what a decision may know; store.go the objects; wake.go which keys a
-// change of an object calls for; offers.go which claim a volume is offered to; hook_slots.go how many hooks run at once.
+// # Files
 //
-// The model checker in the folder model tries every order of steps in small clusters. What it alone needs is in
-// inspect.go.
+//   - engine.go: State, Step, Reply, Start and Proceed.
+//   - sync.go: a sync from its begin to its end, what it locks, and how many hooks run at once.
+//   - reply.go: what comes of a write and of a live read.
+//   - view.go: what a decision may know.
+//   - store.go: the objects, and which of them refer to each other.
+//   - wake.go: Observe and ObserveDeleted, and which keys a change of an object calls for.
+//   - offers.go: which claim a volume is offered to.
+//   - inspect.go: copies of a State and looks into it, for tests alone.
+//
+// The model checker in the folder model tries every order of steps in small clusters.
 package engine

@@ -40,7 +40,7 @@ func (s store) clone() store {
 	for kind, objects := range old.objects {
 		s.objects[kind] = maps.Clone(objects)
 	}
-	s.naming, s.holding, s.using, s.attached = old.naming.clone(), old.holding.clone(), old.using.clone(), old.attached.clone()
+	s.claimsByVolume, s.volumesByClaim, s.podsByClaim, s.attachmentsByVolume = old.claimsByVolume.clone(), old.volumesByClaim.clone(), old.podsByClaim.clone(), old.attachmentsByVolume.clone()
 	s.waiting, s.notified = old.waiting.Clone(), old.notified.Clone()
 	s.gone, s.gonePods = old.gone.clone(), old.gonePods.clone()
 	s.index = &index.Index{}
@@ -112,7 +112,7 @@ func (s *State) Describe(n Notebook, keys []obj.Key, mentioned []types.UID) {
 		n.Key(s.locks[key])
 		n.Key(s.inDoubt[key])
 		n.Key(s.offers.pendingOn[key])
-		for _, l := range []links{s.naming, s.holding, s.using, s.attached, s.waiters, s.leftInDoubt, s.offers.pendingFor} {
+		for _, l := range []links{s.claimsByVolume, s.volumesByClaim, s.podsByClaim, s.attachmentsByVolume, s.waiters, s.leftInDoubt, s.offers.pendingFor} {
 			n.KeySet(l[key])
 		}
 		s.describeOffer(n, key)
@@ -164,8 +164,8 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 }
 
 func (s *State) describeOffer(n Notebook, volume obj.Key) {
-	made, ok := s.offers.made[volume.Name]
-	if !describeFlag(n, ok && volume.Kind == obj.KindVolume) {
+	made, ok := s.offers.made[volume]
+	if !describeFlag(n, ok) {
 		return
 	}
 	n.Version(volume, made.version)
@@ -277,7 +277,7 @@ func (s *State) Buried(uid types.UID) bool { return s.gone.has(uid) || s.gonePod
 func (s *State) InDoubt(object obj.Key) (by obj.Key) { return s.inDoubt[object] }
 
 // Offers counts the claims that the volume was offered to.
-func (s *State) Offers(volume string) int { return len(s.offers.made[volume].claims) }
+func (s *State) Offers(volume string) int { return len(s.offers.made[obj.VolumeKey(volume)].claims) }
 
 // Reserved returns the claim of each volume that the index has reserved.
 func (s *State) Reserved() map[string]obj.Key {

@@ -16,7 +16,7 @@ import (
 // An offer ends in one of three ways: the claim's sync ends (endWait), another claim's sync binds the volume or the volume
 // changes (withdraw), or the volume is offered to another claim (revoke). Only the first counts as an attempt.
 type offers struct {
-	made       map[string]offer    // by volume
+	made       map[obj.Key]offer   // by volume
 	pendingFor links               // by claim: the volumes whose next sync follows the claim's
 	pendingOn  map[obj.Key]obj.Key // by volume: the claim whose sync comes first
 	order      []obj.Key           // the claims that were notified, in order, and some that no longer are
@@ -49,10 +49,11 @@ func (s *State) offerTo(t *task, to obj.Key) {
 // recordAttempt remembers that the claim had its attempt with the volume. It removes deleted claims once they outnumber the
 // others: where the server rejects every claim, the volume never changes and its attempts would grow for ever.
 func (s *State) recordAttempt(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) {
-	made := s.offers.made[volume.Name]
+	key := obj.VolumeKey(volume.Name)
+	made := s.offers.made[key]
 	if made.claims == nil || made.version != volume.ResourceVersion {
 		made = offer{volume.ResourceVersion, map[obj.Key]string{}}
-		zeromap.Put(&s.offers.made, volume.Name, made)
+		zeromap.Put(&s.offers.made, key, made)
 	}
 	made.claims[obj.KeyOf(claim)] = claim.ResourceVersion
 	if len(made.claims) > 2*len(s.objects[obj.KindClaim]) {
@@ -104,14 +105,14 @@ func (s *State) withdraw(volume, by obj.Key) {
 }
 
 // forgetOffers cancels the offer of a volume that is offered no longer, and drops its attempts.
-func (s *State) forgetOffers(volume string) {
-	s.withdraw(obj.VolumeKey(volume), obj.Key{})
+func (s *State) forgetOffers(volume obj.Key) {
+	s.withdraw(volume, obj.Key{})
 	delete(s.offers.made, volume)
 }
 
 // revoke cancels an offer, so that it does not count as an attempt whatever the claim's sync does.
 func (o *offers) revoke(volume obj.Key) {
-	delete(o.made[volume.Name].claims, o.pendingOn[volume])
+	delete(o.made[volume].claims, o.pendingOn[volume])
 	o.await(volume, obj.Key{})
 }
 
@@ -135,7 +136,7 @@ func (o *offers) endWait(claim obj.Key) []obj.Key {
 
 // tried reports whether the claim had its attempt with the volume, both as they are now.
 func (o *offers) tried(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
-	made := o.made[volume.Name]
+	made := o.made[obj.VolumeKey(volume.Name)]
 	version, offered := made.claims[obj.KeyOf(claim)]
 	return offered && made.version == volume.ResourceVersion && version == claim.ResourceVersion
 }

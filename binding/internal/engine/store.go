@@ -21,10 +21,10 @@ import (
 type store struct {
 	objects map[obj.Kind]map[obj.Key]obj.Object
 
-	naming   links // volume: the claims whose spec.volumeName is it
-	holding  links // claim: the volumes whose claimRef has its name
-	using    links // claim: the pods that name it
-	attached links // volume: the attachments that name it
+	claimsByVolume      links // by spec.volumeName
+	volumesByClaim      links // by the name in claimRef
+	podsByClaim         links
+	attachmentsByVolume links
 
 	index    *index.Index  // the volumes once more, to choose from
 	waiting  index.Waiting // the claims that any volume may serve
@@ -69,14 +69,6 @@ func all[O obj.Object](s *store, kind obj.Kind) iter.Seq[O] {
 			}
 		}
 	}
-}
-
-// versionOf returns the version of an object that is known; "" for one that is not.
-func (s *store) versionOf(key obj.Key) string {
-	if known := s.Known(key); known != nil {
-		return known.GetResourceVersion()
-	}
-	return ""
 }
 
 // keyOf returns the key of an object; zero for one of a kind that no decision depends on.
@@ -147,19 +139,24 @@ func (s *store) drop(key obj.Key, uid types.UID) (old obj.Object) {
 func (s *store) relink(key obj.Key, old, object obj.Object) {
 	switch key.Kind {
 	case obj.KindVolume:
-		s.holding.move(key, obj.ReferencedClaim(as[*corev1.PersistentVolume](old)), obj.ReferencedClaim(as[*corev1.PersistentVolume](object)))
+		move(&s.volumesByClaim, obj.ReferencedClaim, key, old, object)
 	case obj.KindClaim:
-		s.naming.move(key, obj.NamedVolume(as[*corev1.PersistentVolumeClaim](old)), obj.NamedVolume(as[*corev1.PersistentVolumeClaim](object)))
+		move(&s.claimsByVolume, obj.NamedVolume, key, old, object)
 	case obj.KindAttachment:
-		s.attached.move(key, obj.AttachedVolume(as[*storagev1.VolumeAttachment](old)), obj.AttachedVolume(as[*storagev1.VolumeAttachment](object)))
+		move(&s.attachmentsByVolume, obj.AttachedVolume, key, old, object)
 	case obj.KindPod:
 		for _, claim := range claimsOf(as[*corev1.Pod](old)) {
-			s.using.remove(key, claim)
+			s.podsByClaim.remove(key, claim)
 		}
 		for _, claim := range claimsOf(as[*corev1.Pod](object)) {
-			s.using.add(key, claim)
+			s.podsByClaim.add(key, claim)
 		}
 	}
+}
+
+// move lets an object refer to what its new version names.
+func move[O obj.Object](links *links, named func(O) obj.Key, key obj.Key, old, object obj.Object) {
+	links.move(key, named(as[O](old)), named(as[O](object)))
 }
 
 func claimsOf(pod *corev1.Pod) []obj.Key {

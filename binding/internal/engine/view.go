@@ -60,7 +60,7 @@ func (v *taskView) PodsOf(namespace, claim string) ([]*corev1.Pod, decision.Sour
 		return reclaim.PodsOf(read.Pods, namespace, claim), decision.FromLiveRead
 	}
 	var users []*corev1.Pod
-	for _, key := range v.using.of(obj.ClaimKey(namespace, claim)) {
+	for _, key := range v.podsByClaim.of(obj.ClaimKey(namespace, claim)) {
 		users = append(users, as[*corev1.Pod](v.Known(key)))
 	}
 	if len(v.objects[obj.KindPod]) == 0 {
@@ -74,7 +74,7 @@ func (v *taskView) AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, 
 		return obj.AttachmentsOf(read.Attachments, volume), decision.FromLiveRead
 	}
 	var found []*storagev1.VolumeAttachment
-	for _, key := range v.attached.of(obj.VolumeKey(volume)) {
+	for _, key := range v.attachmentsByVolume.of(obj.VolumeKey(volume)) {
 		found = append(found, as[*storagev1.VolumeAttachment](v.Known(key)))
 	}
 	return found, decision.SourceOf(found)
@@ -106,7 +106,7 @@ func (v *taskView) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVo
 		return notified // its attempt comes before the next
 	}
 	var best *corev1.PersistentVolumeClaim
-	for key := range v.naming[obj.VolumeKey(volume.Name)] {
+	for key := range v.claimsByVolume[obj.VolumeKey(volume.Name)] {
 		if claim := v.claim(key); offerable(claim) {
 			best = index.PreferredClaim(best, claim, volume)
 		}

@@ -24,7 +24,7 @@ func (s *State) Observe(object obj.Object) []obj.Key {
 	switch object := object.(type) {
 	case *corev1.PersistentVolume:
 		if object.Spec.ClaimRef != nil {
-			s.forgetOffers(object.Name)
+			s.forgetOffers(key)
 		}
 	case *storagev1.StorageClass:
 		return s.wokenByClass(object)
@@ -39,7 +39,7 @@ func (s *State) ObserveDeleted(object obj.Object) []obj.Key {
 	case "":
 		return nil
 	case obj.KindVolume:
-		s.forgetOffers(key.Name)
+		s.forgetOffers(key)
 	}
 	old := s.drop(key, object.GetUID())
 	if old == nil {
@@ -68,7 +68,7 @@ func (s *State) wokenBy(versions ...obj.Object) []obj.Key {
 			keys = append(keys, s.wokenByClass(object)...)
 		case *corev1.Pod:
 			for _, claim := range claimsOf(object) { // and the volumes that are to be reclaimed after it (W5)
-				keys = append(append(keys, claim), s.holding.of(claim)...)
+				keys = append(append(keys, claim), s.volumesByClaim.of(claim)...)
 			}
 		case *storagev1.VolumeAttachment:
 			if volume := obj.AttachedVolume(object); s.awaitsReclaim(volume) { // (W5)
@@ -86,17 +86,17 @@ func (s *State) addWokenByVolume(keys []obj.Key, volume *corev1.PersistentVolume
 	if claim := obj.ReferencedClaim(volume); s.claim(claim) != nil {
 		keys = append(keys, claim)
 	}
-	naming := s.naming.of(obj.VolumeKey(volume.Name))
+	naming := s.claimsByVolume.of(obj.VolumeKey(volume.Name))
 	keys = append(keys, naming...)
 	for _, claim := range naming {
-		keys = append(keys, s.holding.of(claim)...)
+		keys = append(keys, s.volumesByClaim.of(claim)...)
 	}
 	return keys
 }
 
 // addWokenByClaim adds the claim, the volume that it names, and every volume whose claimRef names it (W3).
 func (s *State) addWokenByClaim(keys []obj.Key, claim *corev1.PersistentVolumeClaim) []obj.Key {
-	keys = append(append(keys, obj.KeyOf(claim)), s.holding.of(obj.KeyOf(claim))...)
+	keys = append(append(keys, obj.KeyOf(claim)), s.volumesByClaim.of(obj.KeyOf(claim))...)
 	if claim.Spec.VolumeName != "" {
 		keys = append(keys, obj.VolumeKey(claim.Spec.VolumeName))
 	}
@@ -112,7 +112,7 @@ func (s *State) wokenByOwner(volume obj.Key) []obj.Key {
 	if known := s.volume(volume.Name); known == nil || known.Spec.ClaimRef != nil {
 		return nil
 	}
-	return s.naming.of(volume)
+	return s.claimsByVolume.of(volume)
 }
 
 // wokenByClass returns the unbound claims that name the class, or would get it as the default (W4).

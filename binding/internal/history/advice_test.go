@@ -8,7 +8,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -30,27 +29,15 @@ import (
 // TestAdviceIsFollowed plays random histories in which a person asks what to do, of CheckPair, of the operations and of the
 // events, and does literally what is said; what the text leaves open is drawn at random. What was promised comes true,
 // and the X rules hold, as in all histories. Each sentence that people are told has a row in a table with what a reader
-// does about it: one without a row fails the test, and so does a row that is never followed.
+// does about it: one without a row fails the test, and so does, in the full mode, a row that is never followed.
 //
-// PVBIND_SEED replays one history; PVBIND_MODEL=long plays many more.
+// PVBIND_SEED replays one history; PVBIND_MODE=full plays enough that each row is followed, and long many more.
 func TestAdviceIsFollowed(t *testing.T) {
 	t.Parallel()
-	seeds := uint64(400)
-	switch {
-	case testing.Short():
-		seeds = 40
-	case os.Getenv("PVBIND_MODEL") == "long":
-		seeds = 50_000
-	}
-	first := uint64(0)
-	if seed := os.Getenv("PVBIND_SEED"); seed != "" {
-		number, err := strconv.ParseUint(seed, 10, 64)
-		require.NoError(t, err, "PVBIND_SEED")
-		first, seeds = number, number+1
-	}
+	seeds := Seeds(t, Counts{Short: 40, Usual: 120, Full: 400, Long: 50_000})
 	followed := map[string]int{}
 	t.Run("histories", func(t *testing.T) {
-		for seed := first; seed < seeds; seed++ {
+		for seed := range seeds {
 			r := newReader(rand.NewPCG(seed, 11), followed)
 			r.play()
 			if len(r.Broken) > 0 {
@@ -60,7 +47,7 @@ func TestAdviceIsFollowed(t *testing.T) {
 	})
 	for _, row := range advices() {
 		t.Logf("%6d %6d kept  %s", followed[row.pattern], followed["kept "+row.pattern], row.pattern)
-		if row.follow != nil && !testing.Short() && os.Getenv("PVBIND_SEED") == "" {
+		if row.follow != nil && ModeOfRun() == RunFull && os.Getenv("PVBIND_SEED") == "" {
 			assert.NotZero(t, followed[row.pattern], "nobody was told: %s", row.pattern)
 			assert.NotZero(t, followed["kept "+row.pattern], "never looked whether it came true: %s", row.pattern)
 		}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -29,17 +27,7 @@ import (
 // later time. PVBIND_SEED replays one.
 func TestX2StorageOfACluster(t *testing.T) {
 	t.Parallel()
-	if seed := os.Getenv("PVBIND_SEED"); seed != "" {
-		number, err := strconv.ParseUint(seed, 10, 64)
-		require.NoError(t, err, "PVBIND_SEED")
-		playCluster(t, number)
-		return
-	}
-	seeds := uint64(40)
-	if testing.Short() {
-		seeds = 4
-	}
-	for seed := range seeds {
+	for seed := range Seeds(t, Counts{Short: 4, Usual: 16, Full: 40, Long: 4000}) {
 		t.Run(fmt.Sprintf("PVBIND_SEED=%d", seed), func(t *testing.T) { playCluster(t, seed) })
 	}
 }

@@ -18,5 +18,6 @@
 //
 //	go test ./binding/internal/history -run '^TestHistories$'
 //	PVBIND_SEED=7 go test ./binding/internal/history -run '^TestHistories$' -v    # replays one
-//	PVBIND_MODEL=long go test ./binding/internal/history -timeout 6h              # many more
+//	PVBIND_MODE=full go test ./binding/internal/history                           # as many as in CI
+//	PVBIND_MODE=long go test ./binding/internal/history -timeout 6h               # many more
 package history

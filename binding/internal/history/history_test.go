@@ -3,7 +3,6 @@ package history
 import (
 	"math/rand/v2"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -13,34 +12,26 @@ import (
 )
 
 // TestHistories plays random histories and holds each to the X rules: X2, X3, X5 and X6 at every moment, the others
-// when it has settled. PVBIND_SEED replays one and prints all of it; PVBIND_MODEL=long plays many more.
-func TestHistories(t *testing.T) { playMany(t, small, 100, 4000, 400_000) }
+// when it has settled. PVBIND_SEED replays one and prints all of it; PVBIND_MODE=full and long play more.
+func TestHistories(t *testing.T) {
+	playMany(t, small, Counts{Short: 100, Usual: 1600, Full: 4000, Long: 400_000})
+}
 
 // TestLargeHistories plays the same with more objects than all interleavings of which could be tried.
-func TestLargeHistories(t *testing.T) { playMany(t, large, 5, 100, 10_000) }
+func TestLargeHistories(t *testing.T) {
+	playMany(t, large, Counts{Short: 5, Usual: 40, Full: 100, Long: 10_000})
+}
 
-func playMany(t *testing.T, of extent, short, usual, long uint64) {
+func playMany(t *testing.T, of extent, counts Counts) {
 	t.Parallel()
-	if seed := os.Getenv("PVBIND_SEED"); seed != "" {
-		number, err := strconv.ParseUint(seed, 10, 64)
-		require.NoError(t, err, "PVBIND_SEED")
-		h := play(rand.NewPCG(number, 0), of)
-		t.Log(strings.Join(h.log, "\n"))
-		require.Empty(t, h.Broken)
-		return
-	}
-	histories := usual
-	switch {
-	case testing.Short():
-		histories = short
-	case os.Getenv("PVBIND_MODEL") == "long":
-		histories = long
-	}
-	steps := 0
-	for seed := range histories {
+	histories, steps := 0, 0
+	for seed := range Seeds(t, counts) {
 		h := play(rand.NewPCG(seed, 0), of)
+		if os.Getenv("PVBIND_SEED") != "" {
+			t.Log(strings.Join(h.log, "\n"))
+		}
 		require.Empty(t, h.Broken, "replay with PVBIND_SEED=%d go test ./binding/internal/history -run '^%s$' -v", seed, t.Name())
-		steps += len(h.log)
+		histories, steps = histories+1, steps+len(h.log)
 	}
 	t.Logf("%d histories, %d things that happened", histories, steps)
 }

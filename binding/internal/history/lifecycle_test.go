@@ -59,7 +59,7 @@ func (l lifecycle) worthwhile(plan []injection) bool {
 		return false // nothing survives a server that lies again and again
 	}
 	about := slices.ContainsFunc(plan, func(m injection) bool { return slices.Contains(l.people, m.outcome) })
-	if len(plan) == 2 && l.oneIn > 0 && (plan[0].at+plan[1].at+len(plan[0].outcome)+len(plan[1].outcome))%l.oneIn != 0 {
+	if len(plan) == 2 && (plan[0].at+plan[1].at+len(plan[0].outcome)+len(plan[1].outcome))%l.oneInPairs() != 0 {
 		return false
 	}
 	return len(l.people) == 0 || about || len(plan) < l.depth()
@@ -182,6 +182,15 @@ func (l lifecycle) depth() int {
 		return 1
 	}
 	return 2
+}
+
+// oneInPairs returns of how many plans of two faults one is played.
+func (l lifecycle) oneInPairs() int {
+	n := max(1, l.oneIn)
+	if ModeOfRun() == RunUsual {
+		n *= 3
+	}
+	return n
 }
 
 func lifecycles() []lifecycle {

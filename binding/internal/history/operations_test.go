@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -24,24 +23,11 @@ import (
 // TestR7OperationsInHistories plays random histories in which people use the operations too: one or two controllers with faults
 // and caches that lag, and things that happen between what a tool reads and what it writes. The X rules hold, as in
 // all histories, and no operation takes a volume from a claim that exists unless the person accepts that. PVBIND_SEED
-// replays one; PVBIND_MODEL=long plays many more.
+// replays one; PVBIND_MODE=full and long play more.
 func TestR7OperationsInHistories(t *testing.T) {
 	t.Parallel()
-	seeds := uint64(1000)
-	switch {
-	case testing.Short():
-		seeds = 60
-	case os.Getenv("PVBIND_MODEL") == "long":
-		seeds = 100_000
-	}
-	first := uint64(0)
-	if seed := os.Getenv("PVBIND_SEED"); seed != "" {
-		number, err := strconv.ParseUint(seed, 10, 64)
-		require.NoError(t, err, "PVBIND_SEED")
-		first, seeds = number, number+1
-	}
 	done := map[string]int{}
-	for seed := first; seed < seeds; seed++ {
+	for seed := range Seeds(t, Counts{Short: 60, Usual: 400, Full: 1000, Long: 100_000}) {
 		h := newRandom(rand.NewPCG(seed, 7), small)
 		playWithOperations(h, done)
 		if len(h.Broken) > 0 {
@@ -49,7 +35,7 @@ func TestR7OperationsInHistories(t *testing.T) {
 		}
 	}
 	t.Logf("%v", done)
-	if first == 0 && !testing.Short() {
+	if os.Getenv("PVBIND_SEED") == "" && !testing.Short() {
 		for _, verb := range []string{"open", "reserve", "retain", "UpdateVolume", "DeleteClaim", "CreateClaim", "Done"} {
 			require.NotZero(t, done[verb], verb)
 		}

@@ -3,7 +3,6 @@ package history
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -45,7 +44,7 @@ func transfers() []transfer {
 
 // TestR7TransferThroughEveryFault moves a volume again and again: with each fault at each call that the tool or the
 // controller makes, somebody creating claims under the old and the new name among them, and with some second ones at
-// later calls; PVBIND_MODEL=long plays all of those, -short not even all of the first. At every moment the volume exists, is kept or held, and its data
+// later calls; PVBIND_MODE=long plays all of those, -short not even all of the first. At every moment the volume exists, is kept or held, and its data
 // is intact; at the end the new claim is Bound to it.
 func TestR7TransferThroughEveryFault(t *testing.T) {
 	throughEveryFault(t, transfers())
@@ -79,11 +78,13 @@ func throughEveryFault(t *testing.T, tests []transfer) {
 // oneIn: of the plans with so many faults, one in so many is played. The numbers are prime, so that no kind of plan is
 // left out.
 func oneIn(faults int) int {
-	switch {
-	case faults == 0 || os.Getenv("PVBIND_MODEL") == "long":
+	switch mode := ModeOfRun(); {
+	case faults == 0 || mode == RunLong:
 		return 1
-	case testing.Short():
+	case mode == RunShort:
 		return []int{0, 3, 499}[faults]
+	case mode == RunUsual:
+		return []int{0, 1, 199}[faults]
 	}
 	return []int{0, 1, 67}[faults]
 }

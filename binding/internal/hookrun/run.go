@@ -1,3 +1,6 @@
+// Package hookrun calls hooks: each for a limited time, with copies of its arguments, and never two at once for the same
+// storage. Runner.Run turns an action that runs a hook into the engine's Reply. A hook that panics, ends its goroutine or
+// does not return in time is an error of that one call (Rh).
 package hookrun
 
 import (
@@ -12,16 +15,13 @@ import (
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/internal/engine"
-	"github.com/pvbind/pvbind/binding/internal/zeromap"
-	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 )
 
 // Runner calls hooks. A call that does not return in time is given up, and remembered until it does return,
 // so that no two for the same storage ever overlap.
 type Runner struct {
-	mu      sync.Mutex
-	running map[obj.Key]struct{}
+	running sync.Map // by the key of what the storage is of
 }
 
 // Run calls the hook that the action names, and returns when it has answered or its time is over. It fails if no such hook
@@ -32,7 +32,7 @@ func (r *Runner) Run(ctx context.Context, set hooks.Set, action decision.Action)
 		return engine.Reply{Err: fmt.Errorf("no hook is registered under %q", action.Hook)}
 	}
 	storage := action.Target()
-	if !r.begin(storage) {
+	if _, running := r.running.LoadOrStore(storage, true); running {
 		return engine.Reply{Err: &hooks.Error{Meaning: hooks.InProgress, Err: fmt.Errorf("an earlier call for %s has not returned", storage)}}
 	}
 	timeout := cmp.Or(set.Timeout, hooks.DefaultTimeout)
@@ -45,7 +45,7 @@ func (r *Runner) Run(ctx context.Context, set hooks.Set, action decision.Action)
 			if panicked := recover(); panicked != nil {
 				got.Err = fmt.Errorf("the hook panicked: %v", panicked)
 			}
-			r.end(storage) // before the answer, for the next call may come as soon as that is there
+			r.running.Delete(storage) // before the answer, for the next call may come as soon as that is there
 			answer <- got
 		}()
 		got = replyOf(call(inTime))
@@ -63,22 +63,6 @@ func (r *Runner) Run(ctx context.Context, set hooks.Set, action decision.Action)
 }
 
 var errNoAnswer = errors.New("the hook ended its goroutine") // as runtime.Goexit does
-
-func (r *Runner) begin(storage obj.Key) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, running := r.running[storage]; running {
-		return false
-	}
-	zeromap.Put(&r.running, storage, struct{}{})
-	return true
-}
-
-func (r *Runner) end(storage obj.Key) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.running, storage)
-}
 
 // hookCall is a hook with its arguments.
 type hookCall func(context.Context) (*corev1.PersistentVolume, error)

@@ -4,11 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -17,27 +14,6 @@ import (
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 )
-
-// SeedOf returns the seed of a random test: PVBIND_SEED if that is set, to repeat a failure or try another.
-func SeedOf(t *testing.T) uint64 {
-	t.Helper()
-	seed := uint64(1)
-	if text := os.Getenv("PVBIND_SEED"); text != "" {
-		var err error
-		seed, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err, "PVBIND_SEED")
-	}
-	t.Logf("PVBIND_SEED=%d", seed)
-	return seed
-}
-
-// Worlds returns how many random worlds a test tries: full, or a twentieth of that under -short.
-func Worlds(full int) int {
-	if testing.Short() {
-		return full / 20
-	}
-	return full
-}
 
 // AddSeeds adds some inputs of a length that lets the bytes decide everything.
 func AddSeeds(f *testing.F, length int) {

@@ -31,7 +31,7 @@ const (
 // differences.
 func TestSideBySide(t *testing.T) {
 	seed, n := uint64(time.Now().Unix()), shortWorlds
-	if os.Getenv("PVBIND_LONG") != "" {
+	if os.Getenv("PVBIND_MODE") == "long" {
 		n = longWorlds
 	}
 	if text := os.Getenv("PVBIND_SEED"); text != "" {

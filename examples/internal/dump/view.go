@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/decision"
@@ -86,17 +87,20 @@ func (v *View) addPod(pod *corev1.Pod) {
 }
 
 func (v *View) sort() {
-	slices.SortFunc(v.Volumes, func(a, b *corev1.PersistentVolume) int { return cmp.Compare(a.Name, b.Name) })
-	slices.SortFunc(v.Claims, func(a, b *corev1.PersistentVolumeClaim) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	slices.SortFunc(v.Nodes, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(v.Volumes, ByName)
+	slices.SortFunc(v.Claims, ByName)
+	slices.SortFunc(v.Nodes, ByName)
 	for _, attachments := range v.attached {
-		slices.SortFunc(attachments, func(a, b *storagev1.VolumeAttachment) int { return cmp.Compare(a.Name, b.Name) })
+		slices.SortFunc(attachments, ByName)
 	}
 	for _, pods := range v.pods {
-		slices.SortFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+		slices.SortFunc(pods, ByName)
 	}
+}
+
+// ByName orders objects by namespace and name.
+func ByName[T metav1.Object](a, b T) int {
+	return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 }
 
 // choose fills the index.

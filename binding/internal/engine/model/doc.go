@@ -25,5 +25,6 @@
 // Run it:
 //
 //	go test ./binding/internal/engine/model -run '^TestModel$' -v
-//	PVBIND_MODEL=long GOMEMLIMIT=16GiB go test ./binding/internal/engine/model -run '^TestModel$' -v -timeout 6h
+//	PVBIND_MODE=full go test ./binding/internal/engine/model -run '^TestModel$' -v
+//	PVBIND_MODE=long GOMEMLIMIT=16GiB go test ./binding/internal/engine/model -run '^TestModel$' -v -timeout 6h
 package model

@@ -62,7 +62,8 @@ type modelWorld struct {
 	long          [2]uint8   // actions and faults in a long run, in place of these
 	lags          []obj.Kind // the kinds of which caches lag
 	settledFirst  bool
-	limit         int // of states; zero: none
+	large         bool // of these, an ordinary run explores one
+	limit         int  // of states; zero: none
 	start         []string
 	sabotage      sabotage // what is broken on purpose
 }
@@ -72,13 +73,13 @@ type modelWorld struct {
 func modelWorlds() []modelWorld {
 	everything := anyOf(claimComesAndGoes, volumeComesAndGoes, reservations, annotationsGo, policyChanges)
 	return []modelWorld{
-		{name: "a pair, an action and a fault", tables: onePair, leaders: 1, workers: 2, lags: pairLags,
+		{name: "a pair, an action and a fault", large: true, tables: onePair, leaders: 1, workers: 2, lags: pairLags,
 			people: 1, faults: 1, long: [2]uint8{1, 2}, actionTexts: everything},
 		{name: "a pair, two actions", tables: onePair, leaders: 1, workers: 2, lags: pairLags,
 			people: 2, long: [2]uint8{2, 1}, actionTexts: anyOf(claimComesAndGoes, reservations)},
-		{name: "a bound pair, two actions and a fault", tables: onePair, settledFirst: true, leaders: 1, workers: 2, lags: pairLags,
+		{name: "a bound pair, two actions and a fault", large: true, tables: onePair, settledFirst: true, leaders: 1, workers: 2, lags: pairLags,
 			people: 2, faults: 1, long: [2]uint8{3, 1}, actionTexts: everything},
-		{name: "a pair and two leaders", tables: onePair, leaders: 2, workers: 1, lags: pairLags,
+		{name: "a pair and two leaders", large: true, tables: onePair, leaders: 2, workers: 1, lags: pairLags,
 			long: [2]uint8{1, 0}, actionTexts: anyOf(claimComesAndGoes, reservations)},
 		{name: "a bound pair, two leaders and an action", tables: onePair, settledFirst: true, leaders: 2, workers: 1, lags: pairLags,
 			people: 1, long: [2]uint8{2, 0}, actionTexts: everything},
@@ -110,7 +111,7 @@ func modelWorlds() []modelWorld {
 		{name: "a provisioned claim", tables: ownProvisioner, absent: []string{"pv/x"}, provisionable: []string{"pvc-a.1", "pvc-a.2"}, settledFirst: true, leaders: 1, workers: 2, lags: pairLags,
 			rules: ownHooks, people: 2, long: [2]uint8{2, 1},
 			actionTexts: anyOf(actions("delete pvc/default/a", "create pvc/default/a"), madeVolumeChanges)},
-		{name: "a provisioned claim and two leaders", tables: ownProvisioner, absent: []string{"pv/x"}, provisionable: []string{"pvc-a.1"}, settledFirst: true, leaders: 2, workers: 1, lags: pairLags,
+		{name: "a provisioned claim and two leaders", large: true, tables: ownProvisioner, absent: []string{"pv/x"}, provisionable: []string{"pvc-a.1"}, settledFirst: true, leaders: 2, workers: 1, lags: pairLags,
 			rules: ownHooks, people: 1, long: [2]uint8{1, 0}, actionTexts: actions("delete pvc/default/a", "set pv/pvc-{pvc/default/a#1} POLICY=Retain")},
 		{name: "a provisioner and two leaders", tables: ownProvisioner, absent: []string{"pv/x"}, provisionable: []string{"pvc-a.1"}, leaders: 2, workers: 1, lags: pairLags,
 			rules: ownHooks, actionTexts: actions("delete pvc/default/a")}, // with the action, P2 admits that storage is left behind
