@@ -1,9 +1,12 @@
 package decision
 
 import (
+	"cmp"
+	"encoding/json"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/hooks"
@@ -46,29 +49,29 @@ type Action struct {
 type ActionKind string
 
 const (
-	// Nothing: all is as it should be.
+	// Nothing means that all is as it should be.
 	Nothing ActionKind = ""
-	// UpdateVolume and the three after it: write the object, on the resourceVersion it carries.
+	// UpdateVolume and the three after it mean to write the object, on the resourceVersion that it carries.
 	UpdateVolume       ActionKind = "UpdateVolume"
 	UpdateVolumeStatus ActionKind = "UpdateVolumeStatus"
 	UpdateClaim        ActionKind = "UpdateClaim"
 	UpdateClaimStatus  ActionKind = "UpdateClaimStatus"
-	// CreateVolume: create it. That it exists already is success (P2).
+	// CreateVolume means to create the volume. That it exists already is success (P2).
 	CreateVolume ActionKind = "CreateVolume"
-	// DeleteVolume: delete the object, if it still has this UID and resourceVersion (R3).
+	// DeleteVolume means to delete the volume, if it still has this UID and resourceVersion (R3).
 	DeleteVolume ActionKind = "DeleteVolume"
-	// RunProvisioner: run the provisioner named Hook with Action.Request, and add its Answer to the next View.
+	// RunProvisioner means to run the provisioner named Hook with Action.Request, and to add its Answer to the next View.
 	RunProvisioner ActionKind = "RunProvisioner"
-	// RunDeleter: do the same with the deleter of the volume's storage. Hook is the name of the provisioner that
+	// RunDeleter means to do the same with the deleter of the volume's storage. Hook is the name of the provisioner that
 	// the volume is annotated with or, if it is not, of the volume's source.
 	RunDeleter ActionKind = "RunDeleter"
-	// RunRecycler: do the same with the recycler for the volume's source.
+	// RunRecycler means to do the same with the recycler for the volume's source.
 	RunRecycler ActionKind = "RunRecycler"
-	// Read: read what Action.Key names from the server, not from a cache, and decide again.
+	// Read means to read what Action.Key names from the server, not from a cache, and to decide again.
 	Read ActionKind = "Read"
-	// Requeue: decide on the claim that Action.Key names first, and on this object after it.
+	// Requeue means to decide on the claim that Action.Key names first, and on this object after it.
 	Requeue ActionKind = "Requeue"
-	// Wait: nothing can be done until something changes; see Action.Retry.
+	// Wait means that nothing can be done until something changes; see Action.Retry.
 	Wait ActionKind = "Wait"
 )
 
@@ -76,11 +79,11 @@ const (
 type Retry string
 
 const (
-	// RetryNever: only a change of some object can alter the decision.
+	// RetryNever means that only a change of some object can alter the decision.
 	RetryNever Retry = ""
-	// RetryBackoff: something failed; decide again after a delay that grows with each failure (W6).
+	// RetryBackoff means that something failed: decide again after a delay that grows with each failure (W6).
 	RetryBackoff Retry = "Backoff"
-	// RetryAfter: a hook said when to call it again; decide again after Action.After (Rh).
+	// RetryAfter means that a hook said when to call it again: decide again after Action.After (Rh).
 	RetryAfter Retry = "After"
 )
 
@@ -96,17 +99,39 @@ func (a Action) Writes() bool {
 // CheckVersion returns an *obj.InvalidError for a write without resourceVersion, which the server would take as "overwrite
 // anything". Whoever carries out an action calls it first. It is rule B5.
 func (a Action) CheckVersion() error {
-	if a.Kind == CreateVolume || !a.Writes() {
+	written := a.written()
+	if written == nil || a.Kind == CreateVolume || written.GetResourceVersion() != "" {
 		return nil
 	}
-	written := obj.Object(a.Claim)
-	if a.Volume != nil {
-		written = a.Volume
+	return &obj.InvalidError{Object: a.Target().String(), Field: "metadata.resourceVersion", Problem: "is missing"}
+}
+
+// written returns the object that the action writes; nil if it writes none.
+func (a Action) written() obj.Object {
+	switch {
+	case !a.Writes():
+		return nil
+	case a.Volume != nil:
+		return a.Volume
 	}
-	if written.GetResourceVersion() == "" {
-		return &obj.InvalidError{Object: a.Target().String(), Field: "metadata.resourceVersion", Problem: "is missing"}
+	return a.Claim
+}
+
+// MarshalJSON returns the action with the object to write, complete with apiVersion and kind:
+//
+//	{"kind": "UpdateVolume", "rule": "L4", "on": "pv/a", "object": {…}}
+func (a Action) MarshalJSON() ([]byte, error) {
+	var object runtime.Object
+	if written := a.written(); written != nil {
+		object = written.DeepCopyObject()
+		object.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(string(a.Target().Kind)))
 	}
-	return nil
+	return json.Marshal(struct {
+		Kind   ActionKind     `json:"kind"`
+		Rule   string         `json:"rule"`
+		On     obj.Key        `json:"on,omitzero"`
+		Object runtime.Object `json:"object,omitempty"`
+	}{a.Kind, a.Rule, a.Target(), object})
 }
 
 // RunsHook reports whether the action is the call of a hook.
@@ -141,14 +166,11 @@ func (a Action) About() types.UID {
 
 // String returns the action in one line: "B1 UpdateVolume pv/a: it fits default/data best".
 func (a Action) String() string {
-	kind, target := string(a.Kind), ""
-	if kind == "" {
-		kind = "Nothing"
-	}
+	text := a.Rule + " " + cmp.Or(string(a.Kind), "Nothing")
 	if a.Target() != (obj.Key{}) {
-		target = " " + a.Target().String()
+		text += " " + a.Target().String()
 	}
-	return a.Rule + " " + kind + target + ": " + a.Why
+	return text + ": " + a.Why
 }
 
 // Event is something to tell the people who own an object.
@@ -188,9 +210,7 @@ const (
 
 // Identity returns the part of the event that is equal in two events which say the same thing.
 func (e Event) Identity() Event {
-	if e.same != "" {
-		e.Message = e.same
-	}
+	e.Message = cmp.Or(e.same, e.Message)
 	return e
 }
 
@@ -219,8 +239,12 @@ func newEvent(on obj.Object, kind string, reason EventReason, message string) Ev
 	return Event{On: key, UID: on.GetUID(), Type: kind, Reason: reason, Message: oneline.Text(message, messageLimit)}
 }
 
-func updateVolume(changed *corev1.PersistentVolume, rule, why string) Action {
-	return Action{Kind: UpdateVolume, Volume: changed, Rule: rule, Why: why}
+// update writes a changed copy of a claim or a volume.
+func update(changed obj.Object, rule, why string) Action {
+	if volume, ok := changed.(*corev1.PersistentVolume); ok {
+		return Action{Kind: UpdateVolume, Volume: volume, Rule: rule, Why: why}
+	}
+	return Action{Kind: UpdateClaim, Claim: changed.(*corev1.PersistentVolumeClaim), Rule: rule, Why: why}
 }
 
 // setPhase gives the volume another phase. The message and reason of the earlier phase go with it (B2).
@@ -228,14 +252,6 @@ func setPhase(volume *corev1.PersistentVolume, to corev1.PersistentVolumePhase, 
 	changed := volume.DeepCopy()
 	changed.Status.Phase, changed.Status.Reason, changed.Status.Message = to, "", ""
 	return Action{Kind: UpdateVolumeStatus, Volume: changed, Rule: rule, Why: why}
-}
-
-func updateClaim(changed *corev1.PersistentVolumeClaim, rule, why string) Action {
-	return Action{Kind: UpdateClaim, Claim: changed, Rule: rule, Why: why}
-}
-
-func updateClaimStatus(changed *corev1.PersistentVolumeClaim, rule, why string) Action {
-	return Action{Kind: UpdateClaimStatus, Claim: changed, Rule: rule, Why: why}
 }
 
 // ReadLive returns the action that reads the key from the server.
@@ -251,6 +267,15 @@ func nothing(rule, why string) Action { return Action{Rule: rule, Why: why} }
 
 func wait(rule, why string, events ...Event) Action {
 	return Action{Kind: Wait, Rule: rule, Why: oneline.Text(why, messageLimit), Events: events}
+}
+
+// onceLive returns the action if there is nothing to write or to run, or what it is based on was read live. Otherwise it
+// returns the read that comes before.
+func (a Action) onceLive(source Source, key obj.Key, rule, why string) Action {
+	if (a.Writes() || a.RunsHook()) && !source.IsLive() {
+		return ReadLive(key, rule, why)
+	}
+	return a
 }
 
 // withBackoff makes a Wait end after a growing delay.

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/internal/quantities"
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
@@ -20,7 +21,7 @@ func PreBind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClai
 		metav1.SetMetaDataAnnotation(&reserved.ObjectMeta, phase.BoundByControllerAnnotation, "yes")
 	}
 	reserved.Spec.ClaimRef = referenceTo(claim)
-	return updateVolume(reserved, "B1", "pre-bind "+volume.Name+" to "+claim.Namespace+"/"+claim.Name)
+	return update(reserved, "B1", "pre-bind "+volume.Name+" to "+claim.Namespace+"/"+claim.Name)
 }
 
 // bind returns the next of the four writes that bind a volume and a claim (B1 to B4), or Nothing. Its caller has decided that
@@ -66,10 +67,10 @@ func nextOfFour(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeC
 	case volume.Status.Phase != corev1.VolumeBound:
 		return setPhase(volume, corev1.VolumeBound, "B2", "it is bound to "+claim.Namespace+"/"+claim.Name)
 	case claim.Spec.VolumeName != volume.Name || !phase.BindCompleted(claim):
-		return updateClaim(completed(claim, volume), "B3", "it is bound to "+volume.Name)
+		return update(completed(claim, volume), "B3", "it is bound to "+volume.Name)
 	}
 	if bound := boundStatus(claim, volume); bound != nil {
-		return updateClaimStatus(bound, "B4", "it is bound to "+volume.Name)
+		return Action{Kind: UpdateClaimStatus, Claim: bound, Rule: "B4", Why: "it is bound to " + volume.Name}
 	}
 	return nothing("C11", "bound to "+volume.Name)
 }
@@ -136,10 +137,7 @@ func boundCapacity(claim *corev1.PersistentVolumeClaim, volume *corev1.Persisten
 		if before, err := quantities.Parse(recorded); err == nil {
 			size = before
 		}
-		if capacity == nil {
-			capacity = corev1.ResourceList{}
-		}
-		capacity[corev1.ResourceStorage] = size
+		zeromap.Put(&capacity, corev1.ResourceStorage, size)
 		return capacity
 	}
 	if actual, ok := capacity[corev1.ResourceStorage]; ok && quantities.Compare(actual, size) == 0 {

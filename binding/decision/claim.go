@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
@@ -25,7 +26,7 @@ func NextForClaim(claim *corev1.PersistentVolumeClaim, view View, options Option
 	if action, changes := updateClaimMetadata(claim, options); changes {
 		return action, nil
 	}
-	volume, source := namedVolume(claim, view)
+	volume, source := view.Volume(claim.Spec.VolumeName) // none if it names none
 	state := phase.ClaimBindingStateOf(claim, volume)
 	deleting := claim.DeletionTimestamp != nil
 	if deleting {
@@ -43,14 +44,6 @@ func NextForClaim(claim *corev1.PersistentVolumeClaim, view View, options Option
 		explanation = explainTerminating(claim, view)
 	}
 	return abandonProvisioning(claim, view, options).explained(explanation), nil
-}
-
-// namedVolume looks up the volume that the claim names; nil if it names none.
-func namedVolume(claim *corev1.PersistentVolumeClaim, view View) (*corev1.PersistentVolume, Source) {
-	if claim.Spec.VolumeName == "" {
-		return nil, NotInCache
-	}
-	return view.Volume(claim.Spec.VolumeName)
 }
 
 // nextTerminating removes the protection and the provisioning finalizer of a claim that is being deleted, and begins nothing new
@@ -76,11 +69,9 @@ func nextInState(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindingSt
 		return pendingFirst(claim, waiting.explained(Explanation{State: ClaimAwaitsVolume, Volume: claim.Spec.VolumeName})), nil
 	case phase.ClaimRequestsVolume:
 		return bindRequested(claim, volume, view)
-	case phase.ClaimBinding:
-		return bind(volume, claim)
 	case phase.ClaimVolumeTaken:
-		return volumeTaken(claim, obj.ReferencedClaim(volume), referenceText(volume.Spec.ClaimRef))
-	case phase.ClaimBound:
+		return volumeTaken(claim, referenceText(volume.Spec.ClaimRef), obj.ReferencedClaim(volume))
+	case phase.ClaimBinding, phase.ClaimBound:
 		if owners := view.Owners(volume.Name); volume.Spec.ClaimRef == nil && match.OwnedByAnother(obj.KeyOf(claim), owners) {
 			return claimContended(claim, volume.Name, owners), nil
 		}
@@ -93,26 +84,23 @@ func nextInState(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindingSt
 // pendingFirst makes the claim Pending, if it is not, before the given Wait. A claim that was bound once
 // stays as it is: Pending must not hide that it is Lost (C7).
 func pendingFirst(claim *corev1.PersistentVolumeClaim, then Action) Action {
-	pending := unboundStatus(claim, corev1.ClaimPending)
-	if pending == nil || phase.BindCompleted(claim) {
-		return then
+	if pending := unboundStatus(claim, corev1.ClaimPending); pending != nil && !phase.BindCompleted(claim) {
+		then.Kind, then.Claim = UpdateClaimStatus, pending
 	}
-	action := updateClaimStatus(pending, then.Rule, then.Why)
-	action.Events, action.explains = then.Events, then.explains
-	return action
+	return then
 }
 
 // nextUnbound decides on a claim that names no volume: the best volume that fits (C1), else a class (C2), a consumer
 // (C3), a provisioner (C4), or to wait for a volume (C5).
 func nextUnbound(claim *corev1.PersistentVolumeClaim, view View, options Options) (Action, error) {
-	found, err := view.Find(claim)
-	if err != nil {
-		return Action{}, err
-	}
 	var action Action
-	if found.Volume != nil {
+	found, err := view.Find(claim)
+	switch {
+	case err != nil:
+		return Action{}, err
+	case found.Volume != nil:
 		action, err = bind(found.Volume, claim)
-	} else {
+	default:
 		action, err = nextUnmatched(claim, view, options)
 		action.searched = true
 	}
@@ -125,26 +113,21 @@ func nextUnmatched(claim *corev1.PersistentVolumeClaim, view View, options Optio
 		if class := view.DefaultClass(); class != nil {
 			changed := claim.DeepCopy()
 			changed.Spec.StorageClassName = new(class.Name)
-			return updateClaim(changed, "C2", "no volume fits; "+class.Name+" is the default class"), nil
+			return update(changed, "C2", "no volume fits; "+class.Name+" is the default class"), nil
 		}
 	}
 	name := storageclass.OfClaim(claim)
 	class := view.Class(name)
-	waits, err := match.WaitsForFirstConsumer(class)
+	waits, err := storageclass.WaitsForFirstConsumer(class)
 	switch {
 	case err != nil:
 		return Action{}, err
-	case waits && !nodeSelected(claim):
+	case waits && !metav1.HasAnnotation(claim.ObjectMeta, storageclass.SelectedNodeAnnotation):
 		return awaitConsumer(claim, view), nil
 	case name != "":
 		return provision(claim, class, view, options)
 	}
-	return awaitAnyVolume(claim, view)
-}
-
-func nodeSelected(claim *corev1.PersistentVolumeClaim) bool {
-	_, selected := claim.Annotations[storageclass.SelectedNodeAnnotation]
-	return selected
+	return awaitAnyVolume(claim, view), nil
 }
 
 // awaitConsumer waits, for a claim of class WaitForFirstConsumer, until a pod that uses it is scheduled (C3).
@@ -171,26 +154,23 @@ func podsOf(claim *corev1.PersistentVolumeClaim, view View, selected func(*corev
 
 // awaitAnyVolume returns a Wait for a volume that fits (C5). Its event is not repeated when only the counts of the search
 // change: the binding of any other claim changes them (X8).
-func awaitAnyVolume(claim *corev1.PersistentVolumeClaim, view View) (Action, error) {
-	search, err := view.Summary(claim)
-	if err != nil {
-		return Action{}, err
-	}
+func awaitAnyVolume(claim *corev1.PersistentVolumeClaim, view View) Action {
+	search, _ := view.Summary(claim) // no error, for Find had none
 	message := "no volume fits and the claim names no storage class"
 	explanation := message + ": " + search.String()
 	event := normal(claim, EventFailedBinding, explanation)
 	event.same = message
 	waiting := wait("C5", explanation, event)
-	return pendingFirst(claim, waiting.explained(Explanation{State: ClaimUnmatched, Message: message, Search: &search})), nil
+	return pendingFirst(claim, waiting.explained(Explanation{State: ClaimUnmatched, Message: message, Search: &search}))
 }
 
 // rejections returns events on claim and volume for each volume whose claimRef names the claim and that does not fit it (M12).
 // For a volume that is bound to the claim and differs in volume mode, the volume's own decision has them (V2).
-func rejections(claim *corev1.PersistentVolumeClaim, rejected []match.Rejection) []Event {
+func rejections(claim *corev1.PersistentVolumeClaim, rejected []match.Verdict) []Event {
 	var events []Event
 	for _, rejection := range rejected {
 		relation := "pre-bound to"
-		if phase.ClaimRefStateOf(rejection.Volume, claim) == phase.ClaimRefBound {
+		if rejection.ClaimRef == phase.ClaimRefBound {
 			relation = "bound to"
 			if rejection.Mismatches.Has(match.VolumeMode) {
 				continue
@@ -206,11 +186,7 @@ func rejections(claim *corev1.PersistentVolumeClaim, rejected []match.Rejection)
 // bindRequested binds a claim to the volume without claimRef that it names, if that fits (C7).
 func bindRequested(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View) (Action, error) {
 	if owners := view.Owners(volume.Name); match.OwnedByAnother(obj.KeyOf(claim), owners) {
-		var holder obj.Key
-		if len(owners) == 1 {
-			holder = owners[0]
-		}
-		return volumeTaken(claim, holder, claimNames(owners))
+		return volumeTaken(claim, claimNames(owners), owners...)
 	}
 	mismatches, err := match.CheckNamed(claim, volume)
 	if err != nil {
@@ -224,17 +200,17 @@ func bindRequested(claim *corev1.PersistentVolumeClaim, volume *corev1.Persisten
 	return pendingFirst(claim, waiting.explained(Explanation{State: ClaimVolumeMismatch, Volume: volume.Name, Mismatches: mismatches})), nil
 }
 
-// volumeTaken returns a Wait for a claim whose volume belongs to another claim (C9), or to several (the zero Key). A claim with
+// volumeTaken returns a Wait for a claim whose volume belongs to another claim, or to several (C9). A claim with
 // bound-by-controller and without bind-completed is an error, and left as it is: a controller bound it, and somebody removed
 // the second annotation. A claim with bind-completed only waits, as it is.
-func volumeTaken(claim *corev1.PersistentVolumeClaim, holder obj.Key, names string) (Action, error) {
-	whose := "another claim"
-	if holder == (obj.Key{}) {
-		whose = "other claims"
+func volumeTaken(claim *corev1.PersistentVolumeClaim, names string, holders ...obj.Key) (Action, error) {
+	explanation := Explanation{State: ClaimVolumeTaken, Volume: claim.Spec.VolumeName}
+	whose := "other claims"
+	if len(holders) == 1 {
+		whose, explanation.Holder = "another claim", holders[0]
 	}
 	message := fmt.Sprintf("the volume %q that the claim names belongs to %s, %s", claim.Spec.VolumeName, whose, names)
-	waiting := wait("C9", message, warning(claim, EventFailedBinding, message))
-	waiting = waiting.explained(Explanation{State: ClaimVolumeTaken, Volume: claim.Spec.VolumeName, Holder: holder})
+	waiting := wait("C9", message, warning(claim, EventFailedBinding, message)).explained(explanation)
 	if phase.BoundByController(claim) && !phase.BindCompleted(claim) {
 		return waiting, &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: "spec.volumeName", Problem: message}
 	}
@@ -275,7 +251,7 @@ func nextLost(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolu
 	case name != "" && !source.IsLive():
 		return ReadLive(obj.VolumeKey(name), "C10", "before the claim is declared lost").explained(explanation)
 	}
-	action := updateClaimStatus(lost, "C10", explanation.Message)
+	action := Action{Kind: UpdateClaimStatus, Claim: lost, Rule: "C10", Why: explanation.Message}
 	if claim.Status.Phase != corev1.ClaimLost {
 		action.Events = []Event{warning(claim, reason, explanation.Message)}
 	}

@@ -37,11 +37,15 @@
 //
 // # Files
 //
-// action.go has what a decision returns: Action and Event. view.go has what it is given: View, Source, Answer and Options;
-// snapshot.go has the View on lists. claim.go and volume.go decide what state an object is in and what follows: bind.go the
-// four writes and their reversal, provision.go and cleanup.go storage to make and to delete again, release.go volumes whose
-// claim is gone, metadata.go annotations and finalizers. explain.go explains a claim. pair.go, violations.go and repair.go
-// check a pair.
+//   - action.go has what a decision returns: Action and Event.
+//   - view.go has what a decision is given: View, Source, Answer and Options, and the Snapshot.
+//   - claim.go has NextForClaim: the state of a claim and what follows, until it is bound or Lost.
+//   - volume.go has NextForVolume: the state of a volume and what follows, until it is free, bound or reclaimed.
+//   - bind.go has the four writes of a bind, and those that undo it.
+//   - provision.go has the provisioning of a claim, and how storage that is not needed is deleted again.
+//   - metadata.go has the annotation migrated-to and the finalizers that protect.
+//   - explain.go has ExplainClaim.
+//   - pair.go has CheckPair and the violations, repair.go what can be done about them.
 //
 // The rules in parentheses, such as C5 or V3, are those of RULES.md in package binding.
 package decision

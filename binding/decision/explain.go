@@ -49,31 +49,32 @@ type Explanation struct {
 type ClaimState string
 
 const (
-	// ClaimBound (C11): it has its volume, and nothing is to be done.
+	// ClaimBound means that it has its volume, and nothing is to be done (C11).
 	ClaimBound ClaimState = "Bound"
-	// ClaimBinding (C1, C7, C8, C11): it has found its volume, or has it again; some of the four writes are to be made.
+	// ClaimBinding means that it has found its volume, or has it again, and some of the four writes are to be made
+	// (C1, C7, C8, C11).
 	ClaimBinding ClaimState = "Binding"
-	// ClaimUnmatched (C5): no volume fits, and it names no class that could make one.
+	// ClaimUnmatched means that no volume fits, and that it names no class that could make one (C5).
 	ClaimUnmatched ClaimState = "NoVolumeFits"
-	// ClaimAwaitsConsumer (C3): its class is WaitForFirstConsumer, and no pod uses it.
+	// ClaimAwaitsConsumer means that its class is WaitForFirstConsumer, and no pod uses it (C3).
 	ClaimAwaitsConsumer ClaimState = "AwaitsConsumer"
-	// ClaimAwaitsScheduling (C3): its class is WaitForFirstConsumer, and none of its pods has a node.
+	// ClaimAwaitsScheduling means that its class is WaitForFirstConsumer, and none of its pods has a node (C3).
 	ClaimAwaitsScheduling ClaimState = "AwaitsScheduling"
-	// ClaimAwaitsProvisioner (C4, P2, P3): no volume fits, and a provisioner is to make one.
+	// ClaimAwaitsProvisioner means that no volume fits, and a provisioner is to make one (C4, P2, P3).
 	ClaimAwaitsProvisioner ClaimState = "AwaitsProvisioner"
-	// ClaimUnprovisionable (P1): no volume fits, and no provisioner serves its class.
+	// ClaimUnprovisionable means that no volume fits, and no provisioner serves its class (P1).
 	ClaimUnprovisionable ClaimState = "NoProvisioner"
-	// ClaimAwaitsVolume (C6): the volume that it names does not exist.
+	// ClaimAwaitsVolume means that the volume it names does not exist (C6).
 	ClaimAwaitsVolume ClaimState = "AwaitsVolume"
-	// ClaimVolumeMismatch (C7): the volume that it names does not fit it.
+	// ClaimVolumeMismatch means that the volume it names does not fit it (C7).
 	ClaimVolumeMismatch ClaimState = "VolumeMismatch"
-	// ClaimVolumeTaken (C9): the volume that it names is another claim's.
+	// ClaimVolumeTaken means that the volume it names is another claim's (C9).
 	ClaimVolumeTaken ClaimState = "VolumeTaken"
-	// ClaimContended (C11): it is bound to a volume without claimRef, and so are other claims.
+	// ClaimContended means that it is bound to a volume without claimRef, and so are other claims (C11).
 	ClaimContended ClaimState = "VolumeContended"
-	// ClaimLost (C10): it was bound, and its volume does not exist or is another claim's.
+	// ClaimLost means that it was bound, and its volume does not exist or is another claim's (C10).
 	ClaimLost ClaimState = "Lost"
-	// ClaimTerminating (C12, F2): it is being deleted.
+	// ClaimTerminating means that it is being deleted (C12, F2).
 	ClaimTerminating ClaimState = "Terminating"
 )
 
@@ -97,10 +98,7 @@ func ExplainClaim(claim *corev1.PersistentVolumeClaim, view View, options Option
 		explanation.Message = fmt.Sprintf("volume %q is being bound to it; the next write sets %s", explanation.Volume, writeName(explanation.Rule))
 	}
 	if action.searched && explanation.Search == nil {
-		search, failed := view.Summary(claim)
-		if failed != nil {
-			return explanation, failed
-		}
+		search, _ := view.Summary(claim) // no error, for Find had none
 		explanation.Search = &search
 	}
 	return explanation, err

@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -20,6 +21,37 @@ import (
 // ProvisionedName returns the name of the volume that is provisioned for the claim with the UID. It is rule P2.
 func ProvisionedName(claim types.UID) string { return "pvc-" + string(claim) }
 
+// ProvisioningFinalizer is on a claim from before its provisioner is first run until the volume is the claim's.
+// Without it the deletion of a claim in between would remove the only trace of the storage made for it.
+const ProvisioningFinalizer = "pvbind.github.io/provisioning"
+
+func provisioning(claim *corev1.PersistentVolumeClaim) bool {
+	return slices.Contains(claim.Finalizers, ProvisioningFinalizer)
+}
+
+// NextForLeftover deletes storage that a sync may have made for a claim which was gone by then. An old leader that has not
+// noticed runs its provisioner after the new one has released the claim; only the old one can know of the storage. Storage
+// that a volume stands for is left, and reclaimed with the volume. Storage without a volume is attached
+// nowhere, since an attachment names its volume. The UID is that of the claim that has the name now, if any.
+func NextForLeftover(claim obj.Key, uid types.UID, made []Answer, view View, options Options) (action Action, left bool) {
+	for _, answer := range made {
+		if answer.Of != RunProvisioner || answer.For == uid || !options.Hooks.Deleters.Has(answer.Hook) {
+			continue
+		}
+		volume := leftoverOf(claim, answer)
+		deleted := view.Answered(RunDeleter, answer.For)
+		stored, source := view.Volume(volume.Name)
+		switch {
+		case stored != nil || len(deleted) >= createTries || len(deleted) > 0 && deleted[len(deleted)-1].Err == nil:
+			continue
+		case !source.IsLive():
+			return ReadLive(obj.VolumeKey(volume.Name), "P2", "before what was made for a claim that is gone is deleted"), true
+		}
+		return Action{Kind: RunDeleter, Hook: answer.Hook, Volume: volume, Rule: "P2", Why: "it was made for a claim that is gone"}, true
+	}
+	return Action{}, false
+}
+
 // provision decides on a claim with a class that no existing volume fits. If no provisioner serves the class, the claim waits
 // (P1). An external provisioner is told by annotations (P3), and a registered one is run (P2).
 func provision(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, view View, options Options) (action Action, err error) {
@@ -28,14 +60,18 @@ func provision(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClas
 		waiting := wait("P1", problem, warning(claim, EventProvisioningFailed, problem))
 		return waiting.explained(Explanation{State: ClaimUnprovisionable, Class: storageclass.OfClaim(claim)}), nil
 	}
-	node := claim.Annotations[storageclass.SelectedNodeAnnotation]
-	awaited := awaitedText(provisioner, node)
+	node, usable := claim.Annotations[storageclass.SelectedNodeAnnotation], ""
+	if node != "" {
+		usable = fmt.Sprintf(" that node %q can use", node)
+	}
+	awaited := fmt.Sprintf("waiting for the provisioner %q to make a volume%s for the claim, "+
+		"or for an administrator to reserve one that fits (claimRef with namespace and name)", provisioner, usable)
 	annotated := annotateForProvisioner(claim, provisioner, options)
 	switch {
 	case provisioning(claim) && claimProvisioner(claim) != provisioner:
 		action = abandonProvisioning(claim, view, options)
 	case annotated != nil:
-		action = updateClaim(annotated, "P3", "ask the provisioner "+provisioner)
+		action = update(annotated, "P3", "ask the provisioner "+provisioner)
 	case options.Hooks.Provisioners.Has(provisioner):
 		action, err = runProvisioner(claim, class, provisioner, view, options)
 	default:
@@ -66,14 +102,6 @@ func provisionerOf(claim *corev1.PersistentVolumeClaim, class *storagev1.Storage
 	return class.Provisioner, ""
 }
 
-func awaitedText(provisioner, node string) string {
-	where := ""
-	if node != "" {
-		where = fmt.Sprintf(" that node %q can use", node)
-	}
-	return fmt.Sprintf("waiting for the provisioner %q to make a volume%s for the claim, or for an administrator to reserve one that fits (claimRef with namespace and name)", provisioner, where)
-}
-
 // annotateForProvisioner returns the claim with the annotations that an external provisioner reacts to, or nil if it
 // has them. The same write sets migrated-to (G2) and, for a registered provisioner whose storage a registered deleter could
 // delete again, the finalizer that keeps the claim until that is settled.
@@ -89,7 +117,7 @@ func annotateForProvisioner(claim *corev1.PersistentVolumeClaim, provisioner str
 	}
 	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, storageclass.ProvisionerAnnotation, provisioner)
 	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, storageclass.BetaProvisionerAnnotation, provisioner)
-	setMigratedTo(&changed.ObjectMeta, provisioner, options.Migrations)
+	setMigratedTo(changed.Annotations, options.Migrations.Driver(provisioner))
 	return changed
 }
 
@@ -110,7 +138,7 @@ func runProvisioner(claim *corev1.PersistentVolumeClaim, class *storagev1.Storag
 	case !source.IsLive() && (!ran || volume != nil): // before the hook, and whenever a cache has a volume of that name
 		return ReadLive(obj.VolumeKey(name), "P2", "before storage is made for it"), nil
 	case volume != nil:
-		return nameTaken(claim, volume)
+		return nameTaken(claim, volume), nil
 	case !ran:
 		return Action{Kind: RunProvisioner, Hook: provisioner, Request: request, Rule: "P2", Why: "no volume fits, and class " + class.Name + " provisions"}, nil
 	case made.Err != nil:
@@ -133,17 +161,14 @@ func runProvisioner(claim *corev1.PersistentVolumeClaim, class *storagev1.Storag
 }
 
 // nameTaken returns a Wait, because a volume of the name to be provisioned exists, though the search did not choose it.
-func nameTaken(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) (Action, error) {
+func nameTaken(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) Action {
 	why := "it is not the claim's"
 	if phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefBound {
-		mismatches, err := match.CheckNamed(claim, volume)
-		if err != nil {
-			return Action{}, err
-		}
+		mismatches, _ := match.CheckNamed(claim, volume) // no error, for the search had none
 		why = "it does not fit: " + mismatches.String()
 	}
 	message := fmt.Sprintf("the volume %q that would be provisioned exists, and %s", volume.Name, why)
-	return wait("P2", message, warning(claim, EventProvisioningFailed, message)).withBackoff(), nil
+	return wait("P2", message, warning(claim, EventProvisioningFailed, message)).withBackoff()
 }
 
 // notProvisioned returns the action after a provisioner that failed or is still in progress.
@@ -161,14 +186,12 @@ func notProvisioned(claim *corev1.PersistentVolumeClaim, answer Answer) Action {
 
 // reschedule replaces a Wait by the write that removes the claim's selected node, so that the scheduler chooses another.
 func reschedule(claim *corev1.PersistentVolumeClaim, waiting Action) Action {
-	if waiting.Kind != Wait || !nodeSelected(claim) {
+	if waiting.Kind != Wait || !metav1.HasAnnotation(claim.ObjectMeta, storageclass.SelectedNodeAnnotation) {
 		return waiting
 	}
 	changed := claim.DeepCopy()
 	delete(changed.Annotations, storageclass.SelectedNodeAnnotation)
-	action := updateClaim(changed, "P2", waiting.Why)
-	action.Events = waiting.Events
-	return action
+	return Action{Kind: UpdateClaim, Claim: changed, Rule: "P2", Why: waiting.Why, Events: waiting.Events}
 }
 
 // newProvisionRequest returns what a provisioner is to make for a claim. The class may be nil where the
@@ -235,16 +258,87 @@ func volumeToStore(r *hooks.ProvisionRequest, made *corev1.PersistentVolume, opt
 // problemOf returns why the claim could not get the volume that a provisioner returned; "" if it could.
 func problemOf(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) string {
 	malformed := match.CheckWellFormed(volume)
-	mismatches, err := match.CheckNamed(claim, volume)
+	mismatches, _ := match.CheckNamed(claim, volume) // no error, for the search had none
 	switch {
 	case reclaim.SourceName(volume) == "":
 		return "the provisioner returned a volume without a source"
 	case malformed != nil:
 		return "the provisioner returned a malformed volume: " + malformed.Error()
-	case err != nil:
-		return err.Error()
 	case len(mismatches) > 0:
 		return "the provisioner returned a volume that does not fit the claim: " + mismatches.String()
 	}
 	return ""
+}
+
+// leftoverOf returns the volume that storage was made for, as far as a deleter needs it.
+func leftoverOf(claim obj.Key, made Answer) *corev1.PersistentVolume {
+	volume := cmp.Or(made.Volume.DeepCopy(), &corev1.PersistentVolume{})
+	volume.ObjectMeta = metav1.ObjectMeta{
+		Name:        ProvisionedName(made.For),
+		Annotations: map[string]string{phase.ProvisionedByAnnotation: made.Hook},
+	}
+	volume.Spec.ClaimRef = referenceTo(&corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: claim.Name, UID: made.For},
+	})
+	return volume
+}
+
+// abandonProvisioning ends the provisioning for a claim that is being deleted, or got another volume or another provisioner.
+// The storage that may have been made for it is deleted, unless a volume stands for it, and the finalizer goes.
+func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, options Options) Action {
+	provisioner, name := claimProvisioner(claim), ProvisionedName(claim.UID)
+	why := "what was made for the claim is not needed"
+	volume, source := view.Volume(name)
+	switch {
+	case claim.Spec.VolumeName == name:
+		// The volume stood for the storage. If it is gone, that was as its policy says, Retain perhaps.
+	case !source.IsLive():
+		return ReadLive(obj.VolumeKey(name), "P2", "before what was made for the claim is deleted")
+	case volume == nil && !options.Hooks.Deleters.Has(provisioner):
+		message := fmt.Sprintf("what provisioner %q made for the claim, if anything, is not deleted, for no deleter of that name is registered here: run a controller that has it, or delete the storage by hand and then take the finalizer %s off the claim", provisioner, ProvisioningFinalizer)
+		return wait("P2", message, warning(claim, EventProvisioningCleanup, message))
+	case volume == nil:
+		made, _ := lastOf(provisioner, view.Answered(RunProvisioner, claim.UID))
+		expected, _ := volumeToStore(newProvisionRequest(claim, nil, provisioner), made.Volume, options)
+		if action, gone := deleteUnstored(claim, expected, why, view, options); !gone {
+			return action
+		}
+	}
+	// A crash before this write leaves the finalizer, and the deleter is run once more.
+	return removeFinalizer(claim, ProvisioningFinalizer, "P2", why)
+}
+
+// discard deletes the storage that was made for a volume which cannot be stored, unless a live read shows that volume.
+func discard(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, problem string, view View, options Options) Action {
+	if _, source := view.Volume(volume.Name); !source.IsLive() {
+		return ReadLive(obj.VolumeKey(volume.Name), "P2", "before its storage is deleted again")
+	}
+	action, _ := deleteUnstored(claim, volume, problem, view, options)
+	if action.RunsHook() {
+		return action
+	}
+	waiting := wait("P2", problem, append([]Event{warning(claim, EventProvisioningFailed, problem)}, action.Events...)...).withBackoff()
+	if action.After > 0 { // the deleter has not finished
+		waiting.Retry, waiting.After = RetryAfter, action.After
+	}
+	return waiting
+}
+
+// deleteUnstored runs the deleter for storage that no volume stands for, and reports whether the storage is gone. If it is
+// not, the action is the call of the deleter or a Wait. Such storage is attached nowhere, since an attachment names its volume.
+func deleteUnstored(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, why string, view View, options Options) (action Action, gone bool) {
+	provisioner := volume.Annotations[phase.ProvisionedByAnnotation]
+	deleted, ran := lastOf(provisioner, view.Answered(RunDeleter, claim.UID))
+	switch {
+	case !ran && options.Hooks.Deleters.Has(provisioner):
+		return Action{Kind: RunDeleter, Hook: provisioner, Volume: volume, Rule: "P2", Why: why}, false
+	case !ran:
+		deleted.Err = fmt.Errorf("no deleter for provisioner %q is registered", provisioner)
+	case deleted.Err == nil:
+		return Action{}, true
+	case deleted.hookError().Meaning == hooks.InProgress:
+		return deleted.retry(wait("Rh", "the deleter is at work")), false
+	}
+	message := fmt.Sprintf("the storage made for the claim could not be deleted again: %v", deleted.Err)
+	return deleted.retry(wait("P2", message, warning(claim, EventProvisioningCleanup, message))), false
 }

@@ -9,8 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/hooks"
+	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
@@ -52,14 +54,14 @@ type View interface {
 type Source string
 
 const (
-	// NotInCache: not in the cache, which proves nothing.
+	// NotInCache means that it is not in the cache, which proves nothing.
 	NotInCache Source = ""
-	// FromCache: found in a cache, which may be old.
+	// FromCache means that it was found in a cache, which may be old.
 	FromCache Source = "Cached"
-	// FromLiveRead: read from the server since the last write.
+	// FromLiveRead means that it was read from the server since the last write.
 	FromLiveRead Source = "Live"
-	// AbsentInLiveRead: the server said, since the last write, that it does not exist, and had said so before. One NotFound
-	// alone may be a mistake, and one for which obj.IsAbsent is false is not the server's.
+	// AbsentInLiveRead means that the server said, since the last write, that it does not exist, and had said so before. One
+	// NotFound alone may be a mistake, and one for which obj.IsAbsent is false is not the server's.
 	AbsentInLiveRead Source = "Absent"
 )
 
@@ -91,13 +93,8 @@ type Answer struct {
 }
 
 // AnswersAbout returns the answers to actions of this kind about the object with this UID, in their order.
-func AnswersAbout(all []Answer, of ActionKind, about types.UID) (some []Answer) {
-	for _, answer := range all {
-		if answer.Of == of && answer.For == about {
-			some = append(some, answer)
-		}
-	}
-	return some
+func AnswersAbout(all []Answer, of ActionKind, about types.UID) []Answer {
+	return slices.DeleteFunc(slices.Clone(all), func(answer Answer) bool { return answer.Of != of || answer.For != about })
 }
 
 // lastOf returns the newest of the answers that one hook gave. Another hook may have run for the same object before,
@@ -113,16 +110,17 @@ func lastOf(hook string, answers []Answer) (answer Answer, ran bool) {
 
 // hookError returns what the hook said beside its error.
 func (a Answer) hookError() hooks.Error {
-	var said *hooks.Error
-	if errors.As(a.Err, &said) {
+	if said, ok := errors.AsType[*hooks.Error](a.Err); ok {
 		return *said
 	}
 	return hooks.Error{Err: a.Err}
 }
 
-// retry sets when a Wait for the hook ends: when the hook said, with back-off, or only when an object changes.
+// retry sets when a Wait for the hook ends: when the hook said, with back-off, or only when an object changes. Any other
+// action stays as it is.
 func (a Answer) retry(waiting Action) Action {
 	switch said := a.hookError(); {
+	case waiting.Kind != Wait:
 	case said.Meaning == hooks.InProgress && said.After > 0:
 		waiting.Retry, waiting.After = RetryAfter, said.After
 	case said.Meaning == hooks.Refused, said.Meaning == hooks.NotMine:
@@ -149,9 +147,9 @@ type Options struct {
 type Protection string
 
 const (
-	// ProtectionOff leaves them to kube-controller-manager.
+	// ProtectionOff means that they are left to kube-controller-manager.
 	ProtectionOff Protection = ""
-	// ProtectionOn adds and removes them, which needs pods to be observed.
+	// ProtectionOn means that they are added and removed, which needs pods to be observed.
 	ProtectionOn Protection = "On"
 )
 
@@ -170,4 +168,128 @@ func (o Options) reclaim() reclaim.Options {
 		SourceDeleters: o.Hooks.SourceDeleters,
 		Recyclers:      o.Hooks.Recyclers,
 	}
+}
+
+// Snapshot is a View on plain lists, in any order. What it lacks is NotInCache, unless LiveReads says otherwise.
+// A look-up takes time in the length of a list; a Controller has indexes in their place.
+type Snapshot struct {
+	Volumes []*corev1.PersistentVolume
+	Claims  []*corev1.PersistentVolumeClaim
+	Classes []*storagev1.StorageClass
+	Pods    []*corev1.Pod
+	// Attachments may be of any volume.
+	Attachments []*storagev1.VolumeAttachment
+	// LiveReads are the keys that were read from the server: what the lists have of them was read live,
+	// and what they lack of them does not exist.
+	LiveReads []obj.Key
+	// Answers are the outcomes of earlier actions, the oldest first.
+	Answers []Answer
+}
+
+var _ View = Snapshot{}
+
+// Volume looks up a volume by name.
+func (s Snapshot) Volume(name string) (*corev1.PersistentVolume, Source) {
+	return lookUp(s, s.Volumes, obj.VolumeKey(name))
+}
+
+// Claim looks up a claim.
+func (s Snapshot) Claim(namespace, name string) (*corev1.PersistentVolumeClaim, Source) {
+	return lookUp(s, s.Claims, obj.ClaimKey(namespace, name))
+}
+
+// Class looks up a class.
+func (s Snapshot) Class(name string) *storagev1.StorageClass {
+	class, _ := lookUp(s, s.Classes, obj.Key{Kind: obj.KindClass, Name: name})
+	return class
+}
+
+// lookUp returns the object of that key among all of its kind.
+func lookUp[T obj.Object](s Snapshot, all []T, key obj.Key) (found T, source Source) {
+	for _, object := range all {
+		if object.GetNamespace() == key.Namespace && object.GetName() == key.Name {
+			return object, s.source(key, FromLiveRead, FromCache)
+		}
+	}
+	return found, s.source(key, AbsentInLiveRead, NotInCache)
+}
+
+func (s Snapshot) source(key obj.Key, live, otherwise Source) Source {
+	if slices.Contains(s.LiveReads, key) {
+		return live
+	}
+	return otherwise
+}
+
+// DefaultClass returns the default among the classes (C2).
+func (s Snapshot) DefaultClass() *storagev1.StorageClass { return storageclass.Default(s.Classes) }
+
+// PodsOf returns the pods that name the claim. Without any pod in the lists they are NotInCache.
+func (s Snapshot) PodsOf(namespace, claim string) ([]*corev1.Pod, Source) {
+	users := reclaim.PodsOf(s.Pods, namespace, claim)
+	otherwise := FromCache
+	if len(s.Pods) == 0 {
+		otherwise = NotInCache
+	}
+	return users, s.source(obj.PodsKey(namespace), FromLiveRead, otherwise)
+}
+
+// AttachmentsOf returns the attachments that name the volume. If there is none, the source is NotInCache.
+func (s Snapshot) AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, Source) {
+	found := obj.AttachmentsOf(s.Attachments, volume)
+	return found, s.source(obj.AttachmentsKey(), FromLiveRead, SourceOf(found))
+}
+
+// Find chooses a volume for the claim by looking at each. Errors are those of match.Check.
+func (s Snapshot) Find(claim *corev1.PersistentVolumeClaim) (match.Match, error) {
+	return match.Find(match.Request{Claim: claim, Volumes: s.Volumes, Terms: s.terms()(claim)})
+}
+
+// Summary says in numbers why no volume fits the claim. Errors are those of match.Check.
+func (s Snapshot) Summary(claim *corev1.PersistentVolumeClaim) (match.Summary, error) {
+	report, err := match.Explain(match.Request{Claim: claim, Volumes: s.Volumes, Terms: s.terms()(claim)})
+	return report.Summary(), err
+}
+
+// Owners returns the claims whose status is Bound and that name the volume.
+func (s Snapshot) Owners(volume string) []obj.Key { return s.owners()(volume) }
+
+// Answered returns the answers to actions of this kind about this object.
+func (s Snapshot) Answered(of ActionKind, about types.UID) []Answer {
+	return AnswersAbout(s.Answers, of, about)
+}
+
+// Waiting returns the claim to offer the volume to.
+func (s Snapshot) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
+	terms := s.terms()
+	var best *corev1.PersistentVolumeClaim
+	for _, claim := range s.Claims {
+		if index.WaitsFor(claim, volume, terms) {
+			best = index.PreferredClaim(best, claim, volume)
+		}
+	}
+	return best
+}
+
+// terms returns the terms of any claim, after one pass over the claims.
+func (s Snapshot) terms() func(*corev1.PersistentVolumeClaim) match.Terms {
+	owners := s.owners()
+	return func(claim *corev1.PersistentVolumeClaim) match.Terms {
+		return match.Terms{Class: s.Class(storageclass.OfClaim(claim)), Owners: owners}
+	}
+}
+
+// owners returns the owners of any volume, after one pass over the claims.
+func (s Snapshot) owners() func(volume string) []obj.Key {
+	owners := map[string][]obj.Key{}
+	for _, claim := range s.Claims {
+		if volume := phase.Owned(claim); volume != "" {
+			owners[volume] = append(owners[volume], obj.KeyOf(claim))
+		}
+	}
+	for volume, claims := range owners {
+		slices.SortFunc(claims, obj.CompareKeys)
+		owners[volume] = slices.Compact(claims) // a claim may be listed twice, and is not two
+	}
+	return func(volume string) []obj.Key { return owners[volume] }
 }

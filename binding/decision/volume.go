@@ -6,7 +6,11 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/pvbind/pvbind/binding/hooks"
+	"github.com/pvbind/pvbind/binding/internal/oneline"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
@@ -23,55 +27,49 @@ func NextForVolume(volume *corev1.PersistentVolume, view View, options Options) 
 	action, err := nextByClaim(volume, view, options)
 	settled := action.Kind == Nothing || action.Kind == Wait // else the phase may still have to become Bound
 	if settled && options.Protection == ProtectionOn && reclaim.VolumeReleasable(volume) {
-		return unprotectVolume(volume), nil
+		// A crash before this write leaves a volume that is being deleted and protected, as it was.
+		return removeFinalizer(volume, reclaim.VolumeProtection, "F3", "it is being deleted and not bound"), nil
 	}
 	return action, err
 }
 
 // nextByClaim decides by the claim that the volume's claimRef names.
 func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (Action, error) {
-	claim, source := referencedClaim(volume, view)
+	key := obj.ReferencedClaim(volume)
+	claim, source := view.Claim(key.Namespace, key.Name) // none without a claimRef
 	switch state := phase.VolumeBindingStateOf(volume, claim); state {
 	case phase.VolumeFree:
 		return nextFree(volume, view)
 	case phase.VolumeBinding:
 		return awaitBinding(volume, claim), nil
 	case phase.VolumeInUse:
-		if volume.Status.Phase != corev1.VolumeBound {
-			return setPhase(volume, corev1.VolumeBound, "V2", "its claim names it"), nil
+		if bound := phase.OfVolume(volume, state); volume.Status.Phase != bound {
+			return setPhase(volume, bound, "V2", "its claim names it"), nil
 		}
 		return nothing("V2", "bound"), nil
 	case phase.VolumeMisbound, phase.VolumeUnneeded:
 		return nextUnneeded(volume, claim, state, view, options), nil
 	}
-	return nextOrphaned(volume, claim, source, view, options), nil
-}
-
-// referencedClaim looks up the claim that exists under the name in the volume's claimRef.
-func referencedClaim(volume *corev1.PersistentVolume, view View) (*corev1.PersistentVolumeClaim, Source) {
-	if volume.Spec.ClaimRef == nil {
-		return nil, NotInCache
-	}
-	return view.Claim(volume.Spec.ClaimRef.Namespace, volume.Spec.ClaimRef.Name)
+	// The claim is gone (V3); the one that has its name now, if any, is another. Where there is nothing to write, there is no read.
+	action := releaseAndReclaim(volume, claim, view, options, "its claim is gone")
+	return action.onceLive(source, key, "V3", "before the volume is released"), nil
 }
 
 // nextFree decides on a volume that no claim has (V1). If a claim waits for it, that claim is decided on before the volume is
 // made Available (W1). A malformed volume, which fits no claim, is an error (X7).
 func nextFree(volume *corev1.PersistentVolume, view View) (Action, error) {
-	if volume.Spec.ClaimRef == nil {
-		switch owners := view.Owners(volume.Name); len(owners) {
-		case 0:
-		case 1:
-			return requeue(owners[0], "V1", "it was bound to it and lost its claimRef"), nil
-		default:
-			return volumeContended(volume, owners, view), nil
-		}
+	switch owners := view.Owners(volume.Name); {
+	case volume.Spec.ClaimRef != nil:
+	case len(owners) == 1:
+		return requeue(owners[0], "V1", "it was bound to it and lost its claimRef"), nil
+	case len(owners) > 1:
+		return volumeContended(volume, owners, view), nil
 	}
 	if claim := view.Waiting(volume); claim != nil {
 		return requeue(obj.KeyOf(claim), "W1", "it waits for such a volume"), nil
 	}
-	if volume.Status.Phase != corev1.VolumeAvailable {
-		return setPhase(volume, corev1.VolumeAvailable, "V1", "nobody has it"), nil
+	if available := phase.OfVolume(volume, phase.VolumeFree); volume.Status.Phase != available {
+		return setPhase(volume, available, "V1", "nobody has it"), nil
 	}
 	return nothing("V1", "available"), match.CheckWellFormed(volume)
 }
@@ -116,18 +114,13 @@ func nextUnneeded(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 		}
 		return awaitOther(volume, claim, other)
 	}
-	var action Action
 	why := "its claim has another volume, " + other.Name
-	if state == phase.VolumeMisbound {
-		// A crash after this write leaves a volume without its phase; V1 gives it that.
-		action = updateVolume(unbind(volume), "V4", why)
-	} else {
+	// A crash after this write leaves a volume without its phase; V1 gives it that.
+	action := update(unbind(volume), "V4", why)
+	if state == phase.VolumeUnneeded {
 		action = releaseAndReclaim(volume, claim, view, options, why)
 	}
-	if (action.Writes() || action.RunsHook()) && !source.IsLive() {
-		return ReadLive(obj.VolumeKey(other.Name), "V2", "before the volume is taken from the claim")
-	}
-	return action
+	return action.onceLive(source, obj.VolumeKey(other.Name), "V2", "before the volume is taken from the claim")
 }
 
 // storageDeleted reports whether the storage of the volume was deleted in this sync: then no data is left to keep.
@@ -148,4 +141,168 @@ func awaitOther(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeC
 	message := fmt.Sprintf("volume %q is bound to claim %s/%s, which names volume %q; that one %s, so this one may have the claim's data, and is left as it is until that changes or the claim is gone",
 		volume.Name, claim.Namespace, claim.Name, claim.Spec.VolumeName, lacks)
 	return wait("V2", message, warning(volume, EventVolumeMismatch, message), warning(claim, EventVolumeMismatch, message))
+}
+
+// releaseAndReclaim decides on a volume whose claim is gone, or has another volume in its place. A Failed volume stays Failed:
+// that says that reclaiming was tried.
+func releaseAndReclaim(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View, options Options, why string) Action {
+	if released := phase.OfVolume(volume, phase.VolumeOrphaned); volume.Status.Phase != released {
+		// A crash after this write leaves a Released volume whose policy is still to be carried out;
+		// the next decision does.
+		return setPhase(volume, released, "V3", why)
+	}
+	verdict := reclaim.Decide(volume, options.reclaim())
+	recycles := volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle && verdict.Action != reclaim.LeaveToProvisioner
+	if recycles && claim == nil { // a claim that exists has another volume, and its pods do not use this one
+		if action, blocked := awaitPods(volume, verdict.Action, view); blocked {
+			return action
+		}
+	}
+	switch verdict.Action {
+	case reclaim.RunDeleter:
+		return deleteStorage(volume, verdict.Hook, view)
+	case reclaim.RunRecycler:
+		return recycle(volume, verdict.Hook, view)
+	case reclaim.Fail:
+		return fail(volume, EventReason(verdict.EventReason), verdict.Message)
+	case reclaim.Keep:
+		return nothing("R2", "released; "+verdict.Message)
+	}
+	return wait("R3", verdict.Message)
+}
+
+// awaitPods blocks recycling while a pod that has not finished uses the old claim (R4). Before a recycler runs, a live
+// list must show that there is none.
+func awaitPods(volume *corev1.PersistentVolume, next reclaim.Action, view View) (action Action, blocked bool) {
+	ref := volume.Spec.ClaimRef
+	pods, source := view.PodsOf(ref.Namespace, ref.Name)
+	var names []string
+	for _, pod := range reclaim.BlockRecycling(pods, ref.Namespace, ref.Name) {
+		names = append(names, pod.Namespace+"/"+pod.Name)
+	}
+	if len(names) == 0 {
+		blocked = source == NotInCache || next == reclaim.RunRecycler && source != FromLiveRead
+		return ReadLive(obj.PodsKey(ref.Namespace), "R4", "before the volume is recycled"), blocked
+	}
+	message := "Volume is used by pods: " + strings.Join(names, ", ")
+	return wait("R4", message, normal(volume, EventVolumeFailedRecycle, message)).withBackoff(), true
+}
+
+// deleteStorage deletes a Released volume whose deleter is registered (R3): first the storage, then the volume,
+// and last the finalizers that kept it until its storage was deleted, those of an external provisioner that had it
+// before among them. Each crash in between leaves a volume for which the deleter, which is idempotent, is run once more.
+func deleteStorage(volume *corev1.PersistentVolume, hook string, view View) Action {
+	if action, done := runHook(volume, RunDeleter, hook, view); !done {
+		return action
+	}
+	kept := reclaim.WithoutStorage(slices.Clone(volume.Finalizers))
+	switch {
+	case volume.DeletionTimestamp == nil:
+		return Action{Kind: DeleteVolume, Volume: volume, Rule: "R3", Why: "its storage is deleted"}
+	case slices.Equal(kept, volume.Finalizers):
+		return nothing("R3", "its storage is deleted; finalizers of others keep the volume")
+	}
+	changed := volume.DeepCopy()
+	changed.Finalizers = kept
+	return update(changed, "R3", "its storage is deleted")
+}
+
+// recycle recycles a Released volume whose recycler is registered and whose claim no pod uses (R4). A crash
+// before the volume is unbound leaves one that is recycled again.
+func recycle(volume *corev1.PersistentVolume, hook string, view View) Action {
+	if action, done := runHook(volume, RunRecycler, hook, view); !done {
+		return action
+	}
+	action := update(unbind(volume), "R4", "it is scrubbed")
+	action.Events = []Event{normal(volume, EventVolumeRecycled, "the volume is scrubbed, and free for another claim")}
+	return action
+}
+
+// reclaimHook has the rule and the events of a hook that reclaims storage.
+type reclaimHook struct {
+	rule          string
+	inUse, failed EventReason
+}
+
+// reclaimHookOf returns those of a deleter or a recycler. As upstream, a volume in use is told by a Normal event VolumeDelete
+// before it is deleted, and by the reason of a failure before it is recycled.
+func reclaimHookOf(kind ActionKind) reclaimHook {
+	if kind == RunRecycler {
+		return reclaimHook{"R4", EventVolumeFailedRecycle, EventVolumeFailedRecycle}
+	}
+	return reclaimHook{"R3", EventVolumeDelete, EventVolumeFailedDelete}
+}
+
+// runHook runs the deleter or recycler of a volume that is attached to no node, after a live list of all attachments which
+// shows that there is none, and a live read of the volume. Done means
+// that the hook succeeded in this sync and the volume was read since.
+func runHook(volume *corev1.PersistentVolume, kind ActionKind, hook string, view View) (action Action, done bool) {
+	rule := reclaimHookOf(kind).rule
+	answer, ran := lastOf(hook, view.Answered(kind, volume.UID))
+	attachments, listed := view.AttachmentsOf(volume.Name)
+	_, source := view.Volume(volume.Name)
+	switch {
+	case !ran && len(attachments) > 0: // one that is being deleted counts until it is gone
+		return awaitUnused(volume, kind, attachedTo(attachments)).withBackoff(), false
+	case !ran && listed != FromLiveRead:
+		return ReadLive(obj.AttachmentsKey(), rule, "before its storage is reclaimed"), false
+	case source != FromLiveRead:
+		return ReadLive(obj.VolumeKey(volume.Name), rule, "before its storage is reclaimed"), false
+	case !ran:
+		why := "its claim is gone and its reclaim policy is " + string(volume.Spec.PersistentVolumeReclaimPolicy)
+		return Action{Kind: kind, Hook: hook, Volume: volume, Rule: rule, Why: why}, false
+	case answer.Err != nil:
+		return notReclaimed(volume, answer), false
+	}
+	return Action{}, true
+}
+
+// attachedTo names the nodes of attachments, each once, in order: "attached to node a, b".
+func attachedTo(attachments []*storagev1.VolumeAttachment) string {
+	nodes := sets.New[string]()
+	for _, attachment := range attachments {
+		nodes.Insert(attachment.Spec.NodeName)
+	}
+	return "attached to node " + strings.Join(sets.List(nodes), ", ")
+}
+
+// awaitUnused leaves a volume in its phase until its storage is not in use any more.
+func awaitUnused(volume *corev1.PersistentVolume, kind ActionKind, why string) Action {
+	message := "the storage is still in use: " + why
+	return wait(reclaimHookOf(kind).rule, message, normal(volume, reclaimHookOf(kind).inUse, message))
+}
+
+// notReclaimed returns the action after a hook that failed or is still in progress.
+func notReclaimed(volume *corev1.PersistentVolume, answer Answer) Action {
+	switch answer.hookError().Meaning {
+	case hooks.InProgress:
+		return answer.retry(wait("Rh", "its storage is being reclaimed"))
+	case hooks.NotMine:
+		return answer.retry(wait("R3", fmt.Sprintf("another controller reclaims it: %v", answer.Err)))
+	case hooks.InUse:
+		return answer.retry(awaitUnused(volume, answer.Of, answer.Err.Error()))
+	}
+	return answer.retry(fail(volume, reclaimHookOf(answer.Of).failed, answer.Err.Error()))
+}
+
+// fail makes a volume that cannot be reclaimed Failed (R3 to R5). Reclaiming is tried again, except with an unknown policy:
+// that ends only when the volume changes.
+func fail(volume *corev1.PersistentVolume, reason EventReason, problem string) Action {
+	rule, retry := "R3", RetryBackoff
+	switch reason {
+	case EventVolumeFailedRecycle:
+		rule = "R4"
+	case EventUnknownReclaimPolicy:
+		rule, retry = "R5", RetryNever
+	}
+	message := oneline.Text("the volume cannot be reclaimed: "+problem, messageLimit)
+	if volume.Status.Phase == corev1.VolumeFailed && volume.Status.Message == message {
+		return Action{Kind: Wait, Rule: rule, Why: message, Retry: retry}
+	}
+	// The message in the status keeps a later controller from sending the event again. A crash before this write leaves the
+	// volume as it was, and reclaiming is tried again; one right after it loses the event.
+	failed := setPhase(volume, corev1.VolumeFailed, rule, message)
+	failed.Volume.Status.Reason, failed.Volume.Status.Message = string(reason), message
+	failed.Events = []Event{warning(volume, reason, message)}
+	return failed
 }

@@ -23,7 +23,7 @@ func advices() []advice {
 		{"set its claimRef to the one whose data it is, with namespace, name and UID: ", award},
 		// CheckPair
 		{"^the controller mends it: ", leaveIt},
-		{"^first set reclaim policy Retain on every volume with UID .*; then create one with reclaim policy Retain, no annotation, .* exactly the name .* with that the claim has it again$", restore},
+		{"^volume .*, which the claim names, does not exist; set reclaim policy Retain on every volume .*; create a volume with reclaim policy Retain, no annotation, .* exactly the name .* with that the claim has it again$", restore},
 		{"^the claim was bound and names no volume: set reclaim policy Retain .* then spec.volumeName .* if there is no such volume, delete the claim and create it anew$", nameVolume},
 		{"^the volume serves another claim, .* set reclaim policy Retain on every volume .* then delete the claim and create it anew without that name$", startAnew},
 		{"with (the|this) claim's UID in (its claimRef the two are bound again|claimRef it is this one's)$", repoint},
