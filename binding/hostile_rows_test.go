@@ -236,7 +236,7 @@ var claimCalls = map[string]func(obj.Object) func(){
 		_ = report.String() + report.Table()
 	}),
 	"match.Check":      onClaim(func(claim *corev1.PersistentVolumeClaim) { _, _ = match.Check(claim, labelledVolume, match.Terms{}) }),
-	"match.CheckNamed": onClaim(func(claim *corev1.PersistentVolumeClaim) { _, _ = match.CheckNamed(claim, labelledVolume) }),
+	"match.CheckNamed": onClaim(func(claim *corev1.PersistentVolumeClaim) { _, _ = match.CheckNamed(claim, labelledVolume, nil) }),
 	"index.Find": onClaim(func(claim *corev1.PersistentVolumeClaim) {
 		_, _ = indexOf(labelledVolume).Find(claim, match.Terms{Node: aNode})
 	}),

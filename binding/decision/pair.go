@@ -185,7 +185,7 @@ func (r *PairRequest) ofNamed() Violation {
 func (r *PairRequest) ofNamedWithoutClaimRef() Violation {
 	claim := obj.KeyOf(r.Claim)
 	owners, owns := r.View.Owners(r.Volume.Name), phase.Owned(r.Claim) == r.Volume.Name
-	switch mismatches, err := match.CheckNamed(r.Claim, r.Volume); {
+	switch mismatches, err := match.CheckNamed(r.Claim, r.Volume, nil); {
 	case match.OwnedByAnother(claim, owners) && owns:
 		return Violation{PairContended, "claimRef to " + claim.String(), oneline.None + ", and " + match.OwnersText(owners)}
 	case match.OwnedByAnother(claim, owners):

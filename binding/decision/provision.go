@@ -164,7 +164,7 @@ func runProvisioner(claim *corev1.PersistentVolumeClaim, class *storagev1.Storag
 func nameTaken(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) Action {
 	why := "it is not the claim's"
 	if phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefBound {
-		mismatches, _ := match.CheckNamed(claim, volume) // no error, for the search had none
+		mismatches, _ := match.CheckNamed(claim, volume, nil) // no error, for the search had none
 		why = "it does not fit: " + mismatches.String()
 	}
 	message := fmt.Sprintf("the volume %q that would be provisioned exists, and %s", volume.Name, why)
@@ -258,7 +258,7 @@ func volumeToStore(r *hooks.ProvisionRequest, made *corev1.PersistentVolume, opt
 // problemOf returns why the claim could not get the volume that a provisioner returned; "" if it could.
 func problemOf(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) string {
 	malformed := match.CheckWellFormed(volume)
-	mismatches, _ := match.CheckNamed(claim, volume) // no error, for the search had none
+	mismatches, _ := match.CheckNamed(claim, volume, nil) // no error, for the search had none
 	switch {
 	case reclaim.SourceName(volume) == "":
 		return "the provisioner returned a volume without a source"

@@ -124,7 +124,7 @@ func awaitFinalizers(violations []Violation) Repair {
 // setUID gives the volume to the claim that names it and whose name is in its claimRef. The Controller never gives a claim what
 // an earlier one of its name had (X3): only a person can know that it is the same claim.
 func (r *PairRequest) setUID() (Repair, error) {
-	mismatches, err := match.CheckNamed(r.Claim, r.Volume)
+	mismatches, err := match.CheckNamed(r.Claim, r.Volume, nil)
 	if err == nil && r.Claim.UID == "" {
 		err = missingUID(r.Claim)
 	}

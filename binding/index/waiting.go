@@ -29,7 +29,7 @@ func WaitsFor(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolu
 		criteria, err := match.NewCriteria(claim, terms(claim))
 		return err == nil && criteria.Fits(volume)
 	case phase.ClaimRequestsVolume:
-		mismatches, err := match.CheckNamed(claim, volume)
+		mismatches, err := match.CheckNamed(claim, volume, nil)
 		return err == nil && len(mismatches) == 0
 	case phase.ClaimBinding:
 		return phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefPreBound
