@@ -60,14 +60,6 @@ func (t *btree[E]) from(k *key) iter.Seq2[int64, E] {
 	return func(yield func(int64, E) bool) { t.root.from(k, yield) }
 }
 
-// first returns the first entry that does not come before the key, if there is one.
-func (t *btree[E]) first(k *key) (first E, found bool) {
-	for _, first = range t.from(k) {
-		return first, true
-	}
-	return first, false
-}
-
 // last returns the last entry that comes before the key, if there is one.
 func (t *btree[E]) last(k *key) (last E, found bool) {
 	n := &t.root
@@ -189,19 +181,17 @@ func (n *node[E]) room(at int) (*node[E], int, *node[E]) {
 }
 
 func (n *node[E]) split(cut int) *node[E] {
-	right := &node[E]{sizes: slices.Clone(n.sizes[cut:])}
-	n.sizes = n.sizes[:cut]
-	if n.isLeaf() {
-		right.entries = slices.Clone(n.entries[cut:])
-		clear(n.entries[cut:])
-		n.entries = n.entries[:cut]
-	} else {
-		right.children = append([]*node[E]{}, n.children[cut:]...)
-		clear(n.children[cut:])
-		n.children = n.children[:cut]
-	}
+	right := &node[E]{sizes: cutOff(&n.sizes, cut), entries: cutOff(&n.entries, cut), children: cutOff(&n.children, cut)}
 	n.recount()
 	right.recount()
+	return right
+}
+
+// cutOff removes the elements of a list from a position on, and returns them in a list of their own. Nil stays nil.
+func cutOff[T any](list *[]T, at int) []T {
+	at = min(at, len(*list))
+	right := slices.Clone((*list)[at:])
+	*list = slices.Delete(*list, at, len(*list))
 	return right
 }
 

@@ -52,24 +52,18 @@ type bucket struct {
 
 func (b *bucket) len() int { return b.anywhere.len() + b.affine.len() }
 
-func (b *bucket) insert(volume *corev1.PersistentVolume) {
-	r := recordOf(volume)
-	b.updateLabelled(r, volumeTrees.insert)
-	b.updateTopology(r, volumeTrees.insert, 1)
-}
+func (b *bucket) insert(volume *corev1.PersistentVolume) { b.update(volume, volumeTrees.insert, 1) }
 
-func (b *bucket) remove(volume *corev1.PersistentVolume) {
-	r := recordOf(volume)
-	b.updateLabelled(r, volumeTrees.remove)
-	b.updateTopology(r, volumeTrees.remove, -1)
-}
+func (b *bucket) remove(volume *corev1.PersistentVolume) { b.update(volume, volumeTrees.remove, -1) }
 
 type volumeChange = func(volumeTrees, record[volumeEntry]) volumeTrees
 
-func (b *bucket) updateLabelled(r record[volumeEntry], change volumeChange) {
-	for key, value := range r.entry.Labels {
+func (b *bucket) update(volume *corev1.PersistentVolume, change volumeChange, count int) {
+	r := recordOf(volume)
+	for key, value := range volume.Labels {
 		b.labelled.update(label{key, value}, r, change)
 	}
+	b.updateTopology(r, change, count)
 }
 
 func (b *bucket) updateTopology(r record[volumeEntry], change volumeChange, count int) {
@@ -97,17 +91,19 @@ func (b *bucket) updateTopology(r record[volumeEntry], change volumeChange, coun
 	}
 }
 
-// exactOn visits the trees of the affine volumes that a label of the node alone makes usable on it.
-func (b *bucket) exactOn(node *corev1.Node, visit func(volumeTrees)) {
-	b.eachTopologyLabel(node, func(l label) { visit(b.exact[l]) })
-}
-
-// candidatesOn visits the trees of the other affine volumes that may be usable on the node.
-func (b *bucket) candidatesOn(node *corev1.Node, visit func(volumeTrees)) {
-	if len(b.candidates) > 0 {
-		b.eachTopologyLabel(node, func(l label) { visit(b.candidates[l]) })
+// eachOn visits the trees of all volumes that may be usable on the node. All in a tree are usable if exact is set. Without
+// a node, all volumes are.
+func (b *bucket) eachOn(node *corev1.Node, visit func(trees volumeTrees, exact bool)) {
+	visit(b.anywhere, true)
+	if node == nil {
+		visit(b.affine, true)
+		return
 	}
-	visit(b.unindexed)
+	b.eachTopologyLabel(node, func(l label) { visit(b.exact[l], true) })
+	if len(b.candidates) > 0 {
+		b.eachTopologyLabel(node, func(l label) { visit(b.candidates[l], false) })
+	}
+	visit(b.unindexed, false)
 }
 
 // eachTopologyLabel visits the labels of the node whose key is a topology key of the bucket.
@@ -126,17 +122,24 @@ func (b *bucket) eachTopologyLabel(node *corev1.Node, visit func(label)) {
 }
 
 // countOn returns how many volumes there are to look at for a node.
-func (b *bucket) countOn(node *corev1.Node) int {
-	count := b.anywhere.len()
-	add := func(trees volumeTrees) { count += trees.len() }
-	b.exactOn(node, add)
-	b.candidatesOn(node, add)
+func (b *bucket) countOn(node *corev1.Node) (count int) {
+	b.eachOn(node, func(trees volumeTrees, _ bool) { count += trees.len() })
 	return count
 }
 
 // narrowest returns the requirement of the selector that the fewest volumes meet, and how many those are.
 func (b *bucket) narrowest(selector *metav1.LabelSelector) (best requirement, fewest int) {
 	return narrowest(selector, func(l label) int { return b.labelled[l].len() })
+}
+
+// eachSelectable visits the trees that have every volume that the selector matches.
+func (b *bucket) eachSelectable(selector *metav1.LabelSelector, visit func(volumeTrees)) {
+	if required, _ := b.narrowest(selector); required.key != "" {
+		required.eachLabel(func(l label) { visit(b.labelled[l]) })
+		return
+	}
+	visit(b.anywhere)
+	visit(b.affine)
 }
 
 // requirement is a part of a selector that labels can be looked up by: a key with one value, or with one of several. The

@@ -35,8 +35,8 @@ type Index struct {
 	free, notAvailable buckets
 	// malformed has the malformed volumes that no claim has.
 	malformed map[string]*corev1.PersistentVolume
-	// others counts all other volumes, those that are being deleted and those that a claim has.
-	others map[match.Reason]int
+	// deleting counts the volumes that are being deleted. A claim has all others.
+	deleting int
 	// related has, by claim, the volumes whose claimRef has its name, and those that it alone owns. A search checks them
 	// one by one.
 	related map[types.NamespacedName][]*corev1.PersistentVolume
@@ -45,13 +45,6 @@ type Index struct {
 	// owners has the claims that own a volume, in order, and reserved the one that Reserve was called for. A slice in
 	// them is replaced, never changed, for callers have it.
 	owners, reserved map[string][]obj.Key
-}
-
-// Len returns the number of volumes.
-func (x *Index) Len() int {
-	x.mutex.RLock()
-	defer x.mutex.RUnlock()
-	return len(x.volumes)
 }
 
 // Set adds a volume, or replaces the version that is known. It takes O(log n). A reservation stays until it is
@@ -104,47 +97,44 @@ func (x *Index) set(volume *corev1.PersistentVolume) {
 // insert puts a volume where its version and its owners place it.
 func (x *Index) insert(volume *corev1.PersistentVolume) {
 	if claim := x.relatedClaim(volume); claim != (types.NamespacedName{}) {
-		zeromap.Put(&x.related, claim, append(x.related[claim], volume))
+		setList(&x.related, claim, append(x.related[claim], volume))
 	}
-	switch reason := x.unavailable(volume); reason {
+	switch x.unavailable(volume) {
 	case "":
 		x.free.insert(volume)
 	case match.NotAvailable:
 		x.notAvailable.insert(volume)
 	case match.Malformed:
 		zeromap.Put(&x.malformed, volume.Name, volume)
-	default:
-		zeromap.Put(&x.others, reason, x.others[reason]+1)
+	case match.Deleting:
+		x.deleting++
 	}
 }
 
 // remove undoes insert. The version and the owners of the volume must be the same as then.
 func (x *Index) remove(volume *corev1.PersistentVolume) {
 	if claim := x.relatedClaim(volume); claim != (types.NamespacedName{}) {
-		x.related[claim] = slices.DeleteFunc(x.related[claim], func(related *corev1.PersistentVolume) bool { return related == volume })
-		if len(x.related[claim]) == 0 {
-			delete(x.related, claim)
-		}
+		isVolume := func(related *corev1.PersistentVolume) bool { return related == volume }
+		setList(&x.related, claim, slices.DeleteFunc(x.related[claim], isVolume))
 	}
-	switch reason := x.unavailable(volume); reason {
+	switch x.unavailable(volume) {
 	case "":
 		x.free.remove(volume)
 	case match.NotAvailable:
 		x.notAvailable.remove(volume)
 	case match.Malformed:
 		delete(x.malformed, volume.Name)
-	default:
-		x.others[reason]--
+	case match.Deleting:
+		x.deleting--
 	}
 }
 
 // unavailable returns why no claim can choose the volume, but for one that has it already; "" if any claim can.
 func (x *Index) unavailable(volume *corev1.PersistentVolume) match.Reason {
-	reason := match.Unavailable(volume)
-	if reason != match.Deleting && (volume.Spec.ClaimRef != nil || len(x.ownersOf(volume.Name)) > 0) {
+	if volume.DeletionTimestamp == nil && (volume.Spec.ClaimRef != nil || len(x.ownersOf(volume.Name)) > 0) {
 		return match.BoundToAnotherClaim
 	}
-	return reason
+	return match.Unavailable(volume)
 }
 
 // relatedClaim returns the claim that the volume's claimRef names or that owns it. It is zero if there is none, or if
@@ -159,6 +149,11 @@ func (x *Index) relatedClaim(volume *corev1.PersistentVolume) types.NamespacedNa
 	return types.NamespacedName{}
 }
 
-func (x *Index) relatedTo(claim *corev1.PersistentVolumeClaim) []*corev1.PersistentVolume {
-	return x.related[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}]
+// setList sets the list under the key, or removes the key if the list is empty.
+func setList[M ~map[K]L, K comparable, L ~[]E, E any](m *M, key K, list L) {
+	if len(list) == 0 {
+		delete(*m, key)
+		return
+	}
+	zeromap.Put(m, key, list)
 }

@@ -126,13 +126,7 @@ func (x *Index) setOwned(claim obj.Key, volume string) {
 }
 
 func (x *Index) setOwners(volume string, owners []obj.Key) {
-	x.update(volume, func() {
-		if len(owners) == 0 {
-			delete(x.owners, volume)
-			return
-		}
-		zeromap.Put(&x.owners, volume, owners)
-	})
+	x.update(volume, func() { setList(&x.owners, volume, owners) })
 }
 
 // Owners returns the claims that an unclaimed volume belongs to, in order: those of SetClaim, or else the one of Reserve.

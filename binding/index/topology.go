@@ -44,17 +44,17 @@ func labelsOf(required *corev1.NodeSelector, key string) (all []label) {
 		at := slices.IndexFunc(term.MatchExpressions, func(requested corev1.NodeSelectorRequirement) bool {
 			return requested.Key == key && requested.Operator == corev1.NodeSelectorOpIn
 		})
-		if at < 0 || len(term.MatchExpressions[at].Values) > maxTopologyLabels {
+		if at < 0 {
 			return nil
 		}
 		for _, value := range term.MatchExpressions[at].Values {
 			if l := (label{key, value}); !slices.Contains(all, l) {
 				all = append(all, l)
 			}
+			if len(all) > maxTopologyLabels {
+				return nil
+			}
 		}
-	}
-	if len(all) > maxTopologyLabels {
-		return nil
 	}
 	return all
 }
@@ -62,20 +62,18 @@ func labelsOf(required *corev1.NodeSelector, key string) (all []label) {
 // compareTopology puts labels first that fewer nodes have: a host; then a label that is not known here, which may be a
 // driver's own name of a node; then a zone, a region, and what nodes are made of.
 func compareTopology(a, b []label) int {
-	width := func(key string) int {
-		switch key {
-		case corev1.LabelHostname:
-			return 0
-		case corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone:
-			return 2
-		case corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaRegion:
-			return 3
-		case corev1.LabelOSStable, corev1.LabelArchStable, corev1.LabelInstanceTypeStable:
-			return 4
-		}
-		return 1
-	}
-	return cmp.Or(cmp.Compare(width(a[0].key), width(b[0].key)), cmp.Compare(len(a), len(b)), cmp.Compare(a[0].key, b[0].key))
+	return cmp.Or(cmp.Compare(widths[a[0].key], widths[b[0].key]), cmp.Compare(len(a), len(b)), cmp.Compare(a[0].key, b[0].key))
+}
+
+var widths = map[string]int{
+	corev1.LabelHostname:                -1,
+	corev1.LabelTopologyZone:            1,
+	corev1.LabelFailureDomainBetaZone:   1,
+	corev1.LabelTopologyRegion:          2,
+	corev1.LabelFailureDomainBetaRegion: 2,
+	corev1.LabelOSStable:                3,
+	corev1.LabelArchStable:              3,
+	corev1.LabelInstanceTypeStable:      3,
 }
 
 // requiresMore reports whether a term that requires one of some values of a label may accept less than that: it requires

@@ -1,11 +1,9 @@
 package index
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/pvbind/pvbind/accessmode"
-	"github.com/pvbind/pvbind/binding/internal/zeromap"
 )
 
 // modeTrees has the entries of each set of access modes in a tree of its own. The smallest sets come first, and none is
@@ -53,10 +51,12 @@ func (t modeTrees[E]) remove(r record[E]) modeTrees[E] {
 	return t
 }
 
+// find returns the position of the tree, or where it belongs.
 func (t modeTrees[E]) find(modes accessmode.Set) (at int, found bool) {
-	return slices.BinarySearchFunc(t, modes, func(tree modeTree[E], modes accessmode.Set) int {
-		return cmp.Or(accessmode.Compare(tree.modes, modes), cmp.Compare(tree.modes, modes))
-	})
+	for at < len(t) && t[at].modes != modes && accessmode.Compare(t[at].modes, modes) <= 0 {
+		at++
+	}
+	return at, at < len(t) && t[at].modes == modes
 }
 
 // labelTrees has the entries of each label in modeTrees of their own.
@@ -67,9 +67,5 @@ type label struct{ key, value string }
 
 // update makes a change to the trees of a label.
 func (t *labelTrees[E]) update(l label, r record[E], change func(modeTrees[E], record[E]) modeTrees[E]) {
-	if trees := change((*t)[l], r); len(trees) > 0 {
-		zeromap.Put(t, l, trees)
-	} else {
-		delete(*t, l)
-	}
+	setList(t, l, change((*t)[l], r))
 }
