@@ -42,10 +42,7 @@ func (x *Index) Read(f func(Reader)) {
 type Reader struct{ x *Index }
 
 // Query begins the search for a volume for a claim.
-func (r Reader) Query(c *match.Criteria) *Query {
-	q := r.x.query(c)
-	return &q
-}
+func (r Reader) Query(c *match.Criteria) *Query { return new(r.x.query(c)) }
 
 // Query searches an Index that does not change for a volume for one claim, on one node after the other: see On. It must
 // not be used once Index.Read has returned, nor from two goroutines at once.
@@ -58,9 +55,10 @@ type Query struct {
 	least    key                        // before the first volume that is large enough
 }
 
-func (x *Index) query(c *match.Criteria) Query {
-	related := x.related[types.NamespacedName{Namespace: c.Claim.Namespace, Name: c.Claim.Name}]
-	return Query{Criteria: *c, x: x, related: related, free: x.free[c.Group], least: lowest(c.Request)}
+func (x *Index) query(c *match.Criteria) (q Query) {
+	q.Criteria, q.x, q.free, q.least = *c, x, x.free[c.Group], lowest(c.Request)
+	q.related = x.related[types.NamespacedName{Namespace: c.Claim.Namespace, Name: c.Claim.Name}]
+	return q
 }
 
 // On narrows the search to volumes that are usable on the node. It replaces the node of an earlier call.
@@ -114,11 +112,10 @@ func (q *Query) eachSelected(b *bucket, visit func(*corev1.PersistentVolume)) {
 // eachIn visits the volumes that are large enough and have the access modes.
 func (q *Query) eachIn(trees volumeTrees, visit func(*corev1.PersistentVolume)) {
 	for i := range trees {
-		if !trees[i].modes.Contains(q.Modes) {
-			continue
-		}
-		for _, entry := range trees[i].from(&q.least) {
-			visit(entry.PersistentVolume)
+		if trees[i].modes.Contains(q.Modes) {
+			for _, entry := range trees[i].from(&q.least) {
+				visit(entry.PersistentVolume)
+			}
 		}
 	}
 }
@@ -177,7 +174,7 @@ func (c Choice) Compare(other Choice) int {
 
 // search finds the k best of the free volumes of a Query.
 type search struct {
-	// Query is a pointer, so that the compiler can tell it from best, which Find has on its stack.
+	// Query is not embedded by value: then what its functions keep could be best, which Find has on its stack.
 	*Query
 	k    int
 	best []Choice // those found so far, at most k, the best first
@@ -238,9 +235,11 @@ func (s *search) worst() Choice { return s.best[len(s.best)-1] }
 
 // add puts a choice in its place. If there are k already, the worst goes.
 func (s *search) add(found Choice) {
-	at, _ := slices.BinarySearchFunc(s.best, found, s.compare)
 	s.best = s.best[:min(len(s.best)+1, s.k)]
-	copy(s.best[at+1:], s.best[at:])
+	at := len(s.best) - 1
+	for ; at > 0 && s.compare(found, s.best[at-1]) < 0; at-- {
+		s.best[at] = s.best[at-1]
+	}
 	s.best[at] = found
 }
 

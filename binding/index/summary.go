@@ -164,17 +164,11 @@ func (c *counter) passing(b *bucket, left int) (selected, usable int) {
 }
 
 // part is the volumes of a bucket that have the same of two reasons against them.
-type part struct {
-	unselected, unusable bool
-	reasons              []match.Reason
-}
+type part []match.Reason
 
-var parts = []part{
-	{},
-	{unselected: true, reasons: []match.Reason{match.Selector}},
-	{unusable: true, reasons: []match.Reason{match.NodeAffinity}},
-	{unselected: true, unusable: true, reasons: []match.Reason{match.Selector, match.NodeAffinity}},
-}
+var parts = []part{{}, {match.Selector}, {match.NodeAffinity}, {match.Selector, match.NodeAffinity}}
+
+func (p part) has(reason match.Reason) bool { return slices.Contains(p, reason) }
 
 // findNearMiss searches buckets for the volume that is nearest to fitting. Of volumes with the same reasons against them,
 // only the one that is nearest in size counts. The reasons are against every volume in the buckets.
@@ -185,10 +179,10 @@ func (c *counter) findNearMiss(all buckets, reasons ...match.Reason) {
 	for group, bucket := range all {
 		ofGroup := append(c.mismatches(group), reasons...)
 		for _, p := range parts {
-			if p.unselected && c.Claim.Spec.Selector == nil || p.unusable && c.Node == nil {
+			if p.has(match.Selector) && c.Claim.Spec.Selector == nil || p.has(match.NodeAffinity) && c.Node == nil {
 				continue
 			}
-			ofPart := append(ofGroup, p.reasons...)
+			ofPart := append(ofGroup, p...)
 			c.eachTreeOf(bucket, p, func(trees volumeTrees) {
 				for i := range trees {
 					c.findNearMissIn(&trees[i], p, ofPart)
@@ -201,9 +195,9 @@ func (c *counter) findNearMiss(all buckets, reasons ...match.Reason) {
 // eachTreeOf visits trees that have all volumes of a part.
 func (c *counter) eachTreeOf(b *bucket, p part, visit func(volumeTrees)) {
 	switch selector := c.Claim.Spec.Selector; {
-	case selector != nil && !p.unselected:
+	case selector != nil && !p.has(match.Selector):
 		b.eachSelectable(selector, visit)
-	case p.unusable:
+	case p.has(match.NodeAffinity):
 		visit(b.affine)
 	default:
 		b.eachOn(c.Node, func(trees volumeTrees, _ bool) { visit(trees) })
@@ -234,7 +228,7 @@ func (c *counter) findNearMissIn(tree *modeTree[volumeEntry], p part, reasons []
 // the largest that is not, of equals the first by name; nil if the tree has none.
 func (c *counter) nearestInSize(tree *modeTree[volumeEntry], p part) (nearest *corev1.PersistentVolume, tooSmall bool) {
 	isIn := func(volume *corev1.PersistentVolume) bool {
-		return c.Selects(volume) != p.unselected && c.Usable(volume) != p.unusable
+		return c.Selects(volume) != p.has(match.Selector) && c.Usable(volume) != p.has(match.NodeAffinity)
 	}
 	for _, entry := range tree.from(&c.least) {
 		if isIn(entry.PersistentVolume) {
