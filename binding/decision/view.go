@@ -265,7 +265,7 @@ func (s Snapshot) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVol
 	var best *corev1.PersistentVolumeClaim
 	for _, claim := range s.Claims {
 		if index.WaitsFor(claim, volume, terms) {
-			best = index.PreferredClaim(best, claim, volume)
+			best = index.PreferredClaim(best, claim)
 		}
 	}
 	return best

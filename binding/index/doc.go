@@ -12,9 +12,8 @@
 //
 // Where to find what:
 //
-//   - index.go has the Index, and reserve.go its reservations and owners,
-//   - query.go has Find and Query, and summary.go the Summary, both on the buckets of bucket.go and topology.go,
+//   - index.go has the Index with its reservations and owners,
+//   - query.go has Find and Query, and summary.go the Summary, both on the buckets of bucket.go,
 //   - waiting.go has Waiting,
-//   - trees.go has the trees per set of access modes and per label, btree.go the tree itself, and size.go the numbers that
-//     it is sorted by.
+//   - btree.go has the tree, the numbers that it is sorted by, and the trees per set of access modes and per label.
 package index

@@ -87,7 +87,7 @@ func TestWaitingAgreesWithAScan(t *testing.T) {
 		var want *corev1.PersistentVolumeClaim
 		for _, claim := range c.claims {
 			if claim.Spec.VolumeName == "" && takes(claim) {
-				want = index.PreferredClaim(want, claim, volume)
+				want = index.PreferredClaim(want, claim)
 			}
 		}
 		list := &c.list

@@ -108,7 +108,7 @@ func (v *taskView) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVo
 	var best *corev1.PersistentVolumeClaim
 	for key := range v.claimsByVolume[obj.VolumeKey(volume.Name)] {
 		if claim := v.claim(key); offerable(claim) {
-			best = index.PreferredClaim(best, claim, volume)
+			best = index.PreferredClaim(best, claim)
 		}
 	}
 	if best != nil {
