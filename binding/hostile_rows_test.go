@@ -248,9 +248,9 @@ var claimCalls = map[string]func(obj.Object) func(){
 	}),
 	"index.Waiting": onClaim(func(claim *corev1.PersistentVolumeClaim) {
 		var waiting index.Waiting
-		waiting.Set(claim, nil)
+		waiting.Set(claim, match.Terms{Parsed: match.Parse(claim)})
 		waiting.First(labelledVolume, func(*corev1.PersistentVolumeClaim) bool { return true })
-		waiting.Set(claim, nil)
+		waiting.Set(claim, match.Terms{Parsed: match.Parse(claim)})
 		waiting.Delete(obj.KeyOf(claim))
 	}),
 	"decision.ExplainClaim": onClaim(func(claim *corev1.PersistentVolumeClaim) {

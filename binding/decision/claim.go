@@ -188,7 +188,7 @@ func bindRequested(claim *corev1.PersistentVolumeClaim, volume *corev1.Persisten
 	if owners := view.Owners(volume.Name); match.OwnedByAnother(obj.KeyOf(claim), owners) {
 		return volumeTaken(claim, claimNames(owners), owners...)
 	}
-	mismatches, err := match.CheckNamed(claim, volume, nil)
+	mismatches, err := match.CheckNamed(claim, volume, view.Parsed(claim))
 	if err != nil {
 		return Action{}, err
 	}

@@ -138,13 +138,13 @@ func runProvisioner(claim *corev1.PersistentVolumeClaim, class *storagev1.Storag
 	case !source.IsLive() && (!ran || volume != nil): // before the hook, and whenever a cache has a volume of that name
 		return ReadLive(obj.VolumeKey(name), "P2", "before storage is made for it"), nil
 	case volume != nil:
-		return nameTaken(claim, volume), nil
+		return nameTaken(claim, volume, view), nil
 	case !ran:
 		return Action{Kind: RunProvisioner, Hook: provisioner, Request: request, Rule: "P2", Why: "no volume fits, and class " + class.Name + " provisions"}, nil
 	case made.Err != nil:
 		return notProvisioned(claim, made), nil
 	}
-	volume, problem := volumeToStore(request, made.Volume, options)
+	volume, problem := volumeToStore(request, made.Volume, view, options)
 	if problem != "" {
 		return reschedule(claim, discard(claim, volume, problem, view, options)), nil
 	}
@@ -161,10 +161,10 @@ func runProvisioner(claim *corev1.PersistentVolumeClaim, class *storagev1.Storag
 }
 
 // nameTaken returns a Wait, because a volume of the name to be provisioned exists, though the search did not choose it.
-func nameTaken(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) Action {
+func nameTaken(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View) Action {
 	why := "it is not the claim's"
 	if phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefBound {
-		mismatches, _ := match.CheckNamed(claim, volume, nil) // no error, for the search had none
+		mismatches, _ := match.CheckNamed(claim, volume, view.Parsed(claim)) // no error, for the search had none
 		why = "it does not fit: " + mismatches.String()
 	}
 	message := fmt.Sprintf("the volume %q that would be provisioned exists, and %s", volume.Name, why)
@@ -231,7 +231,7 @@ func volumeFor(claim *corev1.PersistentVolumeClaim, name string, policy corev1.P
 
 // volumeToStore returns the volume to store for what the provisioner made, and what is wrong with it; "" if nothing is.
 // What is not the provisioner's choice is put right: the claimRef, and what follows from the class.
-func volumeToStore(r *hooks.ProvisionRequest, made *corev1.PersistentVolume, options Options) (volume *corev1.PersistentVolume, problem string) {
+func volumeToStore(r *hooks.ProvisionRequest, made *corev1.PersistentVolume, view View, options Options) (volume *corev1.PersistentVolume, problem string) {
 	if made == nil {
 		return r.Volume, "the provisioner returned no volume"
 	}
@@ -252,13 +252,13 @@ func volumeToStore(r *hooks.ProvisionRequest, made *corev1.PersistentVolume, opt
 	if made.Name != r.Volume.Name {
 		return volume, fmt.Sprintf("the provisioner named the volume %q, and not %q", made.Name, r.Volume.Name)
 	}
-	return volume, problemOf(r.Claim, volume)
+	return volume, problemOf(r.Claim, volume, view)
 }
 
 // problemOf returns why the claim could not get the volume that a provisioner returned; "" if it could.
-func problemOf(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) string {
+func problemOf(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View) string {
 	malformed := match.CheckWellFormed(volume)
-	mismatches, _ := match.CheckNamed(claim, volume, nil) // no error, for the search had none
+	mismatches, _ := match.CheckNamed(claim, volume, view.Parsed(claim)) // no error, for the search had none
 	switch {
 	case reclaim.SourceName(volume) == "":
 		return "the provisioner returned a volume without a source"
@@ -299,7 +299,7 @@ func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, options
 		return wait("P2", message, warning(claim, EventProvisioningCleanup, message))
 	case volume == nil:
 		made, _ := lastOf(provisioner, view.Answered(RunProvisioner, claim.UID))
-		expected, _ := volumeToStore(newProvisionRequest(claim, nil, provisioner), made.Volume, options)
+		expected, _ := volumeToStore(newProvisionRequest(claim, nil, provisioner), made.Volume, view, options)
 		if action, gone := deleteUnstored(claim, expected, why, view, options); !gone {
 			return action
 		}

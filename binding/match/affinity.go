@@ -49,9 +49,6 @@ func (a *Affinity) Accepts(node *corev1.Node) bool {
 	return accepts && err == nil
 }
 
-// IsLarge reports whether to read the affinity takes so long that it should be kept.
-func (a *Affinity) IsLarge() bool { return a.compiled != nil }
-
 // malformed returns what is wrong with terms of an affinity that does not accept the node; nil if nothing is.
 func (a *Affinity) malformed(node *corev1.Node) error {
 	if a.compiled != nil {
@@ -62,7 +59,13 @@ func (a *Affinity) malformed(node *corev1.Node) error {
 }
 
 // maxUncompiled is how many terms, expressions and values a node affinity may have to be compared as it is.
-const maxUncompiled = 64
+const maxUncompiled = 256
+
+// LargeAffinity reports whether the volume's node affinity is so large that AffinityOf should be called once.
+func LargeAffinity(volume *corev1.PersistentVolume) bool {
+	required := RequiredAffinity(volume)
+	return required != nil && large(required)
+}
 
 func large(required *corev1.NodeSelector) bool {
 	parts := len(required.NodeSelectorTerms)

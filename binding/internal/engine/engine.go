@@ -68,6 +68,9 @@ type Reply struct {
 
 	Pods        []*corev1.Pod                 // for a read of pods
 	Attachments []*storagev1.VolumeAttachment // for a read of attachments
+
+	parsed      Parsed
+	podsByClaim map[obj.Key][]*corev1.Pod
 }
 
 // Start begins a sync. If another sync has the object locked, this one is done at once, and runs again after the other.

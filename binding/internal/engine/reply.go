@@ -57,7 +57,7 @@ func (s *State) handleWrite(t *task, got Reply) error {
 		}
 		return nil
 	case outcome == done:
-		return s.handleStored(t, got.Object)
+		return s.handleStored(t, got)
 	case outcome == conflict:
 		s.markInDoubt(target, t.key)
 		return nil
@@ -75,8 +75,8 @@ var errUnchanged = errors.New("the server accepted the write and changed nothing
 
 // handleStored takes the object that the server stored. A write that took effect has made a new version, or has removed
 // the last finalizer of an object that was being deleted: that deletes it, and it keeps its version (A5).
-func (s *State) handleStored(t *task, stored obj.Object) error {
-	sent := obj.Object(t.pending.Claim)
+func (s *State) handleStored(t *task, got Reply) error {
+	stored, sent := got.Object, obj.Object(t.pending.Claim)
 	if t.pending.Volume != nil {
 		sent = t.pending.Volume
 	}
@@ -87,7 +87,7 @@ func (s *State) handleStored(t *task, stored obj.Object) error {
 	case stored.GetResourceVersion() == sent.GetResourceVersion():
 		return errUnchanged
 	default:
-		t.wake(s.Observe(stored), t.key, t.volume)
+		t.wake(s.observe(got.Parsed().parsed), t.key, t.volume)
 	}
 	t.forgetProvisioned(stored)
 	if len(t.pending.Events) > 0 { // a write without events says nothing about those of the last decision
@@ -176,7 +176,7 @@ func (s *State) handleRead(t *task, got Reply) error {
 		zeromap.Put(&t.contradicted, key, found)
 		return nil // the next decision reads it again
 	case contradicts && !found.missing:
-		t.wake(s.replace(key, got.Object), t.key)
+		t.wake(s.replace(key, got.Parsed().parsed), t.key)
 		t.wake(s.clearDoubt(key), t.key)
 		return wentBackError(got.Object)
 	case contradicts:
@@ -188,7 +188,7 @@ func (s *State) handleRead(t *task, got Reply) error {
 		return got.Err
 	case got.Object != nil:
 		delete(t.contradicted, key)
-		t.wake(s.Observe(got.Object), t.key)
+		t.wake(s.observe(got.Parsed().parsed), t.key)
 	}
 	t.wake(s.clearDoubt(key), t.key)
 	if s.dropStaleReads(t) && key != t.key {
@@ -212,12 +212,12 @@ func (s *State) contradictionIn(got Reply, t *task) (found contradiction, contra
 }
 
 // replace stores what the server has in place of what was known, newer though that was.
-func (s *State) replace(key obj.Key, object obj.Object) (woken []obj.Key) {
+func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 	if known := s.Known(key); known != nil {
 		woken = s.ObserveDeleted(known)
 	}
-	s.gone.remove(object.GetUID())
-	return append(woken, s.Observe(object)...)
+	s.gone.remove(parsed.object.GetUID())
+	return append(woken, s.observe(parsed)...)
 }
 
 // wentBackError ends a sync that has found that the server went back in time: nothing is destroyed on what such a reply
@@ -232,20 +232,28 @@ func wentBackError(found obj.Object) error {
 // already it is read anyhow, and stays with the sync that made the write (B6). Of another object the cache's version is
 // stored.
 func (s *State) Recheck(object obj.Object) []obj.Key {
-	woken := s.Observe(object)
+	woken, rest := s.RecheckParsed(Parse(object))
+	return s.WokenByClaims(woken, rest)
+}
+
+// RecheckParsed is Recheck for an object that was parsed, with a rest as that of ObserveParsed.
+func (s *State) RecheckParsed(parsed Parsed) (woken, rest []obj.Key) {
+	object := parsed.object
+	woken, rest = s.ObserveParsed(parsed)
 	key := keyOf(object)
 	known := s.Known(key)
 	if key.Kind == obj.KindVolume || key.Kind == obj.KindClaim {
 		if _, doubted := s.inDoubt[key]; !doubted && (known == nil || !sameVersion(known, object)) {
 			s.markInDoubt(key, key)
 		}
-		return unique(append(woken, key))
+		return Unique(append(woken, key)), nil
 	}
 	if known != nil && !sameVersion(known, object) {
-		woken = s.ObserveDeleted(known)
+		woken, rest = s.ForgetDeleted(known)
 	}
 	s.tombstonesOf(key.Kind).remove(object.GetUID())
-	return unique(append(woken, s.Observe(object)...))
+	again, more := s.ObserveParsed(parsed)
+	return Unique(append(woken, again...)), append(slices.Clip(rest), more...)
 }
 
 func sameVersion(a, b obj.Object) bool {

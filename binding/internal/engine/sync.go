@@ -216,7 +216,7 @@ func (s *State) stop(t *task) Step {
 	delete(s.locks, t.key)
 	t.next = append(t.next, s.waiters.drain(t.key)...)
 	t.next = append(t.next, s.slots.next(t.key)...)
-	return Step{Publish: t.publish, Done: true, Next: unique(t.next)}
+	return Step{Publish: t.publish, Done: true, Next: Unique(t.next)}
 }
 
 const (
