@@ -17,7 +17,7 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		fields []string
 	}{
 		{State{}, []string{"store", "options", "tasks", "locks", "waiters", "inDoubt", "leftInDoubt", "offers", "slots", "lastEvents", "rejected", "failures"}},
-		{store{}, []string{"objects", "naming", "holding", "using", "attached", "index", "waiting", "notified", "gone", "gonePods"}},
+		{store{}, []string{"objects", "claimsByVolume", "volumesByClaim", "podsByClaim", "attachmentsByVolume", "index", "waiting", "notified", "gone", "gonePods"}},
 		{task{}, []string{"key", "volume", "version", "pending", "before", "contradicted", "live", "answers", "publish", "next", "steps"}},
 		{Reply{}, []string{"Object", "Err", "Pods", "Attachments"}},
 		{contradiction{}, []string{"uid", "missing"}},
