@@ -17,4 +17,8 @@
 // need them. [Compare] puts it first.
 //
 // [Set.AllowsNode] and [Set.AllowsPod] decide who may use a bound volume at once.
+//
+// # Files
+//
+//   - set.go has all of it.
 package accessmode

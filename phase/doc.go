@@ -21,6 +21,8 @@
 // one exception is [Owned]: status.phase Bound of a claim is the only proof that a
 // volume without claimRef belongs to it.
 //
-// File claimref.go has the claimRef and the annotations, volume.go and claim.go have
-// the two objects.
+// # Files
+//
+//   - claimref.go has the claimRef and the annotations,
+//   - volume.go and claim.go have the two objects.
 package phase

@@ -84,7 +84,7 @@ func (p *planner) add(claim *corev1.PersistentVolumeClaim, request Request) erro
 		return nil
 	}
 	class := request.View.Class(storageclass.OfClaim(claim))
-	waits, err := match.WaitsForFirstConsumer(class)
+	waits, err := storageclass.WaitsForFirstConsumer(class)
 	if err != nil {
 		return err
 	}

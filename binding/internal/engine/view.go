@@ -56,15 +56,10 @@ func (v *taskView) DefaultClass() *storagev1.StorageClass {
 }
 
 func (v *taskView) PodsOf(namespace, claim string) ([]*corev1.Pod, decision.Source) {
-	var users []*corev1.Pod
 	if read, live := v.task.live[obj.PodsKey(namespace)]; live {
-		for _, pod := range read.Pods {
-			if reclaim.References(pod, namespace, claim) {
-				users = append(users, pod)
-			}
-		}
-		return users, decision.FromLiveRead
+		return reclaim.PodsOf(read.Pods, namespace, claim), decision.FromLiveRead
 	}
+	var users []*corev1.Pod
 	for _, key := range v.podsByClaim.of(obj.ClaimKey(namespace, claim)) {
 		users = append(users, as[*corev1.Pod](v.Known(key)))
 	}
