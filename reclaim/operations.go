@@ -90,7 +90,7 @@ func SetRetain(volume *corev1.PersistentVolume) Change {
 		r.warn(DataDestroyed, "it is %s, so that reclaiming it may have begun", at)
 	}
 	if volume.DeletionTimestamp != nil {
-		r.warn(ClaimLost, "the volume is being deleted and will be gone; only its storage is kept")
+		r.warn(VolumeLost, "the volume is being deleted and will be gone; only its storage is kept")
 	}
 	kept := volume.DeepCopy()
 	kept.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
@@ -162,8 +162,8 @@ const (
 	DataDestroyed Risk = "DataDestroyed"
 	// PodsDisturbed means that pods that use the volume lose it, or share it with others.
 	PodsDisturbed Risk = "PodsDisturbed"
-	// ClaimLost means that a claim that exists loses its volume.
-	ClaimLost Risk = "ClaimLost"
+	// VolumeLost means that a claim that exists loses its volume.
+	VolumeLost Risk = "VolumeLost"
 	// ReservationLost means that a claim to which somebody pre-bound the volume does not get it.
 	ReservationLost Risk = "ReservationLost"
 )
@@ -187,7 +187,7 @@ const (
 	// Deleting means that the volume or the claim is being deleted.
 	Deleting ReasonCode = "Deleting"
 	// ClaimLives means that the claim that has the volume, or is Bound to it though it has lost its claimRef, exists.
-	// Whoever accepts ClaimLost takes the volume from it.
+	// Whoever accepts VolumeLost takes the volume from it.
 	ClaimLives ReasonCode = "ClaimLives"
 	// InUse means that pods that have not finished use the volume. Accept PodsDisturbed to go on.
 	InUse ReasonCode = "InUse"
@@ -209,7 +209,7 @@ const (
 
 // acceptable has the risk that a caller has to accept to go on in spite of a reason.
 var acceptable = map[ReasonCode]Risk{
-	ClaimLives:     ClaimLost,
+	ClaimLives:     VolumeLost,
 	InUse:          PodsDisturbed,
 	PolicyDestroys: DataDestroyed,
 	PreBound:       ReservationLost,

@@ -107,6 +107,6 @@ func newClaim(to, from *corev1.PersistentVolumeClaim, volume string) corev1.Pers
 // aboutOneObject reports whether controllers or kubectl keep the annotation about one object, so that it is not copied.
 func aboutOneObject(key, _ string) bool {
 	domain, _, _ := strings.Cut(key, "/")
-	keepers := []string{"pv.kubernetes.io", "volume.kubernetes.io", "volume.beta.kubernetes.io", "kubectl.kubernetes.io", "pvbind.github.io"}
-	return slices.Contains(keepers, domain)
+	kubernetes := []string{"pv.kubernetes.io", "volume.kubernetes.io", "volume.beta.kubernetes.io", "kubectl.kubernetes.io"}
+	return domain == "pvbind.github.io" || slices.Contains(kubernetes, domain)
 }
