@@ -55,7 +55,7 @@ func (p *planner) findOptions(node *corev1.Node) []Reason {
 	var elsewhere []Reason
 	p.options = p.options[:0]
 	for _, claim := range p.unbound {
-		claim.On(node)
+		claim.Node = node
 		if claim.hasSelected && claim.selected != node.Name {
 			elsewhere = append(elsewhere, Reason{CauseProvisionedElsewhere, obj.KeyOf(claim.Claim), "", "its volume is being provisioned for node " + claim.selected})
 			continue
@@ -107,7 +107,7 @@ func (c *unboundClaim) optionOn(node *corev1.Node, claims int) option {
 // that the Index has reserved counts as pre-bound: no other claim gets it. A volume that another pod's plan assumes counts
 // until that plan is reverted, even if the volume is gone.
 func (c *unboundClaim) preBound() (found *corev1.PersistentVolume, elsewhere string) {
-	found, elsewhere = c.Reserved()
+	found, elsewhere = c.PreBound()
 	if c.promised != "" && (found == nil || found.Name != c.promised) {
 		return nil, c.promised
 	}
