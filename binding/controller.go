@@ -129,13 +129,16 @@ func (c *Controller) perform(ctx context.Context, action decision.Action) engine
 }
 
 func (c *Controller) start(key obj.Key) engine.Step {
-	defer c.lockState().Unlock()
-	return c.state.Start(key)
+	return c.lockedStep(func() engine.Step { return c.state.StartDraft(key) }).Complete()
 }
 
 func (c *Controller) proceed(key obj.Key, got engine.Reply) engine.Step {
+	return c.lockedStep(func() engine.Step { return c.state.ProceedDraft(key, got) }).Complete()
+}
+
+func (c *Controller) lockedStep(do func() engine.Step) engine.Step {
 	defer c.lockState().Unlock()
-	return c.state.Proceed(key, got)
+	return do()
 }
 
 // lockState locks the state, and makes it on first use.

@@ -243,11 +243,11 @@ var claimCalls = map[string]func(obj.Object) func(){
 	"index.Summary": onClaim(func(claim *corev1.PersistentVolumeClaim) {
 		_, _ = indexOf(labelledVolume).Summary(claim, match.Terms{})
 	}),
-	"index.WaitsFor": onClaim(func(claim *corev1.PersistentVolumeClaim) {
-		index.WaitsFor(claim, labelledVolume, func(*corev1.PersistentVolumeClaim) match.Terms { return match.Terms{} })
+	"index.CanBind": onClaim(func(claim *corev1.PersistentVolumeClaim) {
+		index.CanBind(claim, labelledVolume, func(*corev1.PersistentVolumeClaim) match.Terms { return match.Terms{} })
 	}),
-	"index.Waiting": onClaim(func(claim *corev1.PersistentVolumeClaim) {
-		var waiting index.Waiting
+	"index.WaitingClaims": onClaim(func(claim *corev1.PersistentVolumeClaim) {
+		var waiting index.WaitingClaims
 		waiting.Set(claim, match.Terms{Parsed: match.Parse(claim)})
 		waiting.First(labelledVolume, func(*corev1.PersistentVolumeClaim) bool { return true })
 		waiting.Set(claim, match.Terms{Parsed: match.Parse(claim)})

@@ -225,10 +225,10 @@ func (w *lockWorld) settle(keys []obj.Key) {
 
 func (w *lockWorld) sync(key obj.Key) []obj.Key {
 	var step engine.Step
-	w.locked(func() { step = w.state.Start(key) })
+	w.locked(func() { step = w.state.StartDraft(key) })
 	for !step.Done {
-		reply := w.perform(step.Action).Parsed()
-		w.locked(func() { step = w.state.Proceed(key, reply) })
+		reply := w.perform(step.Action.Complete()).Parsed()
+		w.locked(func() { step = w.state.ProceedDraft(key, reply) })
 	}
 	return step.Next
 }

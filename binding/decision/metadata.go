@@ -32,15 +32,19 @@ func updateMetadata(object obj.Object, finalizers []string, protection string, o
 	if !migrate && !protect && slices.Equal(finalizers, object.GetFinalizers()) {
 		return Action{}, false
 	}
-	changed := object.DeepCopyObject().(obj.Object)
-	changed.SetFinalizers(slices.Clone(finalizers))
-	action = update(changed, "R6", "finalizers that go with its reclaim policy")
+	action = update(object, func(metadata *metav1.ObjectMeta) {
+		metadata.Finalizers = slices.Clone(finalizers)
+		if protect {
+			metadata.Finalizers = append(metadata.Finalizers, protection)
+		}
+		if migrate {
+			setMigratedTo(metadata.Annotations, driver)
+		}
+	}, "R6", "finalizers that go with its reclaim policy")
 	if protect {
-		changed.SetFinalizers(append(changed.GetFinalizers(), protection))
 		action.Rule, action.Why = "F1", "protect it while it is in use"
 	}
 	if migrate {
-		setMigratedTo(changed.GetAnnotations(), driver)
 		action.Rule, action.Why = "G2", "say which CSI driver serves it"
 	}
 	return action, true
@@ -61,9 +65,7 @@ func unprotectClaim(claim *corev1.PersistentVolumeClaim, view View, options Opti
 }
 
 func removeFinalizer(object obj.Object, finalizer, rule, why string) Action {
-	changed := object.DeepCopyObject().(obj.Object)
-	changed.SetFinalizers(without(changed.GetFinalizers(), finalizer))
-	return update(changed, rule, why)
+	return update(object, func(metadata *metav1.ObjectMeta) { metadata.Finalizers = without(metadata.Finalizers, finalizer) }, rule, why)
 }
 
 // without removes a finalizer from the slice, which it modifies.

@@ -66,12 +66,12 @@ func provision(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClas
 	}
 	awaited := fmt.Sprintf("waiting for the provisioner %q to make a volume%s for the claim, "+
 		"or for an administrator to reserve one that fits (claimRef with namespace and name)", provisioner, usable)
-	annotated := annotateForProvisioner(claim, provisioner, options)
+	annotating, unannotated := annotateForProvisioner(claim, provisioner, options)
 	switch {
 	case provisioning(claim) && claimProvisioner(claim) != provisioner:
 		action = abandonProvisioning(claim, view, options)
-	case annotated != nil:
-		action = update(annotated, "P3", "ask the provisioner "+provisioner)
+	case unannotated:
+		action = annotating
 	case options.Hooks.Provisioners.Has(provisioner):
 		action, err = runProvisioner(claim, class, provisioner, view, options)
 	default:
@@ -102,23 +102,22 @@ func provisionerOf(claim *corev1.PersistentVolumeClaim, class *storagev1.Storage
 	return class.Provisioner, ""
 }
 
-// annotateForProvisioner returns the claim with the annotations that an external provisioner reacts to, or nil if it
-// has them. The same write sets migrated-to (G2) and, for a registered provisioner whose storage a registered deleter could
+// annotateForProvisioner gives the claim the annotations that an external provisioner reacts to, unless it has them. The same write sets migrated-to (G2) and, for a registered provisioner whose storage a registered deleter could
 // delete again, the finalizer that keeps the claim until that is settled.
-func annotateForProvisioner(claim *corev1.PersistentVolumeClaim, provisioner string, options Options) *corev1.PersistentVolumeClaim {
+func annotateForProvisioner(claim *corev1.PersistentVolumeClaim, provisioner string, options Options) (action Action, unannotated bool) {
 	annotated := claim.Annotations[storageclass.ProvisionerAnnotation] == provisioner && claim.Annotations[storageclass.BetaProvisionerAnnotation] == provisioner
 	finalize := options.Hooks.Provisioners.Has(provisioner) && options.Hooks.Deleters.Has(provisioner) && !provisioning(claim)
 	if annotated && !finalize {
-		return nil
+		return Action{}, false
 	}
-	changed := claim.DeepCopy()
-	if finalize {
-		changed.Finalizers = append(changed.Finalizers, ProvisioningFinalizer)
-	}
-	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, storageclass.ProvisionerAnnotation, provisioner)
-	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, storageclass.BetaProvisionerAnnotation, provisioner)
-	setMigratedTo(changed.Annotations, options.Migrations.Driver(provisioner))
-	return changed
+	return update(claim, func(metadata *metav1.ObjectMeta) {
+		if finalize {
+			metadata.Finalizers = append(metadata.Finalizers, ProvisioningFinalizer)
+		}
+		metav1.SetMetaDataAnnotation(metadata, storageclass.ProvisionerAnnotation, provisioner)
+		metav1.SetMetaDataAnnotation(metadata, storageclass.BetaProvisionerAnnotation, provisioner)
+		setMigratedTo(metadata.Annotations, options.Migrations.Driver(provisioner))
+	}, "P3", "ask the provisioner "+provisioner), true
 }
 
 // createTries is how often a CreateVolume is tried before the storage is deleted again (P2).
@@ -189,9 +188,11 @@ func reschedule(claim *corev1.PersistentVolumeClaim, waiting Action) Action {
 	if waiting.Kind != Wait || !metav1.HasAnnotation(claim.ObjectMeta, storageclass.SelectedNodeAnnotation) {
 		return waiting
 	}
-	changed := claim.DeepCopy()
-	delete(changed.Annotations, storageclass.SelectedNodeAnnotation)
-	return Action{Kind: UpdateClaim, Claim: changed, Rule: "P2", Why: waiting.Why, Events: waiting.Events}
+	action := update(claim, func(metadata *metav1.ObjectMeta) {
+		delete(metadata.Annotations, storageclass.SelectedNodeAnnotation)
+	}, "P2", waiting.Why)
+	action.Events = waiting.Events
+	return action
 }
 
 // newProvisionRequest returns what a provisioner is to make for a claim. The class may be nil where the

@@ -269,7 +269,7 @@ func (s Snapshot) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVol
 	terms := s.terms()
 	var best *corev1.PersistentVolumeClaim
 	for _, claim := range s.Claims {
-		if index.WaitsFor(claim, volume, terms) {
+		if index.CanBind(claim, volume, terms) {
 			best = index.PreferredClaim(best, claim)
 		}
 	}

@@ -44,8 +44,8 @@ type Reader struct{ x *Index }
 // Query begins the search for a volume for a claim.
 func (r Reader) Query(c *match.Criteria) *Query { return new(r.x.query(c)) }
 
-// Query searches an Index that does not change for a volume for one claim, on one node after the other: see On. It must
-// not be used once Index.Read has returned, nor from two goroutines at once.
+// Query searches an Index that does not change for a volume for one claim. Its Node may be another one for each search. It
+// must not be used once Index.Read has returned, nor from two goroutines at once.
 type Query struct {
 	match.Criteria
 	x        *Index
@@ -64,12 +64,9 @@ func (x *Index) query(c *match.Criteria) (q Query) {
 	return q
 }
 
-// On narrows the search to volumes that are usable on the node. It replaces the node of an earlier call.
-func (q *Query) On(node *corev1.Node) { q.Node = node }
-
-// Reserved returns the volume that belongs to the claim, or whose claimRef names it, and that fits; or else the name of
+// PreBound returns the volume that belongs to the claim, or whose claimRef names it, and that fits; or else the name of
 // one that would fit on another node. A volume that the Index has reserved for the claim belongs to it.
-func (q *Query) Reserved() (volume *corev1.PersistentVolume, elsewhere string) {
+func (q *Query) PreBound() (volume *corev1.PersistentVolume, elsewhere string) {
 	if found := q.findRelated().Volume; found != nil {
 		return found, ""
 	}

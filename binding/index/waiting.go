@@ -14,10 +14,10 @@ import (
 	"github.com/pvbind/pvbind/phase"
 )
 
-// WaitsFor reports whether a claim that is not bound could be bound to the volume. Either it names the volume, which no claim
-// owns, and could be bound to it (C7, C8), or it names none and the volume fits it (C1). A claim that nothing can be
-// decided for does not wait: its own sync returns the error. It is rule W1.
-func WaitsFor(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, terms func(*corev1.PersistentVolumeClaim) match.Terms) bool {
+// CanBind reports whether a claim that is not bound could be bound to the volume. Either it names the volume, which no
+// claim owns, and could be bound to it (C7, C8), or it names none and the volume fits it (C1). A claim that nothing can be
+// decided for cannot be bound: its own sync returns the error. It is rule W1.
+func CanBind(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, terms func(*corev1.PersistentVolumeClaim) match.Terms) bool {
 	name := claim.Spec.VolumeName
 	if claim.DeletionTimestamp != nil || name != "" && name != volume.Name {
 		return false
@@ -49,10 +49,10 @@ func requestOf(claim *corev1.PersistentVolumeClaim) resource.Quantity {
 	return claim.Spec.Resources.Requests[corev1.ResourceStorage]
 }
 
-// Waiting is a set of claims that any volume might fit, from which First returns in O(log n) the one to offer a volume to.
+// WaitingClaims is a set of claims that any volume might fit, from which First returns in O(log n) the one to offer a volume to.
 // The claims are well-formed and not of a class that is WaitForFirstConsumer. They are not bound, not being
-// deleted, and name no volume. The zero value is empty. A Waiting is not safe for concurrent use.
-type Waiting struct {
+// deleted, and name no volume. The zero value is empty. A WaitingClaims is not safe for concurrent use.
+type WaitingClaims struct {
 	claims map[obj.Key]waitingClaim
 	queues map[queueKey]*selectorQueue
 	// byLabel has the queues of a group by a label that a volume must have, or one of several. Those that require no label
@@ -87,7 +87,7 @@ type groupLabel struct {
 
 // Set adds or replaces the claim, or removes it if it no longer waits. Call it again when the class changes. The terms are
 // those without a node.
-func (w *Waiting) Set(claim *corev1.PersistentVolumeClaim, terms match.Terms) {
+func (w *WaitingClaims) Set(claim *corev1.PersistentVolumeClaim, terms match.Terms) {
 	w.Delete(obj.KeyOf(claim))
 	if phase.BindCompleted(claim) || claim.DeletionTimestamp != nil || claim.Spec.VolumeName != "" {
 		return
@@ -98,15 +98,15 @@ func (w *Waiting) Set(claim *corev1.PersistentVolumeClaim, terms match.Terms) {
 }
 
 // Get returns the claim; nil if it is not in the set.
-func (w *Waiting) Get(key obj.Key) *corev1.PersistentVolumeClaim {
+func (w *WaitingClaims) Get(key obj.Key) *corev1.PersistentVolumeClaim {
 	return w.claims[key].entry.PersistentVolumeClaim
 }
 
 // Len returns the number of claims.
-func (w *Waiting) Len() int { return len(w.claims) }
+func (w *WaitingClaims) Len() int { return len(w.claims) }
 
 // Delete removes a claim. One that is not in the set is no error.
-func (w *Waiting) Delete(key obj.Key) {
+func (w *WaitingClaims) Delete(key obj.Key) {
 	waiting, found := w.claims[key]
 	if !found {
 		return
@@ -120,7 +120,7 @@ func (w *Waiting) Delete(key obj.Key) {
 
 // First returns the claim with the largest request, then first by name, among those that the volume fits by class, modes,
 // size and selector and that accept accepts; nil if there is none. It calls accept in this order.
-func (w *Waiting) First(volume *corev1.PersistentVolume, accept func(*corev1.PersistentVolumeClaim) bool) *corev1.PersistentVolumeClaim {
+func (w *WaitingClaims) First(volume *corev1.PersistentVolume, accept func(*corev1.PersistentVolumeClaim) bool) *corev1.PersistentVolumeClaim {
 	if match.Unavailable(volume) != "" {
 		return nil
 	}
@@ -143,7 +143,7 @@ func (w *Waiting) First(volume *corev1.PersistentVolume, accept func(*corev1.Per
 }
 
 // eachTree visits the trees of the claims whose group, selector and access modes match the volume.
-func (w *Waiting) eachTree(volume *corev1.PersistentVolume, modes accessmode.Set, visit func(*modeTree[claimEntry])) {
+func (w *WaitingClaims) eachTree(volume *corev1.PersistentVolume, modes accessmode.Set, visit func(*modeTree[claimEntry])) {
 	group := match.GroupOf(volume)
 	visitAt := func(l label) {
 		for queue := range w.byLabel[groupLabel{group, l}] {
@@ -172,8 +172,8 @@ func (w *Waiting) eachTree(volume *corev1.PersistentVolume, modes accessmode.Set
 }
 
 // Clone returns a copy of the set. The claims are shared.
-func (w *Waiting) Clone() Waiting {
-	var copied Waiting
+func (w *WaitingClaims) Clone() WaitingClaims {
+	var copied WaitingClaims
 	for _, waiting := range w.claims {
 		c := waiting.queue.criteria
 		c.Claim, c.Request, c.Modes = waiting.entry.PersistentVolumeClaim, waiting.key.quantity, waiting.modes
@@ -182,7 +182,7 @@ func (w *Waiting) Clone() Waiting {
 	return copied
 }
 
-func (w *Waiting) insert(c *match.Criteria, selector string) {
+func (w *WaitingClaims) insert(c *match.Criteria, selector string) {
 	key := queueKey{c.Group, selector}
 	queue := w.queues[key]
 	if queue == nil {
@@ -195,7 +195,7 @@ func (w *Waiting) insert(c *match.Criteria, selector string) {
 
 // open adds the queue of a selector. It is found by the requirement that leads to the fewest queues so far: where all
 // selectors require the same application and each a part of it, by the part.
-func (w *Waiting) open(key queueKey, c *match.Criteria) *selectorQueue {
+func (w *WaitingClaims) open(key queueKey, c *match.Criteria) *selectorQueue {
 	queue := &selectorQueue{key: key, criteria: *c}
 	if selector := c.Claim.Spec.Selector; selector != nil {
 		queue.required, _ = narrowest(selector, func(l label) int { return len(w.byLabel[groupLabel{c.Group, l}]) })
@@ -210,7 +210,7 @@ func (w *Waiting) open(key queueKey, c *match.Criteria) *selectorQueue {
 	return queue
 }
 
-func (w *Waiting) close(queue *selectorQueue) {
+func (w *WaitingClaims) close(queue *selectorQueue) {
 	delete(w.queues, queue.key)
 	queue.required.eachLabel(func(l label) {
 		at := groupLabel{queue.criteria.Group, l}

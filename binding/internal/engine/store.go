@@ -30,9 +30,9 @@ type store struct {
 	parsedClaims map[obj.Key]*match.Parsed // of the claims that have something large
 	podClaims    map[obj.Key]*podClaims    // by pod: the claims that it names
 
-	index    *index.Index  // the volumes once more, to choose from
-	waiting  index.Waiting // the claims that any volume may serve
-	notified index.Waiting // those of them that a volume was offered to and whose sync is still to come
+	index    *index.Index        // the volumes once more, to choose from
+	waiting  index.WaitingClaims // the claims that any volume may serve
+	notified index.WaitingClaims // those of them that a volume was offered to and whose sync is still to come
 	gone     tombstones
 	// gonePods has pods and attachments. They come and go by the thousand, and would evict the others.
 	gonePods tombstones

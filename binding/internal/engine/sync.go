@@ -108,7 +108,7 @@ func (s *State) decide(t *task) (decision.Action, error) {
 	view := &taskView{s, t}
 	if t.key.Kind == obj.KindVolume {
 		if volume := s.volume(t.key.Name); volume != nil {
-			return decision.NextForVolume(volume, view, s.options)
+			return decision.DraftForVolume(volume, view, s.options)
 		}
 		return decision.Action{}, nil
 	}
@@ -116,7 +116,7 @@ func (s *State) decide(t *task) (decision.Action, error) {
 		return action, nil
 	}
 	if claim := s.claim(t.key); claim != nil {
-		return decision.NextForClaim(claim, view, s.options)
+		return decision.DraftForClaim(claim, view, s.options)
 	}
 	return decision.Action{}, nil
 }
