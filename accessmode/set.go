@@ -87,11 +87,10 @@ func (s Set) AllowsPod(pod string, users ...string) bool {
 // names has the modes in kubectl's order, which is the order of the constants.
 var names = [...]struct {
 	set   Set
-	mode  corev1.PersistentVolumeAccessMode
 	short string
 }{
-	{ReadWriteOnce, corev1.ReadWriteOnce, "RWO"},
-	{ReadOnlyMany, corev1.ReadOnlyMany, "ROX"},
-	{ReadWriteMany, corev1.ReadWriteMany, "RWX"},
-	{ReadWriteOncePod, corev1.ReadWriteOncePod, "RWOP"},
+	{ReadWriteOnce, "RWO"},
+	{ReadOnlyMany, "ROX"},
+	{ReadWriteMany, "RWX"},
+	{ReadWriteOncePod, "RWOP"},
 }
