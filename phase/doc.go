@@ -1,5 +1,5 @@
 // Package phase decides how a volume and a claim are bound to each other, and which
-// phase each of them should therefore have.
+// phase the volume should therefore have.
 //
 // A volume points to its claim by spec.claimRef, a claim to its volume by
 // spec.volumeName. The two are written one after the other, by controllers and by

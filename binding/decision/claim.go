@@ -88,8 +88,7 @@ func nextInState(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindingSt
 }
 
 // pendingFirst makes the claim Pending, if it is not, before the given Wait. A claim that was bound once stays as it is:
-// Pending must not hide that it is Lost (C7). phase.OfClaim says the same of the phase alone; here the rest of the status
-// stays, too.
+// Pending must not hide that it is Lost (C7).
 func pendingFirst(claim *corev1.PersistentVolumeClaim, then Action) Action {
 	if pending := unboundStatus(claim, corev1.ClaimPending); pending != nil && !phase.BindCompleted(claim) {
 		then.Kind, then.Claim, then.draft = UpdateClaimStatus, pending, true
