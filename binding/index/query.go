@@ -185,6 +185,8 @@ func (s *search) run() {
 	if s.free == nil {
 		return
 	}
+	s.WellFormed = true // as all in a bucket are
+	defer func() { s.WellFormed = false }()
 	selector := s.Claim.Spec.Selector
 	if selector == nil || s.selected {
 		s.free.eachOn(s.Node, s.in)

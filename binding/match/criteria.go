@@ -22,6 +22,8 @@ type Criteria struct {
 	WaitsForFirstConsumer bool
 	Node                  *corev1.Node
 	Owners                func(volume string) []obj.Key
+	// WellFormed says that the volumes are known to be well-formed, and need not be checked for it.
+	WellFormed bool
 	// Affinity returns what was read of a volume's node affinity, or nil to read it; it may be nil itself.
 	Affinity func(volume string) *Affinity
 

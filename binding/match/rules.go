@@ -88,7 +88,9 @@ func OwnedByAnother(claim obj.Key, owners []obj.Key) bool {
 	return len(owners) > 1 || len(owners) == 1 && owners[0] != claim
 }
 
-func failsMalformed(_ Criteria, v candidate) bool { return flawOf(v.PersistentVolume) != nil }
+func failsMalformed(c Criteria, v candidate) bool {
+	return !c.WellFormed && flawOf(v.PersistentVolume) != nil
+}
 
 func failsTooSmall(c Criteria, v candidate) bool {
 	capacity, sized := CapacityOf(v.PersistentVolume)
@@ -101,7 +103,7 @@ func failsAccessModes(c Criteria, v candidate) bool {
 	missing := c.Modes
 	for i := 0; i < len(v.Spec.AccessModes) && missing != 0; i++ {
 		offered, _ := accessmode.Of(v.Spec.AccessModes[i])
-		missing = missing.Minus(offered)
+		missing &^= offered
 	}
 	return missing != 0
 }
