@@ -2,8 +2,6 @@ package binding_test
 
 import (
 	"iter"
-	"maps"
-	"os"
 	"strconv"
 	"strings"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/binding/scheduling"
+	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
@@ -42,9 +41,6 @@ func (l largeObject) calls() iter.Seq2[string, func([]obj.Object) func()] {
 }
 
 func largeObjects() []largeObject {
-	div, _ := strconv.Atoi(os.Getenv("HOSTILE_DIV"))
-	div = max(div, 1)
-	defer func() {}()
 	var rows []largeObject
 	claims := func(name string, most int, size string, change func(*corev1.PersistentVolumeClaim, int)) {
 		rows = append(rows, largeObject{name: "claim/" + name, most: most, by: claimCalls, object: func(n int) []obj.Object {
@@ -97,6 +93,9 @@ func largeObjects() []largeObject {
 	claims("data source", 1_000_000, "900Gi", func(claim *corev1.PersistentVolumeClaim, n int) {
 		claim.Spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: strings.Repeat("a", n)}
 	})
+	claims("digits", 100_000, "900Gi", func(claim *corev1.PersistentVolumeClaim, n int) {
+		claim.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse(strings.Repeat("7", n))
+	})
 	claims("exponent", 1_000_000_000, "900Gi", func(claim *corev1.PersistentVolumeClaim, n int) {
 		claim.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("1e" + strconv.Itoa(max(n, 21)))
 	})
@@ -148,7 +147,6 @@ func largeObjects() []largeObject {
 	volumes("labels", 50_000, func(volume *corev1.PersistentVolume, n int) { volume.Labels = labelled(n) })
 	volumes("annotations", 40_000, func(volume *corev1.PersistentVolume, n int) { volume.Annotations = labelled(n) })
 	volumes("finalizers", 60_000, func(volume *corev1.PersistentVolume, n int) { volume.Finalizers = finalizers(n) })
-	volumes("access modes", 60_000, func(volume *corev1.PersistentVolume, n int) { volume.Spec.AccessModes = modes(n) })
 
 	pods := func(name string, most int, change func(*corev1.Pod, int)) {
 		rows = append(rows, largeObject{name: "pod/" + name, most: most, by: podCalls, object: func(n int) []obj.Object {
@@ -173,17 +171,21 @@ func largeObjects() []largeObject {
 		}
 	})
 
-	classes := func(name string, most int, change func(*storagev1.StorageClass, int)) {
-		rows = append(rows, largeObject{name: "class/" + name, most: most, beside: planBeside, object: func(n int) []obj.Object {
-			class := bindingtest.Class("large")
-			change(class, n)
-			return []obj.Object{class}
+	for name, most := range map[string]int{"values": 80_000, "keys": 16_000} {
+		rows = append(rows, largeObject{name: "capacity/" + name, most: most, beside: planBesideCapacity, object: func(n int) []obj.Object {
+			topology := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "host", Operator: metav1.LabelSelectorOpIn, Values: names(n)}}}
+			if name == "keys" {
+				topology = &metav1.LabelSelector{MatchLabels: labelled(n)}
+			}
+			return []obj.Object{&storagev1.CSIStorageCapacity{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "large"}, StorageClassName: "late",
+				NodeTopology: topology, Capacity: new(resource.MustParse("100Gi")),
+			}}
 		}})
 	}
-	_ = classes
-	for i := range rows {
-		rows[i].most /= div
-	}
+	rows = append(rows, largeObject{name: "node/labels", most: 50_000, beside: planBesideNode, object: func(n int) []obj.Object {
+		return []obj.Object{&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "large", Labels: labelled(n)}}}
+	}})
 	return rows
 }
 
@@ -211,7 +213,30 @@ func modes(n int) []corev1.PersistentVolumeAccessMode {
 	return made
 }
 
-var planBeside func([]obj.Object) func()
+// planned is a pod of somebody else's, whose claim is to be provisioned for.
+func planned(capacities ...*storagev1.CSIStorageCapacity) scheduling.Request {
+	late := bindingtest.Class("late", func(class *storagev1.StorageClass) {
+		class.VolumeBindingMode, class.Provisioner = new(storagev1.VolumeBindingWaitForFirstConsumer), "csi.example.com"
+	})
+	claim := bindingtest.Claim("other", "data", "1Gi", func(claim *corev1.PersistentVolumeClaim) { claim.Spec.StorageClassName = new("late") })
+	driver := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "csi.example.com"}, Spec: storagev1.CSIDriverSpec{StorageCapacity: new(true)}}
+	view := scheduling.Snapshot{
+		Snapshot:   decision.Snapshot{Claims: []*corev1.PersistentVolumeClaim{claim}, Classes: []*storagev1.StorageClass{late}},
+		CSIDrivers: []*storagev1.CSIDriver{driver}, Capacities: capacities,
+	}
+	return scheduling.Request{Pod: bindingtest.Pod("other", "pod", "", "data"), View: view, Index: view.Index(), Assumptions: &scheduling.Assumptions{}}
+}
+
+func planBesideCapacity(objects []obj.Object) func() {
+	request := planned(objects[0].(*storagev1.CSIStorageCapacity))
+	return func() { _, _ = scheduling.PlanPod(request, aNode) }
+}
+
+// planBesideNode plans for a node that is not the large one, and for that too: a pod is planned for all.
+func planBesideNode(objects []obj.Object) func() {
+	request := planned()
+	return func() { _, _ = scheduling.PlanPodOnNodes(request, []*corev1.Node{aNode, objects[0].(*corev1.Node)}) }
+}
 
 var aNode = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{"host": "node", "app": "web"}}}
 
@@ -282,10 +307,6 @@ var claimCalls = map[string]func(obj.Object) func(){
 	"reclaim.Reserve": onClaim(func(claim *corev1.PersistentVolumeClaim) {
 		_, _ = reclaim.Reserve(labelledVolume, claim, reclaim.Known{AllClaims: true})
 	}),
-	"reclaim.NextTransfer": onClaim(func(claim *corev1.PersistentVolumeClaim) {
-		volume := labelledVolume.DeepCopy()
-		volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "tenant", Name: "large", UID: claim.UID}
-	}),
 }
 
 func onClaim(call func(*corev1.PersistentVolumeClaim)) func(obj.Object) func() {
@@ -337,15 +358,38 @@ var podCalls = map[string]func(obj.Object) func(){
 	"scheduling.VolumesOf": onPod(func(pod *corev1.Pod) {
 		scheduling.VolumesOf(pod, decision.Snapshot{})
 	}),
-	"scheduling.PlanPod": onPod(func(pod *corev1.Pod) {
-		_, _ = scheduling.PlanPod(scheduling.Request{Pod: pod, View: scheduling.Snapshot{}}, aNode)
-	}),
+	"scheduling.PlanPod": func(object obj.Object) func() {
+		pod, view := object.(*corev1.Pod), boundClaims{}
+		for _, name := range reclaim.ClaimNames(pod) {
+			view[name] = bindingtest.Claim("tenant", name, "1Gi", func(claim *corev1.PersistentVolumeClaim) {
+				claim.Spec.VolumeName, claim.Annotations = "shared", map[string]string{phase.BindCompletedAnnotation: "yes"}
+				claim.OwnerReferences = []metav1.OwnerReference{{UID: pod.UID, Controller: new(true)}}
+			})
+		}
+		return func() {
+			_, _ = scheduling.PlanPodOnNodes(scheduling.Request{Pod: pod, View: view}, []*corev1.Node{aNode, aNode})
+			scheduling.VolumesOf(pod, view)
+		}
+	},
 }
+
+// boundClaims is a View of claims by name, all bound to one volume.
+type boundClaims map[string]*corev1.PersistentVolumeClaim
+
+func (b boundClaims) Claim(_, name string) (*corev1.PersistentVolumeClaim, decision.Source) {
+	return b[name], decision.FromCache
+}
+
+func (b boundClaims) Volume(string) (*corev1.PersistentVolume, decision.Source) {
+	return labelledVolume, decision.FromCache
+}
+
+func (b boundClaims) Class(string) *storagev1.StorageClass                        { return nil }
+func (b boundClaims) CSIDriver(string) *storagev1.CSIDriver                       { return nil }
+func (b boundClaims) CSIStorageCapacities(string) []*storagev1.CSIStorageCapacity { return nil }
 
 func onPod(call func(*corev1.Pod)) func(obj.Object) func() {
 	return func(object obj.Object) func() {
 		return func() { call(object.(*corev1.Pod)) }
 	}
 }
-
-var _ = maps.Keys[map[int]int]

@@ -46,6 +46,9 @@ func TestX9LargeObjects(t *testing.T) {
 			}
 			pair(func(n int) time.Duration { return besideTime(t, row, n) }).check(t, "a bystander", besideLimit)
 			pair(func(n int) time.Duration { return heldTime(t, row, n) }).check(t, "the lock", heldLimit)
+			if testing.Short() {
+				return
+			}
 			for name, call := range row.calls() {
 				grown(row, size, call).check(t, name, doubledLimit*doubledLimit)
 			}
@@ -119,9 +122,10 @@ func (c *comparison) ratio() float64 {
 // resolution is what a shorter time counts as.
 const resolution = 50 * time.Microsecond
 
-// best returns the shortest of several measurements of call, in time per call.
+// best returns the shortest of several measurements of call, in time per call. Each takes about as long, whatever call takes,
+// so that none escapes what else the machine does.
 func best(call func()) time.Duration {
-	const samples, sample = 5, time.Millisecond
+	const samples, sample = 3, 15 * time.Millisecond
 	shortest := time.Duration(math.MaxInt64)
 	for range samples {
 		calls, began := 0, time.Now()
@@ -140,7 +144,7 @@ func besideTime(t testing.TB, row largeObject, n int) time.Duration {
 		return best(row.beside(row.object(n)))
 	}
 	w := newLockWorld(t)
-	w.add(row.object(n))
+	w.live(row.object(n))
 	shortest := time.Duration(math.MaxInt64)
 	for i := range 12 {
 		shortest = min(shortest, w.bystander(i))
@@ -157,7 +161,7 @@ func heldTime(t testing.TB, row largeObject, n int) time.Duration {
 	for range 5 {
 		w := newLockWorld(t)
 		w.longest = 0
-		w.add(row.object(n))
+		w.live(row.object(n))
 		shortest = min(shortest, w.longest)
 	}
 	return shortest
@@ -200,6 +204,25 @@ func (w *lockWorld) add(objects []obj.Object) {
 		keys = append(keys, w.observe(created)...)
 	}
 	w.settle(keys)
+}
+
+// live has the large object do what such objects do: a claim is bound to a volume, if one fits, and deleted while a pod uses
+// it; then another of the kind comes and stays.
+func (w *lockWorld) live(objects []obj.Object) {
+	claim, isClaim := objects[0].(*corev1.PersistentVolumeClaim)
+	if isClaim {
+		bound := claim.DeepCopy()
+		bound.Name = "bound"
+		w.add([]obj.Object{bindingtest.Pod("tenant", "user", "node", "bound"), bound})
+		w.add([]obj.Object{bindingtest.Volume("tenants", "950Gi", func(volume *corev1.PersistentVolume) {
+			volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "tenant", Name: "bound"}
+		})})
+		require.NoError(w.t, w.server.Delete(context.Background(), obj.ClaimKey("tenant", "bound"), metav1.DeleteOptions{}))
+		if deleted := w.server.Claim("tenant", "bound"); deleted != nil {
+			w.settle(w.observe(deleted))
+		}
+	}
+	w.add(objects)
 }
 
 func (w *lockWorld) observe(object obj.Object) (keys []obj.Key) {

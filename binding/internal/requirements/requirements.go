@@ -5,8 +5,8 @@
 package requirements
 
 import (
+	"cmp"
 	"errors"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -21,6 +21,7 @@ import (
 type Set struct {
 	rules   map[string]rule // by key
 	present int             // how many of the keys must be there
+	fewest  string          // the key with the fewest values of which one must be there
 }
 
 // rule is what is required of the label of one key.
@@ -74,15 +75,13 @@ func OfTerm(term *corev1.NodeSelectorTerm) (*Set, error) {
 	return s.done(), nil
 }
 
-// In returns the labels of which one must be there, if there are at most limit of them for some key; of several keys those of
-// the one with the fewest, and then the first.
+// In returns the labels of which one must be there, if there are at most limit of them: of several keys those of the one with
+// the fewest, and then the first.
 func (s *Set) In(limit int) (key string, values []string) {
-	for _, name := range slices.Sorted(maps.Keys(s.rules)) {
-		if r := s.rules[name]; r.some && len(r.in) <= limit && (key == "" || len(r.in) < len(values)) {
-			key, values = name, r.in
-		}
+	if values = s.rules[s.fewest].in; len(values) > limit {
+		return "", nil
 	}
-	return key, values
+	return s.fewest, values
 }
 
 // Matches reports whether the labels are as required. It looks at as many as there are labels or keys in the selector,
@@ -165,9 +164,13 @@ func (s *Set) add(key string, operator selection.Operator, name string, values [
 }
 
 func (s *Set) done() *Set {
+	found := false
 	for key, r := range s.rules {
 		if r.present {
 			s.present++
+		}
+		if order := cmp.Or(cmp.Compare(len(r.in), len(s.rules[s.fewest].in)), cmp.Compare(key, s.fewest)); r.some && (!found || order < 0) {
+			s.fewest, found = key, true
 		}
 		if len(r.notIn) > 0 {
 			r.notIn = ordered(r.notIn)
