@@ -77,7 +77,10 @@ func (s *State) WokenByClaims(keys, claims []obj.Key) []obj.Key {
 		return keys
 	}
 	for _, claim := range claims {
-		keys = append(append(keys, claim), s.volumesByClaim.of(claim)...)
+		keys = append(keys, claim)
+		if len(s.volumesByClaim[claim]) > 0 {
+			keys = append(keys, s.volumesByClaim.of(claim)...)
+		}
 	}
 	return Unique(keys)
 }

@@ -33,7 +33,7 @@ func randomLabels(r *rand.Rand) map[string]string {
 func TestM8SetSelectsAsALabelSelectorDoes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	matched, malformed := 0, 0
-	for range 20_000 {
+	for range 5_000 {
 		selector := &metav1.LabelSelector{}
 		if r.IntN(2) == 0 {
 			selector.MatchLabels = randomLabels(r)
@@ -65,15 +65,15 @@ func TestM8SetSelectsAsALabelSelectorDoes(t *testing.T) {
 			}
 		}
 	}
-	assert.Greater(t, matched, 1000)
-	assert.Greater(t, malformed, 1000)
+	assert.Greater(t, matched, 500)
+	assert.Greater(t, malformed, 500)
 }
 
 // M10 X9: a set selects the nodes that component-helpers selects by their labels.
 func TestM10SetSelectsAsANodeSelectorTermDoes(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	matched := 0
-	for range 20_000 {
+	for range 5_000 {
 		var term corev1.NodeSelectorTerm
 		for range r.IntN(4) {
 			term.MatchExpressions = append(term.MatchExpressions, corev1.NodeSelectorRequirement{
@@ -96,5 +96,5 @@ func TestM10SetSelectsAsANodeSelectorTermDoes(t *testing.T) {
 			}
 		}
 	}
-	assert.Greater(t, matched, 1000)
+	assert.Greater(t, matched, 500)
 }
