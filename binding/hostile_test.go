@@ -132,7 +132,6 @@ func (c *comparison) ratio() float64 {
 	return float64(max(c.took[1], c.least)) / float64(max(c.took[0], c.least))
 }
 
-
 // best returns the shortest of several measurements of call, in processor time per call: what else the machine does counts
 // less in that. Each measurement takes about as long, whatever call takes.
 func best(call func()) time.Duration {
