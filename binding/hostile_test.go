@@ -35,18 +35,16 @@ const (
 	doubledLimit = 2.5 // times what half the object costs
 )
 
-// TestX9LargeObjects holds each large object to the limits: at a quarter of a request's size or, in the full mode, all of it.
-// Under -short it leaves the functions out.
+// TestX9LargeObjects holds each large object to the limits: in the long mode at the size of a request, in the full mode at a
+// quarter of it, and otherwise at a sixteenth and without the functions.
 func TestX9LargeObjects(t *testing.T) {
+	part := map[RunMode]int{RunShort: 16, RunUsual: 16, RunFull: 4, RunLong: 1}[ModeOfRun()]
 	for _, row := range largeObjects() {
 		t.Run(row.name, func(t *testing.T) {
-			size := row.most / 4
-			if mode := ModeOfRun(); mode == RunFull || mode == RunLong {
-				size = row.most
-			}
+			size := max(1, row.most/part)
 			beside(t, row, size).check(t, "a bystander", besideLimit)
 			held(t, row, size).check(t, "the lock", heldLimit)
-			if testing.Short() {
+			if mode := ModeOfRun(); mode == RunShort || mode == RunUsual {
 				return
 			}
 			for name, call := range row.calls() {
