@@ -95,6 +95,12 @@ func (s *store) put(key obj.Key, object obj.Object) (old obj.Object, stored bool
 	if s.tombstonesOf(key.Kind).has(object.GetUID()) || old != nil && !obj.Newer(object, old) {
 		return nil, false
 	}
+	s.set(key, old, object)
+	return old, true
+}
+
+// set stores a version of an object in place of the old one; nil if there is none.
+func (s *store) set(key obj.Key, old, object obj.Object) {
 	if s.objects[key.Kind] == nil {
 		zeromap.Put(&s.objects, key.Kind, map[obj.Key]obj.Object{})
 	}
@@ -109,7 +115,6 @@ func (s *store) put(key obj.Key, object obj.Object) (old obj.Object, stored bool
 	case *storagev1.StorageClass:
 		s.enlistAll(object.Name)
 	}
-	return old, true
 }
 
 // drop removes an object and remembers that its UID is gone. It returns what it removed; nil if nothing of that UID was

@@ -17,6 +17,9 @@ func (s *State) Observe(object obj.Object) []obj.Key {
 	if key == (obj.Key{}) {
 		return nil
 	}
+	if s.maybeBack(key, object) {
+		return []obj.Key{key}
+	}
 	old, stored := s.put(key, object)
 	if !stored {
 		return nil
