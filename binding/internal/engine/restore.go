@@ -64,10 +64,10 @@ func (s *State) readAnew(key obj.Key) decision.Action {
 	return decision.ReadLive(key, "B6", "its last write was lost, or its outcome is unknown")
 }
 
-// maybeBack reports whether the object was known to be gone before the server went back. That a cache shows it proves no more
-// than that it was gone: its next sync reads it.
+// maybeBack reports whether a claim or volume was known to be gone before the server went back. That a cache shows it proves no
+// more than that it was gone: its next sync reads it.
 func (s *State) maybeBack(key obj.Key, object obj.Object) bool {
-	if !s.restore.gone.has(object.GetUID()) {
+	if key.Kind != obj.KindVolume && key.Kind != obj.KindClaim || !s.restore.gone.has(object.GetUID()) {
 		return false
 	}
 	s.restore.gone.remove(object.GetUID())

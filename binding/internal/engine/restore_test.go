@@ -165,6 +165,17 @@ func TestW8WhatWasGoneIsReadBeforeItIsBelieved(t *testing.T) {
 	assert.Equal(t, claim, state.Known(DataKey), "%v", step.Err)
 }
 
+// Nobody reads classes and pods live: what a cache shows is there.
+func TestW8AClassThatWasGoneIsBelieved(t *testing.T) {
+	state, class := engine.New(decision.Options{}, 10), ClassOf("fast", "example.com/disks")
+	key := obj.Key{Kind: obj.KindClass, Name: class.Name}
+	state.Observe(class)
+	state.ObserveDeleted(class)
+	state.ObserveRestore()
+	state.Observe(class)
+	assert.Equal(t, class, state.Known(key))
+}
+
 // A second notice has read again what was read since the first, and the reply that is on its way proves nothing.
 func TestW8ASecondTime(t *testing.T) {
 	state, orphaned, other := orphan()
