@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/watchlist"
@@ -133,6 +134,26 @@ func (p *Position) Check(version string) error {
 	}
 	p.newest = version
 	return apierrors.NewResourceExpired(fmt.Sprintf("the server has reached resourceVersion %s only, not %s: it may have been restored from a backup", version, was))
+}
+
+// relistWithin is how soon an informer that notices that the server went back lists anew.
+const relistWithin = 3 * time.Second
+
+// Blind reports whether one of these informers sees nothing because it goes on from a resourceVersion that the server has not
+// reached, as those of client-go do after a restore. Before has the versions of those that are ahead of the server. An informer
+// that notices it lists anew within seconds, for which Blind waits.
+func Blind(ctx context.Context, before map[cache.SharedIndexInformer]string) bool {
+	ctx, cancel := context.WithTimeout(ctx, relistWithin)
+	defer cancel()
+	for informer, version := range before {
+		err := wait.PollUntilContextCancel(ctx, relistWithin/100, true, func(context.Context) (bool, error) {
+			return older(informer.LastSyncResourceVersion(), version), nil
+		})
+		if err != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // older reports whether one version comes before another. Versions that cannot be compared prove nothing.

@@ -125,7 +125,7 @@ func (w *watch) check(ctx context.Context) {
 	if w.own {
 		return
 	}
-	blind := false
+	ahead := map[cache.SharedIndexInformer]string{}
 	for _, h := range w.handlers {
 		before := h.informer.LastSyncResourceVersion()
 		h.seen.Reached(before)
@@ -136,10 +136,12 @@ func (w *watch) check(ctx context.Context) {
 		}
 		if err := h.seen.Check(newest); err != nil {
 			w.to.serverWentBack(h.kind, err)
-			blind = blind || older(newest, before)
+			if older(newest, before) {
+				ahead[h.informer] = before
+			}
 		}
 	}
-	if blind {
+	if Blind(ctx, ahead) && ctx.Err() == nil {
 		w.replace(ctx)
 	}
 }
