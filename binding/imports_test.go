@@ -19,7 +19,7 @@ const module = "github.com/pvbind/pvbind/"
 // rooms lists the packages of the library, each with those of ours that it may import: the layers of CONTRIBUTING.md.
 var rooms = map[string][]string{
 	"accessmode":                  {},
-	"storageclass":                {},
+	"storageclass":                {"binding/obj"},
 	"phase":                       {},
 	"binding/obj":                 {},
 	"binding/internal/oneline":    {},

@@ -42,7 +42,6 @@ type Action struct {
 	After time.Duration
 
 	explains *Explanation // what the decision means for its claim; nil for a write that ExplainClaim takes for done
-	searched bool         // no volume was found for the claim
 }
 
 // ActionKind is what the caller of a decision does next.

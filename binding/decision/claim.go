@@ -81,8 +81,8 @@ func nextInState(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindingSt
 	}
 }
 
-// pendingFirst makes the claim Pending, if it is not, before the given Wait. A claim that was bound once
-// stays as it is: Pending must not hide that it is Lost (C7).
+// pendingFirst makes the claim Pending, if it is not, before the given Wait. A claim that was bound once stays as it is:
+// Pending must not hide that it is Lost (C7).
 func pendingFirst(claim *corev1.PersistentVolumeClaim, then Action) Action {
 	if pending := unboundStatus(claim, corev1.ClaimPending); pending != nil && !phase.BindCompleted(claim) {
 		then.Kind, then.Claim = UpdateClaimStatus, pending
@@ -102,7 +102,6 @@ func nextUnbound(claim *corev1.PersistentVolumeClaim, view View, options Options
 		action, err = bind(found.Volume, claim)
 	default:
 		action, err = nextUnmatched(claim, view, options)
-		action.searched = true
 	}
 	action.Events = append(rejections(claim, found.Rejected), action.Events...)
 	return action, err
@@ -118,7 +117,7 @@ func nextUnmatched(claim *corev1.PersistentVolumeClaim, view View, options Optio
 	}
 	name := storageclass.OfClaim(claim)
 	class := view.Class(name)
-	waits, err := match.WaitsForFirstConsumer(class)
+	waits, err := storageclass.WaitsForFirstConsumer(class)
 	switch {
 	case err != nil:
 		return Action{}, err
@@ -166,11 +165,11 @@ func awaitAnyVolume(claim *corev1.PersistentVolumeClaim, view View) Action {
 
 // rejections returns events on claim and volume for each volume whose claimRef names the claim and that does not fit it (M12).
 // For a volume that is bound to the claim and differs in volume mode, the volume's own decision has them (V2).
-func rejections(claim *corev1.PersistentVolumeClaim, rejected []match.Rejection) []Event {
+func rejections(claim *corev1.PersistentVolumeClaim, rejected []match.Verdict) []Event {
 	var events []Event
 	for _, rejection := range rejected {
 		relation := "pre-bound to"
-		if phase.ClaimRefStateOf(rejection.Volume, claim) == phase.ClaimRefBound {
+		if rejection.ClaimRef == phase.ClaimRefBound {
 			relation = "bound to"
 			if rejection.Mismatches.Has(match.VolumeMode) {
 				continue

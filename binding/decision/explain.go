@@ -31,8 +31,8 @@ type Explanation struct {
 	// Holder is the claim that has that volume (ClaimVolumeTaken, ClaimLost), if one claim has it. It may be an earlier one
 	// of the same name.
 	Holder obj.Key `json:"holder,omitzero"`
-	// Class is the claim's class, and Provisioner makes volumes for it. Node is the one that the scheduler chose, where the
-	// volume is to be usable.
+	// Class is the claim's class, if no volume fits and one of that class is to come. Provisioner makes volumes for it, and
+	// Node is the one that the scheduler chose, where the volume is to be usable.
 	Class       string `json:"class,omitempty"`
 	Provisioner string `json:"provisioner,omitempty"`
 	Node        string `json:"node,omitempty"`
@@ -97,7 +97,7 @@ func ExplainClaim(claim *corev1.PersistentVolumeClaim, view View, options Option
 	if explanation.State == ClaimBinding {
 		explanation.Message = fmt.Sprintf("volume %q is being bound to it; the next write sets %s", explanation.Volume, writeName(explanation.Rule))
 	}
-	if action.searched && explanation.Search == nil {
+	if explanation.Class != "" { // no volume was found, and one of that class is to come
 		search, _ := view.Summary(claim) // no error, for Find had none
 		explanation.Search = &search
 	}

@@ -135,7 +135,7 @@ func (r *PairRequest) setUID() (Repair, error) {
 	case len(mismatches) > 0 && !r.deleting():
 		return byNobody("the volume does not fit the claim: " + mismatches.String()), nil
 	case match.OwnedByAnother(obj.KeyOf(r.Claim), owners) && !r.deleting():
-		return byNobody("the volume was bound to " + obj.JoinKeys(owners) + " too"), nil
+		return byNobody("the volume was bound to " + oneline.Join(owners, ", ", obj.Key.String) + " too"), nil
 	}
 	why := fmt.Sprintf("the claim names volume %q, which fits it; with the claim's UID in its claimRef the two are bound again", r.Volume.Name)
 	risk := "the volume was pre-bound to a claim of that name; if that is not this one, this one gets another's data"
@@ -152,7 +152,8 @@ func (r *PairRequest) chooseOwner() (Repair, error) {
 		return Repair{}, missingUID(r.Claim)
 	}
 	why := fmt.Sprintf("several claims are bound to volume %q; with this claim's UID in claimRef it is this one's", r.Volume.Name)
-	risk := "these claims become Lost, and if the data is theirs, this one gets it: " + obj.JoinKeys(others(obj.KeyOf(r.Claim), r.View.Owners(r.Volume.Name)))
+	losers := others(obj.KeyOf(r.Claim), r.View.Owners(r.Volume.Name))
+	risk := "these claims become Lost, and if the data is theirs, this one gets it: " + oneline.Join(losers, ", ", obj.Key.String)
 	return r.setClaimRef("C11", why, oneline.Text(risk, messageLimit)), nil
 }
 

@@ -226,12 +226,7 @@ func (s Snapshot) DefaultClass() *storagev1.StorageClass { return storageclass.D
 
 // PodsOf returns the pods that name the claim. Without any pod in the lists they are NotInCache.
 func (s Snapshot) PodsOf(namespace, claim string) ([]*corev1.Pod, Source) {
-	var users []*corev1.Pod
-	for _, pod := range s.Pods {
-		if reclaim.References(pod, namespace, claim) {
-			users = append(users, pod)
-		}
-	}
+	users := reclaim.PodsOf(s.Pods, namespace, claim)
 	otherwise := FromCache
 	if len(s.Pods) == 0 {
 		otherwise = NotInCache
@@ -269,8 +264,8 @@ func (s Snapshot) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVol
 	terms := s.terms()
 	var best *corev1.PersistentVolumeClaim
 	for _, claim := range s.Claims {
-		if index.WaitsFor(claim, volume, terms) {
-			best = index.PreferredClaim(best, claim, volume)
+		if index.CanBind(claim, volume, terms) {
+			best = index.PreferredClaim(best, claim)
 		}
 	}
 	return best

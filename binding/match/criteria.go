@@ -1,9 +1,11 @@
 package match
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/pvbind/pvbind/accessmode"
@@ -24,7 +26,7 @@ type Criteria struct {
 	Owners                func(volume string) []obj.Key
 
 	selector labelSelector // nil selects everything
-	byName   bool          // set by CheckNamed: the claim names the volume (C7)
+	named    bool          // the claim names the volume (C7)
 }
 
 // NewCriteria reads a claim and its terms. An error is an *obj.InvalidError about the claim or its class.
@@ -35,6 +37,7 @@ func NewCriteria(claim *corev1.PersistentVolumeClaim, terms Terms) (Criteria, er
 		Group:   Group{VolumeModeOf(claim.Spec.VolumeMode), storageclass.OfClaim(claim), textOf(claim.Spec.VolumeAttributesClassName)},
 		Node:    terms.Node,
 		Owners:  terms.Owners,
+		named:   terms.named,
 	}
 	if c.Request.Sign() < 0 {
 		return Criteria{}, invalidClaim(claim, "spec.resources.requests.storage", c.Request.String()+" is negative")
@@ -49,7 +52,7 @@ func NewCriteria(claim *corev1.PersistentVolumeClaim, terms Terms) (Criteria, er
 	if c.selector, err = selectorOf(claim); err != nil {
 		return Criteria{}, invalidClaim(claim, "spec.selector", err.Error())
 	}
-	if c.WaitsForFirstConsumer, err = WaitsForFirstConsumer(terms.Class); err != nil {
+	if c.WaitsForFirstConsumer, err = storageclass.WaitsForFirstConsumer(terms.Class); err != nil {
 		return Criteria{}, err
 	}
 	return c, nil
@@ -57,20 +60,6 @@ func NewCriteria(claim *corev1.PersistentVolumeClaim, terms Terms) (Criteria, er
 
 func invalidClaim(claim *corev1.PersistentVolumeClaim, field, problem string) error {
 	return &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: field, Problem: problem}
-}
-
-// WaitsForFirstConsumer reports whether claims of the class wait for a pod. Those without a class do not. An error is an
-// *obj.InvalidError about its volumeBindingMode. It is rule M11.
-func WaitsForFirstConsumer(class *storagev1.StorageClass) (bool, error) {
-	waits, err := storageclass.WaitsForFirstConsumer(class)
-	if err != nil {
-		return false, &obj.InvalidError{
-			Object:  "storageclass/" + class.Name,
-			Field:   "volumeBindingMode",
-			Problem: "neither Immediate nor WaitForFirstConsumer",
-		}
-	}
-	return waits, nil
 }
 
 // Fits reports whether the volume fits. It does not allocate, unless it has to parse a node affinity.
@@ -113,4 +102,66 @@ func (c *Criteria) firstFailing(v candidate, from int) int {
 		}
 	}
 	return len(fitRules)
+}
+
+// labelSelector selects volumes by their labels.
+type labelSelector interface {
+	Matches(labels.Labels) bool
+}
+
+// selectorOf reads the claim's selector. It returns nil if there is none, and an error if it is malformed. The usual one,
+// a list of labels, is not compiled, for that allocates.
+func selectorOf(claim *corev1.PersistentVolumeClaim) (labelSelector, error) {
+	selector := claim.Spec.Selector
+	if selector == nil {
+		return nil, nil
+	}
+	if len(selector.MatchExpressions) == 0 && plainLabels(selector.MatchLabels) {
+		return allOf(selector.MatchLabels), nil
+	}
+	return metav1.LabelSelectorAsSelector(selector)
+}
+
+// allOf selects what has all these labels.
+type allOf map[string]string
+
+func (required allOf) Matches(actual labels.Labels) bool {
+	for key, value := range required {
+		if found, ok := actual.Lookup(key); !ok || found != value {
+			return false
+		}
+	}
+	return true
+}
+
+// plainLabels reports whether labels are valid by a rule that is narrower than the API's and quick to check. Nearly all
+// are plain.
+func plainLabels(labels map[string]string) bool {
+	for key, value := range labels {
+		domain, name, hasDomain := strings.Cut(key, "/")
+		if !hasDomain {
+			name = key
+		}
+		if hasDomain && !plain(domain, true) || !plain(name, false) || value != "" && !plain(value, false) {
+			return false
+		}
+	}
+	return true
+}
+
+// plain reports whether text is letters and digits, with single dashes, dots and underscores between them. A domain has
+// neither capital letters nor underscores.
+func plain(text string, domain bool) bool {
+	ended := false // with a letter or digit, so far
+	for i := range len(text) {
+		switch c := text[i]; {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', 'A' <= c && c <= 'Z' && !domain:
+			ended = true
+		case ended && (c == '-' || c == '.' || c == '_' && !domain):
+			ended = false
+		default:
+			return false
+		}
+	}
+	return ended && len(text) <= 63
 }

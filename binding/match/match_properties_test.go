@@ -26,12 +26,12 @@ func TestFindAndExplainHoldTogether(t *testing.T) {
 		require.Equal(t, NameOf(found.Volume), report.Chosen, "world %d, M14", n)
 		require.Len(t, report.Verdicts, len(request.Volumes))
 		require.LessOrEqual(t, len(report.String()), 512, "E2")
-		var refused []match.Rejection
+		var refused []match.Verdict
 		for _, v := range report.Verdicts {
 			require.Equal(t, v.Chosen, v.Volume == found.Volume, "world %d, M14", n)
 			require.False(t, v.Chosen && !v.Fits(), "world %d, E3", n)
 			if (v.ClaimRef == phase.ClaimRefPreBound || v.ClaimRef == phase.ClaimRefBound) && !v.Fits() {
-				refused = append(refused, match.Rejection{Volume: v.Volume, Mismatches: v.Mismatches})
+				refused = append(refused, v)
 			}
 			requireChecksAgree(t, request, v)
 		}

@@ -2,7 +2,6 @@ package match
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,7 +31,7 @@ const (
 
 func (c *Criteria) situation(v candidate) situation {
 	switch {
-	case c.byName:
+	case c.named:
 		return namedByClaim
 	case v.state == phase.ClaimRefNone:
 		return noClaimRef
@@ -92,10 +91,7 @@ func OwnedByAnother(claim obj.Key, owners []obj.Key) bool {
 	return len(owners) > 1 || len(owners) == 1 && owners[0] != claim
 }
 
-func failsMalformed(_ Criteria, v candidate) bool {
-	_, malformed := flawOf(v.PersistentVolume)
-	return malformed
-}
+func failsMalformed(_ Criteria, v candidate) bool { return flawOf(v.PersistentVolume) != nil }
 
 func failsTooSmall(c Criteria, v candidate) bool {
 	capacity, sized := CapacityOf(v.PersistentVolume)
@@ -122,9 +118,7 @@ func failsAttributesClass(c Criteria, v candidate) bool {
 	return textOf(v.Spec.VolumeAttributesClassName) != c.AttributesClass
 }
 
-func failsSelector(c Criteria, v candidate) bool {
-	return !c.Selects(v.PersistentVolume)
-}
+func failsSelector(c Criteria, v candidate) bool { return !c.Selects(v.PersistentVolume) }
 
 func failsNotAvailable(_ Criteria, v candidate) bool {
 	switch v.Status.Phase {
@@ -134,9 +128,7 @@ func failsNotAvailable(_ Criteria, v candidate) bool {
 	return true
 }
 
-func failsNodeAffinity(c Criteria, v candidate) bool {
-	return !c.Usable(v.PersistentVolume)
-}
+func failsNodeAffinity(c Criteria, v candidate) bool { return !c.Usable(v.PersistentVolume) }
 
 func failsWaitForFirstConsumer(c Criteria, _ candidate) bool {
 	return c.WaitsForFirstConsumer && c.Node == nil
@@ -181,11 +173,11 @@ func OwnersText(owners []obj.Key) string {
 	if len(owners) == 1 {
 		return "the owner " + owners[0].String()
 	}
-	return "the owners " + obj.JoinKeys(owners)
+	return "the owners " + oneline.Join(owners, ", ", obj.Key.String)
 }
 
 func malformedValues(_ Criteria, v candidate) (requested, actual string) {
-	flaw, _ := flawOf(v.PersistentVolume)
+	flaw := flawOf(v.PersistentVolume)
 	return flaw.requested, flaw.actual
 }
 
@@ -240,9 +232,5 @@ func modesText(modes []corev1.PersistentVolumeAccessMode) string {
 	if set, err := accessmode.Of(modes...); err == nil {
 		return oneline.OrNone(set.String())
 	}
-	var texts []string
-	for _, mode := range modes {
-		texts = append(texts, string(mode))
-	}
-	return strings.Join(texts, ",")
+	return oneline.Join(modes, ",", func(mode corev1.PersistentVolumeAccessMode) string { return string(mode) })
 }

@@ -47,7 +47,7 @@ func VolumesOf(pod *corev1.Pod, view ObjectView) []PodVolume {
 	var volumes []PodVolume
 	for i := range pod.Spec.Volumes {
 		source := &pod.Spec.Volumes[i]
-		name, owned := claimNameOf(pod, source)
+		name, owned := reclaim.ClaimName(pod, source), source.PersistentVolumeClaim == nil
 		if name == "" {
 			continue
 		}
@@ -111,23 +111,12 @@ func uses(pod *corev1.Pod, volume string) (mounted, device bool) {
 	return mounted, device
 }
 
-// claimNameOf returns the name of the claim that a pod's volume stands for, and whether that claim must be the
-// pod's own; "" for a volume of another kind (S1).
-func claimNameOf(pod *corev1.Pod, volume *corev1.Volume) (name string, owned bool) {
-	switch {
-	case volume.PersistentVolumeClaim != nil:
-		return volume.PersistentVolumeClaim.ClaimName, false
-	case volume.Ephemeral != nil:
-		return pod.Name + "-" + volume.Name, true
-	}
-	return "", false
-}
-
 // claimsNamedBy looks up the claims that a pod names, each once, in the order of their names.
 func claimsNamedBy(pod *corev1.Pod, view ObjectView) ([]*corev1.PersistentVolumeClaim, error) {
 	var claims []*corev1.PersistentVolumeClaim
 	for i := range pod.Spec.Volumes {
-		name, owned := claimNameOf(pod, &pod.Spec.Volumes[i])
+		source := &pod.Spec.Volumes[i]
+		name, owned := reclaim.ClaimName(pod, source), source.PersistentVolumeClaim == nil
 		if name == "" {
 			continue
 		}

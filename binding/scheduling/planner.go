@@ -84,7 +84,7 @@ func (p *planner) add(claim *corev1.PersistentVolumeClaim, request Request) erro
 		return nil
 	}
 	class := request.View.Class(storageclass.OfClaim(claim))
-	waits, err := match.WaitsForFirstConsumer(class)
+	waits, err := storageclass.WaitsForFirstConsumer(class)
 	if err != nil {
 		return err
 	}
@@ -193,13 +193,13 @@ func (p *planner) provisionedElsewhere(node *corev1.Node) []Reason {
 // the Index has reserved counts as pre-bound: no other claim gets it. A volume that another pod's plan assumes counts until
 // that plan is reverted, even if the volume is gone (M13).
 func (c *unboundClaim) look(node *corev1.Node, claims int) {
-	c.On(node)
+	c.Node = node
 	c.option = option{candidates: c.candidates[:0]}
 	c.pool, c.blocked = c.provisionOn(node)
 	if c.hasSelected {
 		return
 	}
-	c.assigned, c.elsewhere = c.Reserved()
+	c.assigned, c.elsewhere = c.PreBound()
 	switch {
 	case c.promised != "" && (c.assigned == nil || c.assigned.Name != c.promised):
 		c.assigned, c.elsewhere, c.blocked = nil, c.promised, CausePreBoundElsewhere

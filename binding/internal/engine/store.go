@@ -26,9 +26,9 @@ type store struct {
 	podsByClaim         links
 	attachmentsByVolume links
 
-	index    *index.Index  // the volumes once more, to choose from
-	waiting  index.Waiting // the claims that any volume may serve
-	notified index.Waiting // those of them that a volume was offered to and whose sync is still to come
+	index    *index.Index        // the volumes once more, to choose from
+	waiting  index.WaitingClaims // the claims that any volume may serve
+	notified index.WaitingClaims // those of them that a volume was offered to and whose sync is still to come
 	gone     tombstones
 	// gonePods has pods and attachments. They come and go by the thousand, and would evict the others.
 	gonePods tombstones

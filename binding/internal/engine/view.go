@@ -56,15 +56,10 @@ func (v *taskView) DefaultClass() *storagev1.StorageClass {
 }
 
 func (v *taskView) PodsOf(namespace, claim string) ([]*corev1.Pod, decision.Source) {
-	var users []*corev1.Pod
 	if read, live := v.task.live[obj.PodsKey(namespace)]; live {
-		for _, pod := range read.Pods {
-			if reclaim.References(pod, namespace, claim) {
-				users = append(users, pod)
-			}
-		}
-		return users, decision.FromLiveRead
+		return reclaim.PodsOf(read.Pods, namespace, claim), decision.FromLiveRead
 	}
+	var users []*corev1.Pod
 	for _, key := range v.podsByClaim.of(obj.ClaimKey(namespace, claim)) {
 		users = append(users, as[*corev1.Pod](v.Known(key)))
 	}
@@ -113,7 +108,7 @@ func (v *taskView) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVo
 	var best *corev1.PersistentVolumeClaim
 	for key := range v.claimsByVolume[obj.VolumeKey(volume.Name)] {
 		if claim := v.claim(key); offerable(claim) {
-			best = index.PreferredClaim(best, claim, volume)
+			best = index.PreferredClaim(best, claim)
 		}
 	}
 	if best != nil {
@@ -128,7 +123,7 @@ func (v *taskView) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVo
 
 // offerable reports whether to offer the volume to the claim: it waits, and has not had its attempt.
 func (v *taskView) offerable(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
-	return !v.binding(obj.KeyOf(claim)) && !v.offers.tried(volume, claim) && !v.backsOff(claim, volume) && index.WaitsFor(claim, volume, v.terms)
+	return !v.binding(obj.KeyOf(claim)) && !v.offers.tried(volume, claim) && !v.backsOff(claim, volume) && index.CanBind(claim, volume, v.terms)
 }
 
 func (v *taskView) terms(claim *corev1.PersistentVolumeClaim) match.Terms {

@@ -222,7 +222,7 @@ func (h *History) JudgeClaim(world decision.Snapshot, claim *corev1.PersistentVo
 	case phase.ClaimBinding:
 		h.Broke("C8: %s is pre-bound to %s, which names it, and nobody binds them", volume.Name, claim.Name)
 	}
-	if want := phase.OfClaim(claim, standing); claim.Status.Phase != want {
+	if want := judge.PhaseOfClaim(claim, standing); claim.Status.Phase != want {
 		h.Broke("C: %s is %s, not %s", claim.Name, claim.Status.Phase, want)
 	}
 }

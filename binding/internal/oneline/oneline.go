@@ -32,3 +32,12 @@ const None = "none"
 
 // OrNone returns text, or None if it is empty.
 func OrNone(text string) string { return cmp.Or(text, None) }
+
+// Join joins the texts of all parts, with the separator between them.
+func Join[T any](parts []T, separator string, text func(T) string) string {
+	texts := make([]string, len(parts))
+	for i, part := range parts {
+		texts[i] = text(part)
+	}
+	return strings.Join(texts, separator)
+}
