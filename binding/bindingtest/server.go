@@ -41,7 +41,7 @@ type Server struct {
 	now     time.Time
 	changes map[obj.Kind][]Change
 	dropped map[obj.Kind]int // the number of changes that were forgotten
-	serial  int // number of changes so far, of all kinds
+	serial  int              // number of changes so far, of all kinds
 	calls   []*Call
 }
 

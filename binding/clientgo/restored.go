@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,6 +39,7 @@ type noticing struct {
 	cache.ListerWatcher
 	wentBack func(error)
 	seen     Position
+	ahead    atomic.Pointer[string] // the version from which a watch could not go on; nil if none
 }
 
 // IsWatchListSemanticsUnSupported is how a ListerWatcher says that it cannot stream a list.
@@ -56,6 +58,7 @@ func (n *noticing) Watch(options metav1.ListOptions) (apiwatch.Interface, error)
 
 // ListWithContext lists. A list of what the server has now, and not of a cache of its own, tells how far the server is.
 func (n *noticing) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	options = n.atMost(options)
 	list, err := cache.ToListerWithContext(n.ListerWatcher).ListWithContext(ctx, options)
 	if err == nil && options.ResourceVersion != "0" && options.Continue == "" {
 		_ = n.reached(list) // it is what the informer has from now on
@@ -67,6 +70,9 @@ func (n *noticing) ListWithContext(ctx context.Context, options metav1.ListOptio
 // version is too old, and the informer lists again. How far the server is, is read after the watch has begun, so that a server
 // that goes back later ends the watch.
 func (n *noticing) WatchWithContext(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
+	if options.SendInitialEvents != nil {
+		options = n.atMost(options)
+	}
 	begun, err := cache.ToWatcherWithContext(n.ListerWatcher).WatchWithContext(ctx, options)
 	goesOn := options.SendInitialEvents == nil && options.ResourceVersion != "" && options.ResourceVersion != "0"
 	if err != nil || !goesOn && !n.seen.Known() {
@@ -79,11 +85,27 @@ func (n *noticing) WatchWithContext(ctx context.Context, options metav1.ListOpti
 	if err == nil {
 		err = n.reached(newest)
 	}
+	if err != nil && goesOn && apierrors.IsResourceExpired(err) {
+		n.ahead.Store(&options.ResourceVersion)
+	}
 	if err != nil && (goesOn || !apierrors.IsResourceExpired(err)) {
 		begun.Stop()
 		return nil, err
 	}
 	return begun, nil
+}
+
+// atMost returns options of a list that is not to be newer than the server is. For the version from which the informer could not
+// go on the server would wait some seconds, and then fail.
+func (n *noticing) atMost(options metav1.ListOptions) metav1.ListOptions {
+	if from := n.ahead.Load(); from == nil || options.ResourceVersion != *from {
+		return options
+	}
+	options.ResourceVersion = ""
+	if options.SendInitialEvents == nil {
+		options.ResourceVersionMatch = ""
+	}
+	return options
 }
 
 // reached notes how far the server is, by a list. It returns an error, and tells of it, if the server was further before.

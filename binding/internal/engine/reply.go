@@ -231,19 +231,19 @@ func (s *State) replace(key obj.Key, object obj.Object) (woken []obj.Key) {
 
 // Recheck compares what a cache has of an object with what is known, and returns whom that wakes (W7).
 //
-// A claim or volume that is not the same is put in doubt, and read by the next sync. Of another object the cache's version
-// is stored.
+// A claim or volume that is not the same is put in doubt, and read by the next sync: the cache is as wrong as what is known, if
+// the server went back and it has not listed anew. Of another object the cache's version is stored.
 func (s *State) Recheck(object obj.Object) []obj.Key {
-	woken := s.Observe(object)
 	key := keyOf(object)
 	known := s.Known(key)
 	if key.Kind == obj.KindVolume || key.Kind == obj.KindClaim {
 		if known == nil || !sameVersion(known, object) {
 			s.doubt(key)
 		}
-		return unique(append(woken, key))
+		return []obj.Key{key}
 	}
-	if known != nil && !sameVersion(known, object) {
+	woken := s.Observe(object)
+	if known = s.Known(key); known != nil && !sameVersion(known, object) {
 		woken = s.ObserveDeleted(known)
 	}
 	s.tombstonesOf(key.Kind).remove(object.GetUID())
