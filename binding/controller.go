@@ -83,6 +83,22 @@ func (c *Controller) locked(do func() (woken, rest []obj.Key)) (woken, rest []ob
 	return do()
 }
 
+// ObserveRestore notes that the server went back in time, as after a restore of etcd from a backup, and returns the keys of all
+// claims and volumes that are known, to be synced. Each of these syncs begins with a live read. Until all are read, nothing is
+// destroyed: no storage is deleted or scrubbed, no volume is Released or taken from a claim, and no finalizer removed from an
+// object that is being deleted. All else goes on.
+//
+// A driver calls it when a list has a resourceVersion below one that it has seen for that kind, once each time, for what was
+// read already is read again. A Sync that notices it by itself returns ErrServerWentBack, and the same keys.
+func (c *Controller) ObserveRestore() []obj.Key {
+	defer c.lockState().Unlock()
+	return c.state.ObserveRestore()
+}
+
+// ErrServerWentBack is in the error of the Sync that noticed, by two live reads of an object, that the server went back in time.
+// The Controller has done by then what ObserveRestore does.
+var ErrServerWentBack = engine.ErrWentBack
+
 // Sync reconciles one claim or volume: it decides, writes, and decides again on the server's reply, until there is nothing to
 // do but wait. Where another Sync works on the same claim, volume or pair, it returns at once; that Sync then
 // returns the key as one to sync next.

@@ -203,6 +203,7 @@ const (
 	EventProvisioningFailed   EventReason = "ProvisioningFailed"        // P1, P2
 	EventProvisioningCleanup  EventReason = "ProvisioningCleanupFailed" // P2
 	EventProvisioned          EventReason = "ProvisioningSucceeded"     // P2
+	EventServerWentBack       EventReason = "ServerWentBack"            // W8
 	EventUnknownReclaimPolicy EventReason = reclaim.EventUnknownPolicy  // R5
 	EventVolumeDelete         EventReason = "VolumeDelete"              // R3
 	EventVolumeFailedDelete   EventReason = reclaim.EventFailedDelete   // R3
@@ -233,6 +234,13 @@ func normal(on obj.Object, reason EventReason, message string) Event {
 
 func warning(on obj.Object, reason EventReason, message string) Event {
 	return newEvent(on, corev1.EventTypeWarning, reason, message)
+}
+
+// ServerWentBack returns the event that tells, on one of its objects, that the server went back in time (W8).
+func ServerWentBack(on obj.Object) Event {
+	return warning(on, EventServerWentBack, "the API server shows an older state than before, here resourceVersion "+on.GetResourceVersion()+
+		": it may have been restored from a backup. Nothing is destroyed until every claim and volume has been read anew."+
+		" Look for storage that was made since the backup and has no volume any more, and for volumes whose storage was deleted since")
 }
 
 // newEvent returns an event on a claim or volume. The message becomes one line and is cut where it is too long.

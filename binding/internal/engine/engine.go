@@ -38,6 +38,8 @@ type State struct {
 	rejected map[obj.Key]rejection
 	// failures counts the failures in a row of a key (W6).
 	failures map[obj.Key]int
+	// restore is what is left to do since the server went back in time (W8).
+	restore restore
 }
 
 // rejection is what a write was about that the server rejected.
@@ -88,7 +90,7 @@ func (s *State) StartDraft(key obj.Key) Step {
 		s.waiters.add(key, key)
 		return Step{Done: true}
 	}
-	t := &task{key: key}
+	t := &task{key: key, answers: s.resume(key)}
 	zeromap.Put(&s.locks, key, key)
 	zeromap.Put(&s.tasks, key, t)
 	return s.advance(t)

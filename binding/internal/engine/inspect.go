@@ -31,6 +31,7 @@ func (s *State) Clone() *State {
 	copied.lastEvents = maps.Clone(s.lastEvents) // the slices in it are replaced, never changed
 	copied.rejected = maps.Clone(s.rejected)
 	copied.failures = maps.Clone(s.failures)
+	copied.restore = s.restore.clone()
 	return &copied
 }
 
@@ -87,6 +88,11 @@ func (o offers) clone() offers {
 	return o
 }
 
+func (r restore) clone() restore {
+	r.unread, r.held, r.made, r.gone = maps.Clone(r.unread), maps.Clone(r.held), maps.Clone(r.made), r.gone.clone()
+	return r
+}
+
 func (s hookSlots) clone() hookSlots {
 	s.running, s.promised, s.waiting, s.queued = maps.Clone(s.running), maps.Clone(s.promised), slices.Clone(s.waiting), maps.Clone(s.queued)
 	return s
@@ -132,8 +138,10 @@ func (s *State) Describe(n Notebook, keys []obj.Key, mentioned []types.UID) {
 	n.KeySet(s.slots.running)
 	n.KeySet(s.slots.promised)
 	describeKeys(n, s.slots.waiting)
+	s.describeRestore(n, keys)
 	for _, uid := range mentioned {
 		describeFlag(n, s.Buried(uid))
+		describeFlag(n, s.restore.gone.has(uid))
 	}
 }
 
@@ -177,6 +185,15 @@ func (s *State) describeOffer(n Notebook, volume obj.Key) {
 	}
 }
 
+func (s *State) describeRestore(n Notebook, keys []obj.Key) {
+	n.KeySet(s.restore.unread)
+	n.KeySet(s.restore.held)
+	describeFlag(n, s.restore.unsaid)
+	for _, key := range keys {
+		describeAnswers(n, s.restore.made[key])
+	}
+}
+
 // age is whether what was read, or is about to be, was read for the object as it is known now.
 func (s *State) age(t *task) int {
 	if len(t.live) == 0 && t.pending.Kind != decision.Read {
@@ -203,8 +220,19 @@ func (t *task) describe(n Notebook) {
 		describeObjects(n, t.live[key].Pods)
 		describeObjects(n, t.live[key].Attachments)
 	}
-	n.Number(len(t.answers))
-	for _, answer := range t.answers {
+	describeAnswers(n, t.answers)
+	describeFlag(n, t.outdated)
+	describeEvents(n, t.publish)
+	next := make(map[obj.Key]struct{}, len(t.next))
+	for _, key := range t.next {
+		next[key] = struct{}{}
+	}
+	n.KeySet(next)
+}
+
+func describeAnswers(n Notebook, answers []decision.Answer) {
+	n.Number(len(answers))
+	for _, answer := range answers {
 		n.Text(string(answer.Of))
 		n.Text(answer.Hook)
 		n.Text(string(answer.For))
@@ -213,12 +241,6 @@ func (t *task) describe(n Notebook) {
 			n.Text(answer.Err.Error())
 		}
 	}
-	describeEvents(n, t.publish)
-	next := make(map[obj.Key]struct{}, len(t.next))
-	for _, key := range t.next {
-		next[key] = struct{}{}
-	}
-	n.KeySet(next)
 }
 
 func describeEvents(n Notebook, events []decision.Event) {
@@ -276,6 +298,9 @@ func (s *State) Buried(uid types.UID) bool { return s.gone.has(uid) || s.gonePod
 
 // InDoubt returns the sync whose last write of the object has an unknown outcome; zero if none.
 func (s *State) InDoubt(object obj.Key) (by obj.Key) { return s.inDoubt[object] }
+
+// Unread returns the claims and volumes that are still to be read anew since the server went back in time.
+func (s *State) Unread() map[obj.Key]struct{} { return s.restore.unread }
 
 // Offers counts the claims that the volume was offered to.
 func (s *State) Offers(volume string) int { return len(s.offers.made[obj.VolumeKey(volume)].claims) }

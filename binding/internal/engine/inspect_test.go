@@ -16,9 +16,10 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		of     any
 		fields []string
 	}{
-		{State{}, []string{"store", "options", "tasks", "locks", "waiters", "inDoubt", "leftInDoubt", "offers", "slots", "lastEvents", "rejected", "failures"}},
+		{State{}, []string{"store", "options", "tasks", "locks", "waiters", "inDoubt", "leftInDoubt", "offers", "slots", "lastEvents", "rejected", "failures", "restore"}},
 		{store{}, []string{"objects", "claimsByVolume", "volumesByClaim", "podsByClaim", "largePods", "attachmentsByVolume", "parsedClaims", "podClaims", "index", "waiting", "notified", "gone", "gonePods"}},
-		{task{}, []string{"key", "volume", "version", "pending", "before", "contradicted", "live", "answers", "publish", "next", "steps"}},
+		{task{}, []string{"key", "volume", "version", "pending", "before", "outdated", "contradicted", "live", "answers", "publish", "next", "steps"}},
+		{restore{}, []string{"unread", "held", "made", "gone", "unsaid"}},
 		{Reply{}, []string{"Object", "Err", "Pods", "Attachments", "parsed", "podsByClaim"}},
 		{contradiction{}, []string{"uid", "missing"}},
 		{offers{}, []string{"made", "pendingFor", "pendingOn", "order"}},

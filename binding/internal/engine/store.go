@@ -110,6 +110,13 @@ func (s *store) put(key obj.Key, parsed Parsed) (old obj.Object, named []obj.Key
 	if s.tombstonesOf(key.Kind).has(object.GetUID()) || old != nil && !obj.Newer(object, old) {
 		return nil, nil, false
 	}
+	return old, s.set(key, old, parsed), true
+}
+
+// set stores a version of an object in place of the old one; nil if there is none. It returns the claims that either version of
+// a pod names.
+func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key) {
+	object := parsed.object
 	if s.objects[key.Kind] == nil {
 		zeromap.Put(&s.objects, key.Kind, map[obj.Key]obj.Object{})
 	}
@@ -130,7 +137,7 @@ func (s *store) put(key obj.Key, parsed Parsed) (old obj.Object, named []obj.Key
 	case *storagev1.StorageClass:
 		s.enlistAll(object.Name)
 	}
-	return old, named, true
+	return named
 }
 
 // drop removes an object and remembers that its UID is gone. It returns what it removed; nil if nothing of that UID was

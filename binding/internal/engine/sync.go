@@ -19,6 +19,8 @@ type task struct {
 	pending decision.Action // what is being done
 	before  obj.Object      // of a read: what was known when it was sent; nil if nothing
 
+	outdated bool // the server went back in time since the action was begun (W8)
+
 	contradicted map[obj.Key]contradiction // what the last live read of each object contradicted
 
 	version string            // the resourceVersion of the key's object that live was read for
@@ -52,6 +54,8 @@ func (s *State) advance(t *task) Step {
 		return s.issue(t, action)
 	case err != nil || !action.Writes() && !action.RunsHook():
 		return s.finish(t, action, err)
+	case s.hold(t, action):
+		return s.stop(t)
 	case !s.lockVolume(t, s.volumeFor(action)):
 		return s.stop(t)
 	}
@@ -97,7 +101,7 @@ func (s *State) versionOf(key obj.Key) string {
 func (s *State) readInDoubt(t *task) (decision.Action, bool) {
 	for _, key := range append([]obj.Key{t.key, t.volume}, s.leftInDoubt.of(t.key)...) {
 		if _, doubted := s.inDoubt[key]; doubted {
-			return decision.ReadLive(key, "B6", "its last write was lost, or its outcome is unknown"), true
+			return s.readAnew(key), true
 		}
 	}
 	return decision.Action{}, false
@@ -123,7 +127,7 @@ func (s *State) decide(t *task) (decision.Action, error) {
 
 // issue returns an action as the next step.
 func (s *State) issue(t *task, action decision.Action) Step {
-	t.pending, t.before = action, nil
+	t.pending, t.before, t.outdated = action, nil, false
 	if action.Kind == decision.Read {
 		t.before = s.Known(action.Key)
 	}

@@ -27,6 +27,9 @@ func (s *State) ObserveParsed(parsed Parsed) (woken, rest []obj.Key) {
 	if key == (obj.Key{}) {
 		return nil, nil
 	}
+	if s.maybeBack(key, object) {
+		return []obj.Key{key}, nil
+	}
 	old, named, stored := s.put(key, parsed)
 	if !stored {
 		return nil, nil

@@ -32,6 +32,7 @@ func (h *History) judgeDecision(c *Controller, action decision.Action, reads []o
 	if !action.Writes() && !action.RunsHook() {
 		return
 	}
+	h.judgeRestore(c, action)
 	claimOfKey := func(key obj.Key) *corev1.PersistentVolumeClaim { return h.Server.Claim(key.Namespace, key.Name) }
 	if proof := judge.ProofFor(action, c.State, claimOfKey); proof != (obj.Key{}) && !slices.Contains(reads, proof) {
 		h.Broke("%s: %s without having read %s", action.Rule, action, proof)

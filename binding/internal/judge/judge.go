@@ -114,6 +114,32 @@ func WrongOfVolume(before, after *corev1.PersistentVolume, claim *corev1.Persist
 	return ""
 }
 
+// Destroys reports whether storage or data may be lost by an action, or by what somebody else does after it. Known is what its
+// controller knows of the object. It must not happen between the time at which a controller notices that the server went back
+// and the last read of what it knew (W8).
+func Destroys(action decision.Action, known obj.Object) bool {
+	if action.Kind == decision.DeleteVolume || action.RunsHook() && action.Kind != decision.RunProvisioner {
+		return true
+	}
+	before, isVolume := known.(*corev1.PersistentVolume)
+	if isVolume && action.Volume != nil && (Unbinds(before, action.Volume) || action.Volume.Status.Phase == corev1.VolumeReleased && action.Kind == decision.UpdateVolumeStatus) {
+		return true
+	}
+	return known != nil && known.GetDeletionTimestamp() != nil && (action.Kind == decision.UpdateVolume && len(action.Volume.Finalizers) < len(known.GetFinalizers()) ||
+		action.Kind == decision.UpdateClaim && len(action.Claim.Finalizers) < len(known.GetFinalizers()))
+}
+
+// KeyOf returns the key of a claim or volume; zero for any other object.
+func KeyOf(object obj.Object) obj.Key {
+	switch object := object.(type) {
+	case *corev1.PersistentVolume:
+		return obj.VolumeKey(object.Name)
+	case *corev1.PersistentVolumeClaim:
+		return obj.KeyOf(object)
+	}
+	return obj.Key{}
+}
+
 // Unbinds reports whether a write takes the volume from the claim that held it.
 func Unbinds(before, after *corev1.PersistentVolume) bool {
 	was, is := before.Spec.ClaimRef, after.Spec.ClaimRef
