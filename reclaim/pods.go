@@ -26,8 +26,11 @@ func PodsOf(all []*corev1.Pod, namespace, claimName string) []*corev1.Pod {
 // order of the volumes, each once. They are all in the pod's namespace.
 func ClaimNames(pod *corev1.Pod) []string {
 	var names []string
-	for _, volume := range pod.Spec.Volumes {
-		if name := ClaimName(pod, &volume); name != "" && !slices.Contains(names, name) {
+	seen := make(map[string]struct{}, len(pod.Spec.Volumes)) // a pod may have very many
+	for i := range pod.Spec.Volumes {
+		name := ClaimName(pod, &pod.Spec.Volumes[i])
+		if _, again := seen[name]; name != "" && !again {
+			seen[name] = struct{}{}
 			names = append(names, name)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -40,6 +41,11 @@ type Action struct {
 	Retry Retry
 	// After is the delay of RetryAfter.
 	After time.Duration
+
+	// draft says that the object to write shares what is not changed with the one decided on, and edit is what is still to
+	// be changed in its metadata; nil: nothing. See Complete.
+	draft bool
+	edit  func(*metav1.ObjectMeta)
 
 	explains *Explanation // what the decision means for its claim; nil for a write that ExplainClaim takes for done
 }
@@ -246,19 +252,52 @@ func newEvent(on obj.Object, kind string, reason EventReason, message string) Ev
 	return Event{On: key, UID: on.GetUID(), Type: kind, Reason: reason, Message: oneline.Text(message, messageLimit)}
 }
 
-// update writes a changed copy of a claim or a volume.
-func update(changed obj.Object, rule, why string) Action {
-	if volume, ok := changed.(*corev1.PersistentVolume); ok {
-		return Action{Kind: UpdateVolume, Volume: volume, Rule: rule, Why: why}
+// Complete returns the action of a draft: the object to write shares nothing with the one decided on, and has its annotations
+// and finalizers. A draft is decided in time that hardly depends on how large the object is. Complete copies the object, and
+// needs no lock (X9). An action that is complete stays as it is.
+func (a Action) Complete() Action {
+	switch {
+	case !a.draft:
+		return a
+	case a.Volume != nil:
+		a.Volume = a.Volume.DeepCopy()
+		a.finish(&a.Volume.ObjectMeta)
+	default:
+		a.Claim = a.Claim.DeepCopy()
+		a.finish(&a.Claim.ObjectMeta)
 	}
-	return Action{Kind: UpdateClaim, Claim: changed.(*corev1.PersistentVolumeClaim), Rule: rule, Why: why}
+	return a
+}
+
+func (a *Action) finish(metadata *metav1.ObjectMeta) {
+	if a.edit != nil {
+		a.edit(metadata)
+	}
+	a.draft, a.edit = false, nil
+}
+
+// update writes a changed object, which shares what is not changed. edit changes its metadata; nil: it stays.
+func update(changed obj.Object, edit func(*metav1.ObjectMeta), rule, why string) Action {
+	a := Action{Kind: UpdateClaim, Rule: rule, Why: why, draft: true, edit: edit}
+	switch changed := changed.(type) {
+	case *corev1.PersistentVolume:
+		a.Kind, a.Volume = UpdateVolume, changed
+	case *corev1.PersistentVolumeClaim:
+		a.Claim = changed
+	}
+	return a
+}
+
+// updateClaimStatus writes the status of a claim that shares the rest.
+func updateClaimStatus(changed *corev1.PersistentVolumeClaim, rule, why string) Action {
+	return Action{Kind: UpdateClaimStatus, Claim: changed, Rule: rule, Why: why, draft: true}
 }
 
 // setPhase gives the volume another phase. The message and reason of the earlier phase go with it (B2).
 func setPhase(volume *corev1.PersistentVolume, to corev1.PersistentVolumePhase, rule, why string) Action {
-	changed := volume.DeepCopy()
+	changed := *volume
 	changed.Status.Phase, changed.Status.Reason, changed.Status.Message = to, "", ""
-	return Action{Kind: UpdateVolumeStatus, Volume: changed, Rule: rule, Why: why}
+	return Action{Kind: UpdateVolumeStatus, Volume: &changed, Rule: rule, Why: why, draft: true}
 }
 
 // ReadLive returns the action that reads the key from the server.

@@ -22,6 +22,12 @@ import (
 // An error is about malformed objects (*obj.InvalidError) or a state that only a person can have made (C9);
 // the action returned beside it then has events and no write.
 func NextForClaim(claim *corev1.PersistentVolumeClaim, view View, options Options) (Action, error) {
+	action, err := DraftForClaim(claim, view, options)
+	return action.Complete(), err
+}
+
+// DraftForClaim is NextForClaim for a caller who holds a lock, and calls Action.Complete when it does not any more.
+func DraftForClaim(claim *corev1.PersistentVolumeClaim, view View, options Options) (Action, error) {
 	options = options.WithDefaults()
 	if action, changes := updateClaimMetadata(claim, options); changes {
 		return action, nil
@@ -85,7 +91,7 @@ func nextInState(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindingSt
 // Pending must not hide that it is Lost (C7).
 func pendingFirst(claim *corev1.PersistentVolumeClaim, then Action) Action {
 	if pending := unboundStatus(claim, corev1.ClaimPending); pending != nil && !phase.BindCompleted(claim) {
-		then.Kind, then.Claim = UpdateClaimStatus, pending
+		then.Kind, then.Claim, then.draft = UpdateClaimStatus, pending, true
 	}
 	return then
 }
@@ -110,9 +116,9 @@ func nextUnbound(claim *corev1.PersistentVolumeClaim, view View, options Options
 func nextUnmatched(claim *corev1.PersistentVolumeClaim, view View, options Options) (Action, error) {
 	if storageclass.Unset(claim) {
 		if class := view.DefaultClass(); class != nil {
-			changed := claim.DeepCopy()
+			changed := *claim
 			changed.Spec.StorageClassName = new(class.Name)
-			return update(changed, "C2", "no volume fits; "+class.Name+" is the default class"), nil
+			return update(&changed, nil, "C2", "no volume fits; "+class.Name+" is the default class"), nil
 		}
 	}
 	name := storageclass.OfClaim(claim)
@@ -187,7 +193,7 @@ func bindRequested(claim *corev1.PersistentVolumeClaim, volume *corev1.Persisten
 	if owners := view.Owners(volume.Name); match.OwnedByAnother(obj.KeyOf(claim), owners) {
 		return volumeTaken(claim, claimNames(owners), owners...)
 	}
-	mismatches, err := match.CheckNamed(claim, volume)
+	mismatches, err := match.CheckNamed(claim, volume, view.Parsed(claim))
 	if err != nil {
 		return Action{}, err
 	}
@@ -250,7 +256,7 @@ func nextLost(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolu
 	case name != "" && !source.IsLive():
 		return ReadLive(obj.VolumeKey(name), "C10", "before the claim is declared lost").explained(explanation)
 	}
-	action := Action{Kind: UpdateClaimStatus, Claim: lost, Rule: "C10", Why: explanation.Message}
+	action := updateClaimStatus(lost, "C10", explanation.Message)
 	if claim.Status.Phase != corev1.ClaimLost {
 		action.Events = []Event{warning(claim, reason, explanation.Message)}
 	}

@@ -104,12 +104,12 @@ func (r *PairRequest) isStep(action Action) bool {
 
 // unbindVolume takes a volume from a claim that was never bound to it and does not fit it (V4).
 func (r *PairRequest) unbindVolume() Repair {
-	why, unbound := "the claim was never bound to the volume, and cannot be", unbind(r.Volume)
+	action := unbind(r.Volume, "V4", "the claim was never bound to the volume, and cannot be").Complete()
 	risk := "the volume is free for other claims then, with what is on it"
-	if unbound.Spec.ClaimRef != nil { // a person's reservation stays one
+	if action.Volume.Spec.ClaimRef != nil { // a person's reservation stays one
 		risk = "the volume stays reserved for the claim's name, and the next claim of that name gets what is on it"
 	}
-	return Repair{By: ByPerson, Action: update(unbound, "V4", why), Why: why, Risk: risk}
+	return Repair{By: ByPerson, Action: action, Why: action.Why, Risk: risk}
 }
 
 // awaitFinalizers says what keeps an object that is being deleted, and who must take it off.
@@ -124,7 +124,7 @@ func awaitFinalizers(violations []Violation) Repair {
 // setUID gives the volume to the claim that names it and whose name is in its claimRef. The Controller never gives a claim what
 // an earlier one of its name had (X3): only a person can know that it is the same claim.
 func (r *PairRequest) setUID() (Repair, error) {
-	mismatches, err := match.CheckNamed(r.Claim, r.Volume)
+	mismatches, err := match.CheckNamed(r.Claim, r.Volume, r.View.Parsed(r.Claim))
 	if err == nil && r.Claim.UID == "" {
 		err = missingUID(r.Claim)
 	}
@@ -168,9 +168,9 @@ func (r *PairRequest) setClaimRef(rule, why, risk string) Repair {
 	case (at == corev1.VolumeReleased || at == corev1.VolumeFailed) && policy != corev1.PersistentVolumeReclaimRetain:
 		return byNobody(fmt.Sprintf("the volume is %s with reclaim policy %s: its data may be deleted already, or soon; set the policy to Retain first, and then see what is left", at, policy))
 	}
-	changed := r.Volume.DeepCopy()
+	changed := *r.Volume
 	changed.Spec.ClaimRef = referenceTo(r.Claim)
-	return Repair{By: ByPerson, Action: update(changed, rule, why), Why: why, Risk: risk}
+	return Repair{By: ByPerson, Action: update(&changed, nil, rule, why).Complete(), Why: why, Risk: risk}
 }
 
 // recreateVolume creates the volume of a claim whose volume does not exist (C6, C10). Only a person can know where its storage

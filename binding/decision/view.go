@@ -39,6 +39,8 @@ type View interface {
 	Find(claim *corev1.PersistentVolumeClaim) (match.Match, error)
 	// Summary says in numbers why no volume fits the claim (E2).
 	Summary(claim *corev1.PersistentVolumeClaim) (match.Summary, error)
+	// Parsed returns what match.Parse returned for the claim; nil if it was not parsed, which is then done where it is needed.
+	Parsed(claim *corev1.PersistentVolumeClaim) *match.Parsed
 	// Owners returns the claims that a volume without claimRef belongs to all the same (M2), in order. See match.Terms.
 	Owners(volume string) []obj.Key
 	// Answered returns the answers to actions of this kind about the object with this UID that were given since
@@ -250,6 +252,9 @@ func (s Snapshot) Summary(claim *corev1.PersistentVolumeClaim) (match.Summary, e
 	report, err := match.Explain(match.Request{Claim: claim, Volumes: s.Volumes, Terms: s.terms()(claim)})
 	return report.Summary(), err
 }
+
+// Parsed returns nil: nothing is kept.
+func (s Snapshot) Parsed(*corev1.PersistentVolumeClaim) *match.Parsed { return nil }
 
 // Owners returns the claims whose status is Bound and that name the volume.
 func (s Snapshot) Owners(volume string) []obj.Key { return s.owners()(volume) }

@@ -48,6 +48,8 @@ type bucket struct {
 	exact, candidates labelTrees[volumeEntry]
 	unindexed         volumeTrees
 	labelled          labelTrees[volumeEntry] // by their own labels
+	// manyLabels has those that have too many labels to be in a tree for each.
+	manyLabels volumeTrees
 	// topologyKeys counts the affine volumes by the key of their node labels.
 	topologyKeys map[string]int
 }
@@ -62,11 +64,18 @@ type volumeChange = func(volumeTrees, record[volumeEntry]) volumeTrees
 
 func (b *bucket) update(volume *corev1.PersistentVolume, change volumeChange, count int) {
 	r := recordOf(volume)
-	for key, value := range volume.Labels {
-		b.labelled.update(label{key, value}, r, change)
+	if len(volume.Labels) > maxLabels {
+		b.manyLabels = change(b.manyLabels, r)
+	} else {
+		for key, value := range volume.Labels {
+			b.labelled.update(label{key, value}, r, change)
+		}
 	}
 	b.updateTopology(r, change, count)
 }
+
+// maxLabels is how many labels a volume may have to be found by each (X9).
+const maxLabels = 64
 
 func (b *bucket) updateTopology(r record[volumeEntry], change volumeChange, count int) {
 	required := match.RequiredAffinity(r.entry.PersistentVolume)
@@ -75,7 +84,10 @@ func (b *bucket) updateTopology(r record[volumeEntry], change volumeChange, coun
 		return
 	}
 	b.affine = change(b.affine, r)
-	topology := topologyOf(required)
+	var topology topology
+	if !match.LargeAffinity(r.entry.PersistentVolume) {
+		topology = topologyOf(required)
+	}
 	if len(topology.labels) == 0 {
 		b.unindexed = change(b.unindexed, r)
 		return
@@ -129,15 +141,22 @@ func (b *bucket) countOn(node *corev1.Node) (count int) {
 	return count
 }
 
+// eachLabelled visits the trees of the volumes that may meet a requirement of a selector. Those in exact ones do.
+func (b *bucket) eachLabelled(required requirement, visit func(trees volumeTrees, exact bool)) {
+	required.eachLabel(func(l label) { visit(b.labelled[l], true) })
+	visit(b.manyLabels, false)
+}
+
 // narrowest returns the requirement of the selector that the fewest volumes meet, and how many those are.
 func (b *bucket) narrowest(selector *metav1.LabelSelector) (best requirement, fewest int) {
-	return narrowest(selector, func(l label) int { return b.labelled[l].len() })
+	best, fewest = narrowest(selector, func(l label) int { return b.labelled[l].len() })
+	return best, fewest + b.manyLabels.len()
 }
 
 // eachSelectable visits the trees that have every volume that the selector matches.
 func (b *bucket) eachSelectable(selector *metav1.LabelSelector, visit func(volumeTrees)) {
 	if required, _ := b.narrowest(selector); required.key != "" {
-		required.eachLabel(func(l label) { visit(b.labelled[l]) })
+		b.eachLabelled(required, func(trees volumeTrees, _ bool) { visit(trees) })
 		return
 	}
 	visit(b.anywhere)
@@ -165,10 +184,18 @@ func (r requirement) eachLabel(visit func(label)) {
 	}
 }
 
+// A selector may have any number of requirements, with any number of values. These bound how many are looked at (X9).
+const (
+	maxRequirements = 64
+	maxValues       = 64
+)
+
 // narrowest returns the requirement of the selector whose labels have the lowest count, and that count.
 func narrowest(selector *metav1.LabelSelector, count func(label) int) (best requirement, fewest int) {
-	fewest = math.MaxInt
+	fewest = math.MaxInt / 2
+	considered := 0
 	consider := func(r requirement) {
+		considered++
 		sum := 0
 		r.eachLabel(func(l label) { sum += count(l) })
 		if sum < fewest {
@@ -176,10 +203,13 @@ func narrowest(selector *metav1.LabelSelector, count func(label) int) (best requ
 		}
 	}
 	for key, value := range selector.MatchLabels {
+		if considered >= maxRequirements {
+			break
+		}
 		consider(requirement{key: key, value: value})
 	}
-	for i := range selector.MatchExpressions {
-		if part := &selector.MatchExpressions[i]; part.Operator == metav1.LabelSelectorOpIn {
+	for i := range min(len(selector.MatchExpressions), maxRequirements) {
+		if part := &selector.MatchExpressions[i]; part.Operator == metav1.LabelSelectorOpIn && len(part.Values) <= maxValues {
 			consider(requirement{key: part.Key, values: part.Values})
 		}
 	}

@@ -42,6 +42,9 @@ type Index struct {
 	// one by one.
 	related map[types.NamespacedName][]*corev1.PersistentVolume
 
+	// affinities has the large node affinities of volumes, each to be read when it is first needed (X9).
+	affinities map[string]func() *match.Affinity
+
 	owned map[obj.Key]string // the volume that a claim owns
 	// owners has the claims that own a volume, in order, and reserved the one that Reserve was called for. A slice in
 	// them is replaced, never changed, for callers have it.
@@ -80,6 +83,7 @@ func (x *Index) Delete(name string) {
 	if volume := x.volumes[name]; volume != nil {
 		x.remove(volume)
 		delete(x.volumes, name)
+		delete(x.affinities, name)
 	}
 	delete(x.reserved, name)
 }
@@ -245,6 +249,10 @@ func (x *Index) set(volume *corev1.PersistentVolume) {
 		delete(x.reserved, volume.Name)
 	}
 	zeromap.Put(&x.volumes, volume.Name, volume)
+	delete(x.affinities, volume.Name)
+	if match.LargeAffinity(volume) {
+		zeromap.Put(&x.affinities, volume.Name, sync.OnceValue(func() *match.Affinity { return new(match.AffinityOf(volume)) }))
+	}
 	x.insert(volume)
 }
 
@@ -310,4 +318,12 @@ func setList[M ~map[K]L, K comparable, L ~[]E, E any](m *M, key K, list L) {
 		return
 	}
 	zeromap.Put(m, key, list)
+}
+
+// affinity returns the large node affinity of a volume; nil if it has none.
+func (x *Index) affinity(volume string) *match.Affinity {
+	if read := x.affinities[volume]; read != nil {
+		return read()
+	}
+	return nil
 }

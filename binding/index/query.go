@@ -57,6 +57,9 @@ type Query struct {
 
 func (x *Index) query(c *match.Criteria) (q Query) {
 	q.Criteria, q.x, q.free, q.least = *c, x, x.free[c.Group], lowest(c.Request)
+	if len(x.affinities) > 0 {
+		q.Affinity = x.affinity
+	}
 	q.related = x.related[types.NamespacedName{Namespace: c.Claim.Namespace, Name: c.Claim.Name}]
 	return q
 }
@@ -182,6 +185,8 @@ func (s *search) run() {
 	if s.free == nil {
 		return
 	}
+	s.WellFormed = true // as all in a bucket are
+	defer func() { s.WellFormed = false }()
 	selector := s.Claim.Spec.Selector
 	if selector == nil || s.selected {
 		s.free.eachOn(s.Node, s.in)
@@ -193,7 +198,7 @@ func (s *search) run() {
 		return
 	}
 	exact := s.Node == nil && len(selector.MatchLabels)+len(selector.MatchExpressions) == 1
-	required.eachLabel(func(l label) { s.in(s.free.labelled[l], exact) })
+	s.free.eachLabelled(required, func(trees volumeTrees, meet bool) { s.in(trees, exact && meet) })
 }
 
 // in searches trees. If exact is set, all of their volumes that are large enough and have the access modes fit.

@@ -45,7 +45,9 @@ func (q *Query) Summary() match.Summary {
 		c.findNearMiss(q.x.free)
 		c.findNearMiss(q.x.notAvailable, match.NotAvailable)
 		if c.nearest.Volume != nil {
-			c.AddNearMiss(q.Verdict(c.nearest.Volume))
+			known := q.Criteria
+			known.WellFormed = true
+			c.AddNearMiss(known.Verdict(c.nearest.Volume))
 		}
 	}
 	return c.Counts.Summary()

@@ -4,9 +4,7 @@ import (
 	"cmp"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/accessmode"
 	"github.com/pvbind/pvbind/binding/internal/quantities"
@@ -29,7 +27,7 @@ func CanBind(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolum
 		criteria, err := match.NewCriteria(claim, terms(claim))
 		return err == nil && criteria.Fits(volume)
 	case phase.ClaimRequestsVolume:
-		mismatches, err := match.CheckNamed(claim, volume)
+		mismatches, err := match.CheckNamed(claim, volume, terms(claim).Parsed)
 		return err == nil && len(mismatches) == 0
 	case phase.ClaimBinding:
 		return phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefPreBound
@@ -51,11 +49,11 @@ func requestOf(claim *corev1.PersistentVolumeClaim) resource.Quantity {
 	return claim.Spec.Resources.Requests[corev1.ResourceStorage]
 }
 
-// WaitingClaims is a set of claims that any volume might fit, from which First returns in O(log n) the one to offer a
-// volume to. The claims are well-formed and not of a class that is WaitForFirstConsumer. They are not bound, not being
+// WaitingClaims is a set of claims that any volume might fit, from which First returns in O(log n) the one to offer a volume to.
+// The claims are well-formed and not of a class that is WaitForFirstConsumer. They are not bound, not being
 // deleted, and name no volume. The zero value is empty. A WaitingClaims is not safe for concurrent use.
 type WaitingClaims struct {
-	claims map[obj.Key]*corev1.PersistentVolumeClaim
+	claims map[obj.Key]waitingClaim
 	queues map[queueKey]*selectorQueue
 	// byLabel has the queues of a group by a label that a volume must have, or one of several. Those that require no label
 	// are at the zero label.
@@ -66,8 +64,15 @@ type WaitingClaims struct {
 // however many claims have it.
 type selectorQueue struct {
 	claims   modeTrees[claimEntry]
+	key      queueKey
 	criteria match.Criteria // those of any one claim: all have the same selector
 	required requirement    // the queue is found by each label that meets it
+}
+
+// waitingClaim is a claim and where it waits.
+type waitingClaim struct {
+	record[claimEntry]
+	queue *selectorQueue
 }
 
 type queueKey struct {
@@ -80,33 +85,35 @@ type groupLabel struct {
 	label
 }
 
-// Set adds or replaces the claim, or removes it if it no longer waits. Call it again when the class changes.
-func (w *WaitingClaims) Set(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) {
+// Set adds or replaces the claim, or removes it if it no longer waits. Call it again when the class changes. The terms are
+// those without a node.
+func (w *WaitingClaims) Set(claim *corev1.PersistentVolumeClaim, terms match.Terms) {
 	w.Delete(obj.KeyOf(claim))
 	if phase.BindCompleted(claim) || claim.DeletionTimestamp != nil || claim.Spec.VolumeName != "" {
 		return
 	}
-	if c, err := match.NewCriteria(claim, match.Terms{Class: class}); err == nil && !c.WaitsForFirstConsumer {
-		w.insert(&c)
+	if c, err := match.NewCriteria(claim, terms); err == nil && !c.WaitsForFirstConsumer {
+		w.insert(&c, match.SelectorID(claim, terms.Parsed))
 	}
 }
 
 // Get returns the claim; nil if it is not in the set.
-func (w *WaitingClaims) Get(key obj.Key) *corev1.PersistentVolumeClaim { return w.claims[key] }
+func (w *WaitingClaims) Get(key obj.Key) *corev1.PersistentVolumeClaim {
+	return w.claims[key].entry.PersistentVolumeClaim
+}
 
 // Len returns the number of claims.
 func (w *WaitingClaims) Len() int { return len(w.claims) }
 
 // Delete removes a claim. One that is not in the set is no error.
 func (w *WaitingClaims) Delete(key obj.Key) {
-	claim := w.claims[key]
-	if claim == nil {
+	waiting, found := w.claims[key]
+	if !found {
 		return
 	}
-	c, _ := match.NewCriteria(claim, match.Terms{}) // no error, for the claim is in the set
 	delete(w.claims, key)
-	queue := w.queues[queueKeyOf(&c)]
-	if queue.claims = queue.claims.remove(recordOfClaim(&c)); len(queue.claims) == 0 {
+	queue := waiting.queue
+	if queue.claims = queue.claims.remove(waiting.record); len(queue.claims) == 0 {
 		w.close(queue)
 	}
 }
@@ -151,6 +158,14 @@ func (w *WaitingClaims) eachTree(volume *corev1.PersistentVolume, modes accessmo
 		}
 	}
 	visitAt(label{})
+	if len(volume.Labels) > max(maxLabels, len(w.byLabel)) {
+		for at := range w.byLabel {
+			if value, has := volume.Labels[at.key]; has && value == at.value && at.Group == group {
+				visitAt(at.label)
+			}
+		}
+		return
+	}
 	for name, value := range volume.Labels {
 		visitAt(label{name, value})
 	}
@@ -159,34 +174,33 @@ func (w *WaitingClaims) eachTree(volume *corev1.PersistentVolume, modes accessmo
 // Clone returns a copy of the set. The claims are shared.
 func (w *WaitingClaims) Clone() WaitingClaims {
 	var copied WaitingClaims
-	for _, claim := range w.claims {
-		c, _ := match.NewCriteria(claim, match.Terms{})
-		copied.insert(&c)
+	for _, waiting := range w.claims {
+		c := waiting.queue.criteria
+		c.Claim, c.Request, c.Modes = waiting.entry.PersistentVolumeClaim, waiting.key.quantity, waiting.modes
+		copied.insert(&c, waiting.queue.key.selector)
 	}
 	return copied
 }
 
-func (w *WaitingClaims) insert(c *match.Criteria) {
-	zeromap.Put(&w.claims, obj.KeyOf(c.Claim), c.Claim)
-	queue := w.queues[queueKeyOf(c)]
+func (w *WaitingClaims) insert(c *match.Criteria, selector string) {
+	key := queueKey{c.Group, selector}
+	queue := w.queues[key]
 	if queue == nil {
-		queue = w.open(c)
+		queue = w.open(key, c)
 	}
-	queue.claims = queue.claims.insert(recordOfClaim(c))
-}
-
-func queueKeyOf(c *match.Criteria) queueKey {
-	return queueKey{c.Group, metav1.FormatLabelSelector(c.Claim.Spec.Selector)}
+	r := recordOfClaim(c)
+	queue.claims = queue.claims.insert(r)
+	zeromap.Put(&w.claims, obj.KeyOf(c.Claim), waitingClaim{r, queue})
 }
 
 // open adds the queue of a selector. It is found by the requirement that leads to the fewest queues so far: where all
 // selectors require the same application and each a part of it, by the part.
-func (w *WaitingClaims) open(c *match.Criteria) *selectorQueue {
-	queue := &selectorQueue{criteria: *c}
+func (w *WaitingClaims) open(key queueKey, c *match.Criteria) *selectorQueue {
+	queue := &selectorQueue{key: key, criteria: *c}
 	if selector := c.Claim.Spec.Selector; selector != nil {
 		queue.required, _ = narrowest(selector, func(l label) int { return len(w.byLabel[groupLabel{c.Group, l}]) })
 	}
-	zeromap.Put(&w.queues, queueKeyOf(c), queue)
+	zeromap.Put(&w.queues, key, queue)
 	queue.required.eachLabel(func(l label) {
 		at := groupLabel{c.Group, l}
 		queues := w.byLabel[at]
@@ -197,7 +211,7 @@ func (w *WaitingClaims) open(c *match.Criteria) *selectorQueue {
 }
 
 func (w *WaitingClaims) close(queue *selectorQueue) {
-	delete(w.queues, queueKeyOf(&queue.criteria))
+	delete(w.queues, queue.key)
 	queue.required.eachLabel(func(l label) {
 		at := groupLabel{queue.criteria.Group, l}
 		if delete(w.byLabel[at], queue); len(w.byLabel[at]) == 0 {

@@ -46,7 +46,7 @@ func (c *waitingWorld) change() {
 		delete(c.claims, obj.KeyOf(claim))
 		return
 	}
-	c.list.Set(claim, c.classOf(claim))
+	c.list.Set(claim, match.Terms{Class: c.classOf(claim)})
 	c.claims[obj.KeyOf(claim)] = claim
 }
 
@@ -108,8 +108,8 @@ func TestWaitingComparesFew(t *testing.T) {
 	var list index.WaitingClaims
 	for i := range 100 {
 		name := func(c *corev1.PersistentVolumeClaim) { c.Name = fmt.Sprintf("data-%d", i) }
-		list.Set(FitClaim(name, Requesting(fmt.Sprintf("%dGi", i+1))), nil)
-		list.Set(FitClaim(name, Requesting("1Gi"), RequestingLabel("disk", fmt.Sprint(i)), func(c *corev1.PersistentVolumeClaim) { c.Namespace = "labelled" }), nil)
+		list.Set(FitClaim(name, Requesting(fmt.Sprintf("%dGi", i+1))), match.Terms{})
+		list.Set(FitClaim(name, Requesting("1Gi"), RequestingLabel("disk", fmt.Sprint(i)), func(c *corev1.PersistentVolumeClaim) { c.Namespace = "labelled" }), match.Terms{})
 	}
 	var offered []string
 	list.First(FitVolume("pv", Sized("3Gi"), Labelled("disk", "7")), func(claim *corev1.PersistentVolumeClaim) bool {
@@ -122,7 +122,7 @@ func TestWaitingComparesFew(t *testing.T) {
 // A volume that no claim can have, for what it is itself, is offered to none.
 func TestWaitingOffersOnlyAvailableVolumes(t *testing.T) {
 	var list index.WaitingClaims
-	list.Set(FitClaim(), nil)
+	list.Set(FitClaim(), match.Terms{})
 	for name, edit := range map[string]func(*corev1.PersistentVolume){
 		"M9 Released":  func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeReleased },
 		"M9 Failed":    func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeFailed },

@@ -23,9 +23,10 @@ func Check(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume,
 }
 
 // CheckNamed compares a volume with a claim that names it in spec.volumeName. It leaves out owner, selector, phase, node
-// and binding mode, for whoever names a volume has chosen it (C7). Errors are those of Check.
-func CheckNamed(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) (Mismatches, error) {
-	return Check(claim, volume, Terms{named: true})
+// and binding mode, for whoever names a volume has chosen it (C7). parsed is what Parse returned for the claim, or nil. Errors
+// are those of Check.
+func CheckNamed(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, parsed *Parsed) (Mismatches, error) {
+	return Check(claim, volume, Terms{Parsed: parsed, named: true})
 }
 
 // Reason is why a volume does not fit a claim. The values are in the order of the M rules.

@@ -1,14 +1,12 @@
 package match
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/pvbind/pvbind/accessmode"
+	"github.com/pvbind/pvbind/binding/internal/oneline"
+	"github.com/pvbind/pvbind/binding/internal/quantities"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/storageclass"
@@ -24,6 +22,10 @@ type Criteria struct {
 	WaitsForFirstConsumer bool
 	Node                  *corev1.Node
 	Owners                func(volume string) []obj.Key
+	// WellFormed says that the volumes are known to be well-formed, and need not be checked for it.
+	WellFormed bool
+	// Affinity returns what was read of a volume's node affinity, or nil to read it; it may be nil itself.
+	Affinity func(volume string) *Affinity
 
 	selector labelSelector // nil selects everything
 	named    bool          // the claim names the volume (C7)
@@ -40,16 +42,16 @@ func NewCriteria(claim *corev1.PersistentVolumeClaim, terms Terms) (Criteria, er
 		named:   terms.named,
 	}
 	if c.Request.Sign() < 0 {
-		return Criteria{}, invalidClaim(claim, "spec.resources.requests.storage", c.Request.String()+" is negative")
+		return Criteria{}, invalidClaim(claim, "spec.resources.requests.storage", quantities.Text(c.Request)+" is negative")
 	}
 	if !knownMode(c.VolumeMode) {
 		return Criteria{}, invalidClaim(claim, "spec.volumeMode", "unknown: "+string(c.VolumeMode))
 	}
 	var err error
-	if c.Modes, err = accessmode.Of(claim.Spec.AccessModes...); err != nil {
+	if c.Modes, err = terms.Parsed.modesOf(claim); err != nil {
 		return Criteria{}, invalidClaim(claim, "spec.accessModes", err.Error())
 	}
-	if c.selector, err = selectorOf(claim); err != nil {
+	if c.selector, err = terms.Parsed.selectorOf(claim); err != nil {
 		return Criteria{}, invalidClaim(claim, "spec.selector", err.Error())
 	}
 	if c.WaitsForFirstConsumer, err = storageclass.WaitsForFirstConsumer(terms.Class); err != nil {
@@ -58,8 +60,10 @@ func NewCriteria(claim *corev1.PersistentVolumeClaim, terms Terms) (Criteria, er
 	return c, nil
 }
 
+const maxProblem = 1000 // bytes
+
 func invalidClaim(claim *corev1.PersistentVolumeClaim, field, problem string) error {
-	return &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: field, Problem: problem}
+	return &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: field, Problem: oneline.Text(problem, maxProblem)}
 }
 
 // Fits reports whether the volume fits. It does not allocate, unless it has to parse a node affinity.
@@ -85,12 +89,20 @@ func (c *Criteria) Verdict(volume *corev1.PersistentVolume) Verdict {
 
 // Selects reports whether the claim's selector matches the volume. It is rule M8.
 func (c *Criteria) Selects(volume *corev1.PersistentVolume) bool {
-	return c.selector == nil || c.selector.Matches(labels.Set(volume.Labels))
+	return c.selector == nil || c.selector.Matches(volume.Labels)
 }
 
 // Usable reports whether the volume is usable on the node, if one is given. It is rule M10.
 func (c *Criteria) Usable(volume *corev1.PersistentVolume) bool {
-	return c.Node == nil || UsableOn(c.Node, volume)
+	if c.Node == nil {
+		return true
+	}
+	if c.Affinity != nil {
+		if affinity := c.Affinity(volume.Name); affinity != nil {
+			return affinity.Accepts(c.Node)
+		}
+	}
+	return UsableOn(c.Node, volume)
 }
 
 // firstFailing returns the index of the first failing rule at or after from; len(fitRules) if none fails.
@@ -102,66 +114,4 @@ func (c *Criteria) firstFailing(v candidate, from int) int {
 		}
 	}
 	return len(fitRules)
-}
-
-// labelSelector selects volumes by their labels.
-type labelSelector interface {
-	Matches(labels.Labels) bool
-}
-
-// selectorOf reads the claim's selector. It returns nil if there is none, and an error if it is malformed. The usual one,
-// a list of labels, is not compiled, for that allocates.
-func selectorOf(claim *corev1.PersistentVolumeClaim) (labelSelector, error) {
-	selector := claim.Spec.Selector
-	if selector == nil {
-		return nil, nil
-	}
-	if len(selector.MatchExpressions) == 0 && plainLabels(selector.MatchLabels) {
-		return allOf(selector.MatchLabels), nil
-	}
-	return metav1.LabelSelectorAsSelector(selector)
-}
-
-// allOf selects what has all these labels.
-type allOf map[string]string
-
-func (required allOf) Matches(actual labels.Labels) bool {
-	for key, value := range required {
-		if found, ok := actual.Lookup(key); !ok || found != value {
-			return false
-		}
-	}
-	return true
-}
-
-// plainLabels reports whether labels are valid by a rule that is narrower than the API's and quick to check. Nearly all
-// are plain.
-func plainLabels(labels map[string]string) bool {
-	for key, value := range labels {
-		domain, name, hasDomain := strings.Cut(key, "/")
-		if !hasDomain {
-			name = key
-		}
-		if hasDomain && !plain(domain, true) || !plain(name, false) || value != "" && !plain(value, false) {
-			return false
-		}
-	}
-	return true
-}
-
-// plain reports whether text is letters and digits, with single dashes, dots and underscores between them. A domain has
-// neither capital letters nor underscores.
-func plain(text string, domain bool) bool {
-	ended := false // with a letter or digit, so far
-	for i := range len(text) {
-		switch c := text[i]; {
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', 'A' <= c && c <= 'Z' && !domain:
-			ended = true
-		case ended && (c == '-' || c == '.' || c == '_' && !domain):
-			ended = false
-		default:
-			return false
-		}
-	}
-	return ended && len(text) <= 63
 }

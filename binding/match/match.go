@@ -25,6 +25,8 @@ type Terms struct {
 	// is Bound and that name it (phase.Owned), or else the one that it is being bound to at this moment.
 	// If there are several, none can have it (M2). A nil function means that no such claim is known.
 	Owners func(volume string) []obj.Key
+	// Parsed is what Parse returned for the claim; nil: it is parsed now.
+	Parsed *Parsed
 
 	named bool // set by CheckNamed: the claim names the volume (C7)
 }

@@ -55,7 +55,7 @@ func requireChecksAgree(t *testing.T, request match.Request, v match.Verdict) {
 	if v.ClaimRef != phase.ClaimRefNone {
 		return
 	}
-	named, err := match.CheckNamed(request.Claim, v.Volume)
+	named, err := match.CheckNamed(request.Claim, v.Volume, nil)
 	require.NoError(t, err)
 	leftOut := []match.Reason{match.BoundToAnotherClaim, match.Selector, match.NotAvailable, match.NodeAffinity, match.WaitForFirstConsumer}
 	counted := slices.DeleteFunc(slices.Clone(checked), func(m match.Mismatch) bool { return slices.Contains(leftOut, m.Reason) })

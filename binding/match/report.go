@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding/internal/oneline"
+	"github.com/pvbind/pvbind/binding/internal/quantities"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 )
@@ -303,7 +304,7 @@ func (c *Counts) sorted() []Count {
 		count := Count{Reason: fitRules[i].reason, Volumes: volumes}
 		if count.Reason == TooSmall {
 			capacity, _ := CapacityOf(c.largest)
-			count.Largest = capacity.String()
+			count.Largest = quantities.Text(capacity)
 		}
 		counts = append(counts, count)
 	}

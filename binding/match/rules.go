@@ -1,12 +1,9 @@
 package match
 
 import (
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/pvbind/pvbind/accessmode"
 	"github.com/pvbind/pvbind/binding/internal/oneline"
@@ -91,7 +88,9 @@ func OwnedByAnother(claim obj.Key, owners []obj.Key) bool {
 	return len(owners) > 1 || len(owners) == 1 && owners[0] != claim
 }
 
-func failsMalformed(_ Criteria, v candidate) bool { return flawOf(v.PersistentVolume) != nil }
+func failsMalformed(c Criteria, v candidate) bool {
+	return !c.WellFormed && flawOf(v.PersistentVolume) != nil
+}
 
 func failsTooSmall(c Criteria, v candidate) bool {
 	capacity, sized := CapacityOf(v.PersistentVolume)
@@ -101,9 +100,12 @@ func failsTooSmall(c Criteria, v candidate) bool {
 // failsAccessModes looks each mode up by itself, so that it has an answer for a volume with an
 // unknown mode too.
 func failsAccessModes(c Criteria, v candidate) bool {
-	return slices.ContainsFunc(c.Claim.Spec.AccessModes, func(mode corev1.PersistentVolumeAccessMode) bool {
-		return !slices.Contains(v.Spec.AccessModes, mode)
-	})
+	missing := c.Modes
+	for i := 0; i < len(v.Spec.AccessModes) && missing != 0; i++ {
+		offered, _ := accessmode.Of(v.Spec.AccessModes[i])
+		missing &^= offered
+	}
+	return missing != 0
 }
 
 func failsVolumeMode(c Criteria, v candidate) bool {
@@ -183,7 +185,7 @@ func malformedValues(_ Criteria, v candidate) (requested, actual string) {
 
 func tooSmallValues(c Criteria, v candidate) (requested, actual string) {
 	capacity, _ := CapacityOf(v.PersistentVolume)
-	return c.Request.String(), capacity.String()
+	return quantities.Text(c.Request), quantities.Text(capacity)
 }
 
 func accessModesValues(c Criteria, v candidate) (requested, actual string) {
@@ -203,7 +205,7 @@ func attributesClassValues(c Criteria, v candidate) (requested, actual string) {
 }
 
 func selectorValues(c Criteria, v candidate) (requested, actual string) {
-	return metav1.FormatLabelSelector(c.Claim.Spec.Selector), oneline.OrNone(labels.Set(v.Labels).String())
+	return selectorText(c.Claim.Spec.Selector), labelsText(v.Labels)
 }
 
 func notAvailableValues(_ Criteria, v candidate) (requested, actual string) {
@@ -213,8 +215,9 @@ func notAvailableValues(_ Criteria, v candidate) (requested, actual string) {
 func nodeAffinityValues(c Criteria, v candidate) (requested, actual string) {
 	required := RequiredAffinity(v.PersistentVolume)
 	actual = oneline.OrNone(AffinityText(required))
-	if _, err := matchLabels(c.Node, required); err != nil {
-		actual += ", malformed: " + err.Error()
+	affinity := AffinityOf(v.PersistentVolume)
+	if err := affinity.malformed(c.Node); err != nil {
+		actual += ", malformed: " + oneline.Text(err.Error(), maxProblem)
 	}
 	return "node " + c.Node.Name, actual
 }

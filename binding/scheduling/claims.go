@@ -45,6 +45,7 @@ func (v PodVolume) Ready() bool { return v.Wait.Cause == "" }
 // the pod's containers use it.
 func VolumesOf(pod *corev1.Pod, view ObjectView) []PodVolume {
 	var volumes []PodVolume
+	used := usageOf(pod)
 	for i := range pod.Spec.Volumes {
 		source := &pod.Spec.Volumes[i]
 		name, owned := reclaim.ClaimName(pod, source), source.PersistentVolumeClaim == nil
@@ -53,7 +54,7 @@ func VolumesOf(pod *corev1.Pod, view ObjectView) []PodVolume {
 		}
 		v := PodVolume{Name: source.Name, ReadOnly: !owned && source.PersistentVolumeClaim.ReadOnly}
 		v.look(obj.ClaimKey(pod.Namespace, name), view)
-		if cause, detail := v.notReady(pod, owned); cause != "" {
+		if cause, detail := v.notReady(pod, owned, used); cause != "" {
 			v.Wait = Reason{cause, obj.ClaimKey(pod.Namespace, name), obj.NamedVolume(v.Claim).Name, detail}
 		}
 		volumes = append(volumes, v)
@@ -73,8 +74,8 @@ func (v *PodVolume) look(claim obj.Key, view ObjectView) {
 }
 
 // notReady returns why the volume must not be mounted; "" if it may.
-func (v *PodVolume) notReady(pod *corev1.Pod, owned bool) (cause Cause, detail string) {
-	mounted, device := uses(pod, v.Name)
+func (v *PodVolume) notReady(pod *corev1.Pod, owned bool, used usage) (cause Cause, detail string) {
+	mounted, device := used.mounted[v.Name], used.devices[v.Name]
 	switch {
 	case v.Claim == nil:
 		return CauseClaimAbsent, "the claim does not exist"
@@ -98,17 +99,26 @@ func (v *PodVolume) notReady(pod *corev1.Pod, owned bool) (cause Cause, detail s
 	return "", ""
 }
 
-// uses reports whether some container mounts the volume, and whether one takes it as a device.
-func uses(pod *corev1.Pod, volume string) (mounted, device bool) {
-	containers := slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)
+// usage has the names of the volumes that some container mounts, and of those that one takes as a device.
+type usage struct{ mounted, devices map[string]bool }
+
+func usageOf(pod *corev1.Pod) usage {
+	used := usage{map[string]bool{}, map[string]bool{}}
+	add := func(mounts []corev1.VolumeMount, devices []corev1.VolumeDevice) {
+		for i := range mounts {
+			used.mounted[mounts[i].Name] = true
+		}
+		for i := range devices {
+			used.devices[devices[i].Name] = true
+		}
+	}
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		add(c.VolumeMounts, c.VolumeDevices)
+	}
 	for _, c := range pod.Spec.EphemeralContainers {
-		containers = append(containers, corev1.Container(c.EphemeralContainerCommon))
+		add(c.VolumeMounts, c.VolumeDevices)
 	}
-	for _, c := range containers {
-		mounted = mounted || slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volume })
-		device = device || slices.ContainsFunc(c.VolumeDevices, func(d corev1.VolumeDevice) bool { return d.Name == volume })
-	}
-	return mounted, device
+	return used
 }
 
 // claimsNamedBy looks up the claims that a pod names, each once, in the order of their names.

@@ -63,6 +63,12 @@ type Step struct {
 	After   time.Duration // if not zero, how long to wait before the same key is synced again
 }
 
+// Complete returns the step with a complete action: see decision.Action.Complete.
+func (s Step) Complete() Step {
+	s.Action = s.Action.Complete()
+	return s
+}
+
 // Reply is what came of an action.
 type Reply struct {
 	Object obj.Object // what the server stored or holds; nil: nothing, or an error
@@ -70,10 +76,16 @@ type Reply struct {
 
 	Pods        []*corev1.Pod                 // for a read of pods
 	Attachments []*storagev1.VolumeAttachment // for a read of attachments
+
+	parsed      Parsed
+	podsByClaim map[obj.Key][]*corev1.Pod
 }
 
 // Start begins a sync. If another sync has the object locked, this one is done at once, and runs again after the other.
-func (s *State) Start(key obj.Key) Step {
+func (s *State) Start(key obj.Key) Step { return s.StartDraft(key).Complete() }
+
+// StartDraft is Start for a caller who holds a lock, and calls Step.Complete when it does not any more.
+func (s *State) StartDraft(key obj.Key) Step {
 	if _, locked := s.locks[key]; locked {
 		s.waiters.add(key, key)
 		return Step{Done: true}
@@ -85,7 +97,10 @@ func (s *State) Start(key obj.Key) Step {
 }
 
 // Proceed takes the reply to the action of the last step, and returns the next step.
-func (s *State) Proceed(key obj.Key, got Reply) Step {
+func (s *State) Proceed(key obj.Key, got Reply) Step { return s.ProceedDraft(key, got).Complete() }
+
+// ProceedDraft is to Proceed what StartDraft is to Start.
+func (s *State) ProceedDraft(key obj.Key, got Reply) Step {
 	t := s.tasks[key]
 	var err error
 	switch {

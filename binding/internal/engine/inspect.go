@@ -42,6 +42,7 @@ func (s store) clone() store {
 		s.objects[kind] = maps.Clone(objects)
 	}
 	s.claimsByVolume, s.volumesByClaim, s.podsByClaim, s.attachmentsByVolume = old.claimsByVolume.clone(), old.volumesByClaim.clone(), old.podsByClaim.clone(), old.attachmentsByVolume.clone()
+	s.largePods, s.parsedClaims, s.podClaims = old.largePods.clone(), maps.Clone(old.parsedClaims), maps.Clone(old.podClaims) // what they point to is never changed
 	s.waiting, s.notified = old.waiting.Clone(), old.notified.Clone()
 	s.gone, s.gonePods = old.gone.clone(), old.gonePods.clone()
 	s.index = &index.Index{}

@@ -17,10 +17,10 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		fields []string
 	}{
 		{State{}, []string{"store", "options", "tasks", "locks", "waiters", "inDoubt", "leftInDoubt", "offers", "slots", "lastEvents", "rejected", "failures", "restore"}},
-		{store{}, []string{"objects", "claimsByVolume", "volumesByClaim", "podsByClaim", "attachmentsByVolume", "index", "waiting", "notified", "gone", "gonePods"}},
+		{store{}, []string{"objects", "claimsByVolume", "volumesByClaim", "podsByClaim", "largePods", "attachmentsByVolume", "parsedClaims", "podClaims", "index", "waiting", "notified", "gone", "gonePods"}},
 		{task{}, []string{"key", "volume", "version", "pending", "before", "outdated", "contradicted", "live", "answers", "publish", "next", "steps"}},
+		{Reply{}, []string{"Object", "Err", "Pods", "Attachments", "parsed", "podsByClaim"}},
 		{restore{}, []string{"unread", "held", "made", "gone", "unsaid"}},
-		{Reply{}, []string{"Object", "Err", "Pods", "Attachments"}},
 		{contradiction{}, []string{"uid", "missing"}},
 		{offers{}, []string{"made", "pendingFor", "pendingOn", "order"}},
 		{offer{}, []string{"version", "claims"}},

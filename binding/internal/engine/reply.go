@@ -59,7 +59,7 @@ func (s *State) handleWrite(t *task, got Reply) error {
 		}
 		return nil
 	case outcome == done:
-		return s.handleStored(t, got.Object)
+		return s.handleStored(t, got)
 	case outcome == conflict:
 		s.markInDoubt(target, t.key)
 		return nil
@@ -77,8 +77,8 @@ var errUnchanged = errors.New("the server accepted the write and changed nothing
 
 // handleStored takes the object that the server stored. A write that took effect has made a new version, or has removed
 // the last finalizer of an object that was being deleted: that deletes it, and it keeps its version (A5).
-func (s *State) handleStored(t *task, stored obj.Object) error {
-	sent := obj.Object(t.pending.Claim)
+func (s *State) handleStored(t *task, got Reply) error {
+	stored, sent := got.Object, obj.Object(t.pending.Claim)
 	if t.pending.Volume != nil {
 		sent = t.pending.Volume
 	}
@@ -89,7 +89,7 @@ func (s *State) handleStored(t *task, stored obj.Object) error {
 	case stored.GetResourceVersion() == sent.GetResourceVersion():
 		return errUnchanged
 	default:
-		t.wake(s.Observe(stored), t.key, t.volume)
+		t.wake(s.observe(got.Parsed().parsed), t.key, t.volume)
 	}
 	t.forgetProvisioned(stored)
 	if len(t.pending.Events) > 0 { // a write without events says nothing about those of the last decision
@@ -182,7 +182,7 @@ func (s *State) handleRead(t *task, got Reply) error {
 		zeromap.Put(&t.contradicted, key, found)
 		return nil // the next decision reads it again
 	case contradicts && !found.missing:
-		t.wake(s.replace(key, got.Object), t.key)
+		t.wake(s.replace(key, got.Parsed().parsed), t.key)
 		if err := s.notice(t, got.Object); err != nil {
 			t.wake(s.clearDoubt(key), t.key)
 			return err
@@ -196,7 +196,7 @@ func (s *State) handleRead(t *task, got Reply) error {
 		return s.unreadError(key, got.Err)
 	case got.Object != nil:
 		delete(t.contradicted, key)
-		t.wake(s.observeLive(key, got.Object), t.key)
+		t.wake(s.observeLive(key, got.Parsed().parsed), t.key)
 	}
 	s.tell(t, got.Object)
 	t.wake(s.clearDoubt(key), t.key)
@@ -221,12 +221,12 @@ func (s *State) contradictionIn(got Reply, t *task) (found contradiction, contra
 }
 
 // replace stores what the server has in place of what was known, newer though that was.
-func (s *State) replace(key obj.Key, object obj.Object) (woken []obj.Key) {
+func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 	if known := s.Known(key); known != nil {
 		woken = s.ObserveDeleted(known)
 	}
-	s.gone.remove(object.GetUID())
-	return append(woken, s.Observe(object)...)
+	s.gone.remove(parsed.object.GetUID())
+	return append(woken, s.observe(parsed)...)
 }
 
 // Recheck compares what a cache has of an object with what is known, and returns whom that wakes (W7).
@@ -234,20 +234,28 @@ func (s *State) replace(key obj.Key, object obj.Object) (woken []obj.Key) {
 // A claim or volume that is not the same is put in doubt, and read by the next sync: the cache is as wrong as what is known, if
 // the server went back and it has not listed anew. Of another object the cache's version is stored.
 func (s *State) Recheck(object obj.Object) []obj.Key {
+	woken, rest := s.RecheckParsed(Parse(object))
+	return s.WokenByClaims(woken, rest)
+}
+
+// RecheckParsed is Recheck for an object that was parsed, with a rest as that of ObserveParsed.
+func (s *State) RecheckParsed(parsed Parsed) (woken, rest []obj.Key) {
+	object := parsed.object
 	key := keyOf(object)
 	known := s.Known(key)
 	if key.Kind == obj.KindVolume || key.Kind == obj.KindClaim {
 		if known == nil || !sameVersion(known, object) {
 			s.doubt(key)
 		}
-		return []obj.Key{key}
+		return []obj.Key{key}, nil
 	}
-	woken := s.Observe(object)
+	woken, rest = s.ObserveParsed(parsed)
 	if known = s.Known(key); known != nil && !sameVersion(known, object) {
-		woken = s.ObserveDeleted(known)
+		woken, rest = s.ForgetDeleted(known)
 	}
 	s.tombstonesOf(key.Kind).remove(object.GetUID())
-	return unique(append(woken, s.Observe(object)...))
+	again, more := s.ObserveParsed(parsed)
+	return Unique(append(woken, again...)), append(slices.Clip(rest), more...)
 }
 
 func sameVersion(a, b obj.Object) bool {

@@ -77,13 +77,13 @@ func (s *State) maybeBack(key obj.Key, object obj.Object) bool {
 
 // observeLive stores what a live read shows and returns whom that wakes. It replaces what is known in the same version: after
 // a restore the server gives other writes the versions that it gave before.
-func (s *State) observeLive(key obj.Key, object obj.Object) []obj.Key {
-	s.restore.gone.remove(object.GetUID())
-	if known := s.Known(key); known != nil && sameVersion(known, object) {
-		s.set(key, known, object)
+func (s *State) observeLive(key obj.Key, parsed Parsed) []obj.Key {
+	s.restore.gone.remove(parsed.object.GetUID())
+	if known := s.Known(key); known != nil && sameVersion(known, parsed.object) {
+		s.set(key, known, parsed)
 		return nil
 	}
-	return s.Observe(object)
+	return s.observe(parsed)
 }
 
 // notice takes an older version, or an object that was gone, that a sync has read twice. Where the object is being read anew
@@ -146,7 +146,8 @@ func (s *State) resume(key obj.Key) []decision.Answer {
 
 // destroys reports whether storage or data may be lost by an action: by itself, or because it lets somebody else go on. That
 // is so of a deleter, of a recycler and of the end of a volume; of a volume that is Released, for which an external
-// provisioner waits, or taken from a claim; and of a finalizer that is removed from what is being deleted.
+// provisioner waits, or taken from a claim; and of a finalizer that is removed from what is being deleted. Which finalizers a
+// draft leaves is not known yet (X9), so that whatever is written to such an object waits, its status aside.
 func destroys(action decision.Action, known obj.Object) bool {
 	switch action.Kind {
 	case decision.RunDeleter, decision.RunRecycler, decision.DeleteVolume:
@@ -154,9 +155,9 @@ func destroys(action decision.Action, known obj.Object) bool {
 	case decision.UpdateVolumeStatus:
 		return action.Volume.Status.Phase == corev1.VolumeReleased
 	case decision.UpdateVolume:
-		return unbinds(as[*corev1.PersistentVolume](known), action.Volume) || letsGo(known, action.Volume)
+		return isDeleted(known) || unbinds(as[*corev1.PersistentVolume](known), action.Volume)
 	case decision.UpdateClaim:
-		return letsGo(known, action.Claim)
+		return isDeleted(known)
 	}
 	return false
 }
@@ -169,7 +170,5 @@ func unbinds(before, after *corev1.PersistentVolume) bool {
 	return after.Spec.ClaimRef == nil || after.Spec.ClaimRef.UID != before.Spec.ClaimRef.UID
 }
 
-// letsGo reports whether a write removes a finalizer from what is being deleted.
-func letsGo(before, after obj.Object) bool {
-	return before != nil && before.GetDeletionTimestamp() != nil && len(after.GetFinalizers()) < len(before.GetFinalizers())
-}
+// isDeleted reports whether an object is being deleted.
+func isDeleted(known obj.Object) bool { return known != nil && known.GetDeletionTimestamp() != nil }

@@ -112,7 +112,7 @@ func (s *State) decide(t *task) (decision.Action, error) {
 	view := &taskView{s, t}
 	if t.key.Kind == obj.KindVolume {
 		if volume := s.volume(t.key.Name); volume != nil {
-			return decision.NextForVolume(volume, view, s.options)
+			return decision.DraftForVolume(volume, view, s.options)
 		}
 		return decision.Action{}, nil
 	}
@@ -120,7 +120,7 @@ func (s *State) decide(t *task) (decision.Action, error) {
 		return action, nil
 	}
 	if claim := s.claim(t.key); claim != nil {
-		return decision.NextForClaim(claim, view, s.options)
+		return decision.DraftForClaim(claim, view, s.options)
 	}
 	return decision.Action{}, nil
 }
@@ -220,7 +220,7 @@ func (s *State) stop(t *task) Step {
 	delete(s.locks, t.key)
 	t.next = append(t.next, s.waiters.drain(t.key)...)
 	t.next = append(t.next, s.slots.next(t.key)...)
-	return Step{Publish: t.publish, Done: true, Next: unique(t.next)}
+	return Step{Publish: t.publish, Done: true, Next: Unique(t.next)}
 }
 
 const (

@@ -11,7 +11,6 @@ import (
 	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
-	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -57,10 +56,10 @@ func (v *taskView) DefaultClass() *storagev1.StorageClass {
 
 func (v *taskView) PodsOf(namespace, claim string) ([]*corev1.Pod, decision.Source) {
 	if read, live := v.task.live[obj.PodsKey(namespace)]; live {
-		return reclaim.PodsOf(read.Pods, namespace, claim), decision.FromLiveRead
+		return read.Parsed().podsByClaim[obj.ClaimKey(namespace, claim)], decision.FromLiveRead
 	}
 	var users []*corev1.Pod
-	for _, key := range v.podsByClaim.of(obj.ClaimKey(namespace, claim)) {
+	for _, key := range v.podsOf(obj.ClaimKey(namespace, claim)) {
 		users = append(users, as[*corev1.Pod](v.Known(key)))
 	}
 	if len(v.objects[obj.KindPod]) == 0 {
@@ -81,11 +80,11 @@ func (v *taskView) AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, 
 }
 
 func (v *taskView) Find(claim *corev1.PersistentVolumeClaim) (match.Match, error) {
-	return v.index.Find(claim, match.Terms{Class: v.classOf(claim)})
+	return v.index.Find(claim, v.searchTerms(claim))
 }
 
 func (v *taskView) Summary(claim *corev1.PersistentVolumeClaim) (match.Summary, error) {
-	return v.index.Summary(claim, match.Terms{Class: v.classOf(claim)})
+	return v.index.Summary(claim, v.searchTerms(claim))
 }
 
 // Owners returns the claims that are Bound and name the volume, or the one that it is being bound to: by a sync that runs,
@@ -127,7 +126,7 @@ func (v *taskView) offerable(claim *corev1.PersistentVolumeClaim, volume *corev1
 }
 
 func (v *taskView) terms(claim *corev1.PersistentVolumeClaim) match.Terms {
-	return match.Terms{Class: v.classOf(claim), Owners: v.Owners}
+	return match.Terms{Class: v.classOf(claim), Owners: v.Owners, Parsed: v.Parsed(claim)}
 }
 
 // backsOff reports whether the claim is to be synced again after a delay, as the server rejected a write for it. It is

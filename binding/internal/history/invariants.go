@@ -215,7 +215,7 @@ func (h *History) JudgeClaim(world decision.Snapshot, claim *corev1.PersistentVo
 			return // C4 leaves the phase
 		}
 	case phase.ClaimRequestsVolume:
-		mismatches, _ := match.CheckNamed(claim, volume)
+		mismatches, _ := match.CheckNamed(claim, volume, nil)
 		if len(mismatches) == 0 && len(world.Owners(volume.Name)) == 0 {
 			h.Broke("C7: %s fits %s, which names it, and nobody binds them", volume.Name, claim.Name)
 		}
