@@ -113,8 +113,8 @@ func (s *store) put(key obj.Key, parsed Parsed) (old obj.Object, named []obj.Key
 	return old, s.set(key, old, parsed), true
 }
 
-// set stores a version of an object in place of the old one; nil if there is none. It returns the claims that either version of
-// a pod names.
+// set stores a version of an object in place of the old one, nil if there is none, and returns the claims that either version
+// of a pod names.
 func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key) {
 	object := parsed.object
 	if s.objects[key.Kind] == nil {
