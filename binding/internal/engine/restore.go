@@ -127,7 +127,7 @@ func (s *State) unreadError(key obj.Key, err error) error {
 // hold reports whether the action has to wait until all is read anew. If so, the sync ends, and runs again after that, with
 // what it has made for its claim: else nobody would delete that any more (P2).
 func (s *State) hold(t *task, action decision.Action) bool {
-	if len(s.restore.unread) == 0 || !destroys(action.Complete(), s.Known(action.Target())) { // the copy is made after a restore alone
+	if len(s.restore.unread) == 0 || !destroys(action, s.Known(action.Target())) {
 		return false
 	}
 	zeromap.Put(&s.restore.held, t.key, struct{}{})
