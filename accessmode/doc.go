@@ -8,7 +8,7 @@
 //	offered, err := accessmode.Of(volume.Spec.AccessModes...)
 //	requested, err := accessmode.Of(claim.Spec.AccessModes...)
 //	if !offered.Contains(requested) {
-//		missing := requested.Minus(offered)
+//		missing := requested &^ offered
 //		…
 //	}
 //
@@ -16,5 +16,9 @@
 // fewest modes beyond the requested ones: the others stay free for claims that
 // need them. [Compare] puts it first.
 //
-// [Set.AllowsNode] and [Set.AllowsPod] decide who may use a bound volume at once.
+// [Set.AllowsPod] decides whether a pod may use a claim beside others.
+//
+// # Files
+//
+//   - set.go has all of it.
 package accessmode

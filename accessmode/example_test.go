@@ -15,7 +15,7 @@ func Example() {
 	fmt.Println("requested:", requested)
 	fmt.Println("offered:  ", offered)
 	fmt.Println("serves:   ", offered.Contains(requested))
-	fmt.Println("missing:  ", requested.Minus(offered))
+	fmt.Println("missing:  ", requested&^offered)
 	// Output:
 	// requested: RWO,RWX
 	// offered:   RWO,ROX
@@ -38,13 +38,12 @@ func ExampleCompare() {
 	// true
 }
 
-// A volume in use on one node: which modes let a second one have it too?
-func ExampleSet_AllowsNode() {
-	for _, modes := range []accessmode.Set{accessmode.ReadWriteOnce, accessmode.ReadWriteMany, accessmode.ReadWriteOncePod} {
-		fmt.Println(modes, modes.AllowsNode("node-2", "node-1"), modes.AllowsPod("web-1", "web-0"))
+// A claim in use by one pod: which modes let a second one have it too?
+func ExampleSet_AllowsPod() {
+	for _, modes := range []accessmode.Set{accessmode.ReadWriteOnce, accessmode.ReadWriteOncePod} {
+		fmt.Println(modes, modes.AllowsPod("web-1", "web-0"))
 	}
 	// Output:
-	// RWO false true
-	// RWX true true
-	// RWOP false false
+	// RWO true
+	// RWOP false
 }

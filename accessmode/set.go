@@ -55,9 +55,6 @@ func of(mode corev1.PersistentVolumeAccessMode) Set {
 // ReadWriteMany alone does not serve a claim for ReadWriteOnce (M4).
 func (s Set) Contains(requested Set) bool { return requested&^s == 0 }
 
-// Minus returns the modes of s that are not in other.
-func (s Set) Minus(other Set) Set { return s &^ other }
-
 // Len returns the number of modes in s.
 func (s Set) Len() int { return bits.OnesCount8(uint8(s)) }
 
@@ -65,18 +62,6 @@ func (s Set) Len() int { return bits.OnesCount8(uint8(s)) }
 // a has fewer modes than b, positive if it has more, and 0 if they have as many,
 // whichever modes those are. Volumes are preferred in this order (M13).
 func Compare(a, b Set) int { return cmp.Compare(a.Len(), b.Len()) }
-
-// Modes returns the modes of s as the Kubernetes API spells them, in the order
-// of the constants; nil if there are none.
-func (s Set) Modes() []corev1.PersistentVolumeAccessMode {
-	var modes []corev1.PersistentVolumeAccessMode
-	for _, name := range names {
-		if s.Contains(name.set) {
-			modes = append(modes, name.mode)
-		}
-	}
-	return modes
-}
 
 // String returns the modes of s in the short form and the order of kubectl, as in
 // "RWO,ROX,RWX,RWOP". The empty set is the empty string.
@@ -88,20 +73,6 @@ func (s Set) String() string {
 		}
 	}
 	return strings.Join(short, ",")
-}
-
-// AllowsNode reports whether a volume with these access modes may be attached to
-// the node, given the nodes that it is attached to. ReadOnlyMany and
-// ReadWriteMany allow any number of nodes; without either, one. An empty set allows
-// every node and leaves it to the driver, as Kubernetes' attach-detach controller
-// does.
-//
-// Several modes in a set are what the volume can do, not how it is used. With
-// ReadWriteOnce and ReadOnlyMany a second node is allowed, though the driver may
-// reject it.
-func (s Set) AllowsNode(node string, attached ...string) bool {
-	many := s == 0 || s&(ReadOnlyMany|ReadWriteMany) != 0
-	return many || !slices.ContainsFunc(attached, func(other string) bool { return other != node })
 }
 
 // AllowsPod reports whether a claim with these access modes may be used by the
@@ -116,11 +87,10 @@ func (s Set) AllowsPod(pod string, users ...string) bool {
 // names has the modes in kubectl's order, which is the order of the constants.
 var names = [...]struct {
 	set   Set
-	mode  corev1.PersistentVolumeAccessMode
 	short string
 }{
-	{ReadWriteOnce, corev1.ReadWriteOnce, "RWO"},
-	{ReadOnlyMany, corev1.ReadOnlyMany, "ROX"},
-	{ReadWriteMany, corev1.ReadWriteMany, "RWX"},
-	{ReadWriteOncePod, corev1.ReadWriteOncePod, "RWOP"},
+	{ReadWriteOnce, "RWO"},
+	{ReadOnlyMany, "ROX"},
+	{ReadWriteMany, "RWX"},
+	{ReadWriteOncePod, "RWOP"},
 }

@@ -18,10 +18,20 @@ var singles = map[Set]corev1.PersistentVolumeAccessMode{
 	ReadWriteOncePod: corev1.ReadWriteOncePod,
 }
 
+// modesOf returns the modes of a set as a list.
+func modesOf(set Set) (modes []corev1.PersistentVolumeAccessMode) {
+	for single, mode := range singles {
+		if set&single != 0 {
+			modes = append(modes, mode)
+		}
+	}
+	return modes
+}
+
 // has is the membership test by which the set operations are checked: it looks at
 // the list of modes, not at bits.
 func has(set Set, mode corev1.PersistentVolumeAccessMode) bool {
-	return slices.Contains(set.Modes(), mode)
+	return slices.Contains(modesOf(set), mode)
 }
 
 func TestStringIsWhatKubectlPrints(t *testing.T) {
@@ -49,7 +59,7 @@ func TestStringIsWhatKubectlPrints(t *testing.T) {
 
 func TestOfReadsEveryList(t *testing.T) {
 	for set := Set(0); set <= everything; set++ {
-		modes := set.Modes()
+		modes := modesOf(set)
 		assert.Len(t, modes, set.Len())
 
 		again, err := Of(modes...)
@@ -68,10 +78,8 @@ func TestOfSingleModes(t *testing.T) {
 		got, err := Of(mode)
 		require.NoError(t, err)
 		assert.Equal(t, set, got)
-		assert.Equal(t, []corev1.PersistentVolumeAccessMode{mode}, set.Modes())
 		assert.Equal(t, 1, set.Len())
 	}
-	assert.Nil(t, Set(0).Modes())
 }
 
 func TestOfNamesTheUnknownMode(t *testing.T) {
@@ -94,25 +102,15 @@ func TestOperationsOnAllPairs(t *testing.T) {
 	t.Run("M4 a volume serves a claim if it lists every requested mode", func(t *testing.T) {
 		forAllPairs(func(offered, requested Set) {
 			serves := true
-			for _, mode := range requested.Modes() {
+			for _, mode := range modesOf(requested) {
 				serves = serves && has(offered, mode)
 			}
 			assert.Equal(t, serves, offered.Contains(requested), "%v contains %v", offered, requested)
 		})
 	})
-	t.Run("M4 what is missing is what was requested and is not offered", func(t *testing.T) {
-		forAllPairs(func(requested, offered Set) {
-			missing := requested.Minus(offered)
-			for _, mode := range singles {
-				assert.Equal(t, has(requested, mode) && !has(offered, mode), has(missing, mode),
-					"%s in %v minus %v", mode, requested, offered)
-			}
-			assert.Equal(t, offered.Contains(requested), missing == 0, "%v, %v", offered, requested)
-		})
-	})
 	t.Run("M13 the set with fewer modes is the smaller, whichever they are", func(t *testing.T) {
 		forAllPairs(func(a, b Set) {
-			fewer := len(a.Modes()) - len(b.Modes())
+			fewer := len(modesOf(a)) - len(modesOf(b))
 			assert.Equal(t, fewer < 0, Compare(a, b) < 0, "%v, %v", a, b)
 			assert.Equal(t, fewer > 0, Compare(a, b) > 0, "%v, %v", a, b)
 		})
@@ -125,7 +123,7 @@ func TestReadWriteManyDoesNotServeReadWriteOnce(t *testing.T) {
 }
 
 func TestOfDoesNotAllocate(t *testing.T) {
-	modes := everything.Modes()
+	modes := modesOf(everything)
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		set, err := Of(modes...)
 		if err != nil || !set.Contains(ReadWriteMany) {
@@ -143,7 +141,7 @@ func forAllPairs(check func(a, b Set)) {
 }
 
 func BenchmarkOf(b *testing.B) {
-	modes := everything.Modes()
+	modes := modesOf(everything)
 	b.ReportAllocs()
 	for b.Loop() {
 		_, _ = Of(modes...)

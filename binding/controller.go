@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,15 +45,13 @@ type Controller struct {
 // version that is older than what is stored already, and kinds that decisions do not depend on. The object must not be
 // modified any more.
 func (c *Controller) Observe(object obj.Object) []obj.Key {
-	defer c.lockState().Unlock()
-	return c.state.Observe(object)
+	return c.tell(object, (*engine.State).ObserveParsed)
 }
 
 // ObserveDeleted forgets an object that is gone, and returns the keys to sync for that. Of the object only key and UID
 // matter.
 func (c *Controller) ObserveDeleted(object obj.Object) []obj.Key {
-	defer c.lockState().Unlock()
-	return c.state.ObserveDeleted(object)
+	return c.tellLocked(func() (woken, rest []obj.Key) { return c.state.ForgetDeleted(object) })
 }
 
 // Recheck compares an object in a cache with what is known of it, as at a resync, and returns the keys to sync. For a
@@ -60,9 +59,49 @@ func (c *Controller) ObserveDeleted(object obj.Object) []obj.Key {
 // Controller is wrong, as after a restore of etcd from a backup: the next Sync reads the object live first. Classes, pods and attachments are known from caches alone; the cache's version replaces what
 // is known. The object must not be modified any more.
 func (c *Controller) Recheck(object obj.Object) []obj.Key {
-	defer c.lockState().Unlock()
-	return c.state.Recheck(object)
+	return c.tell(object, (*engine.State).RecheckParsed)
 }
+
+// tell has the state take an object. What takes time in proportion to the object's size is done before the lock is taken (X9).
+func (c *Controller) tell(object obj.Object, take func(*engine.State, engine.Parsed) (woken, rest []obj.Key)) []obj.Key {
+	parsed := engine.Parse(object)
+	return c.tellLocked(func() (woken, rest []obj.Key) { return take(c.state, parsed) })
+}
+
+// tellLocked has the state take what it is told under the lock, and returns the keys to sync for it. For a pod that names
+// very many claims the lock is released again and again, so that others may have it.
+func (c *Controller) tellLocked(take func() (woken, rest []obj.Key)) []obj.Key {
+	woken, rest := c.locked(take)
+	if len(rest) == 0 {
+		return woken
+	}
+	for some := range slices.Chunk(rest, engine.MaxLinks) {
+		more, _ := c.locked(func() (woken, rest []obj.Key) { return c.state.WokenByClaims(nil, some), nil })
+		woken = append(woken, more...)
+	}
+	return engine.Unique(woken)
+}
+
+func (c *Controller) locked(do func() (woken, rest []obj.Key)) (woken, rest []obj.Key) {
+	defer c.lockState().Unlock()
+	return do()
+}
+
+// ObserveRestore notes that the server went back in time, as after a restore of etcd from a backup, and returns the keys of all
+// claims and volumes that are known, to be synced. Each of these syncs begins with a live read. Until all are read, nothing is
+// destroyed: no storage is deleted or scrubbed, no volume is Released or taken from a claim, and no finalizer removed from an
+// object that is being deleted. All else goes on.
+//
+// A driver calls it when a list has a resourceVersion below one that it has seen for that kind, once each time, for what was
+// read already is read again. A Sync that notices it by itself returns ErrServerWentBack, and the same keys.
+func (c *Controller) ObserveRestore() []obj.Key {
+	defer c.lockState().Unlock()
+	return c.state.ObserveRestore()
+}
+
+// ErrServerWentBack is in the error of the Sync that noticed, by two live reads of an object, that the server went back in time.
+// The Controller has done by then what ObserveRestore does.
+var ErrServerWentBack = engine.ErrWentBack
 
 // Sync reconciles one claim or volume: it decides, writes, and decides again on the server's reply, until there is nothing to
 // do but wait. Where another Sync works on the same claim, volume or pair, it returns at once; that Sync then
@@ -116,19 +155,22 @@ func (c *Controller) perform(ctx context.Context, action decision.Action, announ
 	case action.RunsHook():
 		return c.runner.Run(ctx, c.Hooks, action, func() time.Duration { return c.now().Sub(announced.at) })
 	case action.Kind == decision.Read && action.Key.IsList():
-		return c.lists.read(ctx, action.Key, func() engine.Reply { return perform(ctx, c.Client, action) })
+		return c.lists.read(ctx, action.Key, func() engine.Reply { return perform(ctx, c.Client, action).Parsed() })
 	}
-	return perform(ctx, c.Client, action)
+	return perform(ctx, c.Client, action).Parsed()
 }
 
 func (c *Controller) start(key obj.Key) engine.Step {
-	defer c.lockState().Unlock()
-	return c.state.Start(key)
+	return c.lockedStep(func() engine.Step { return c.state.StartDraft(key) }).Complete()
 }
 
 func (c *Controller) proceed(key obj.Key, got engine.Reply) engine.Step {
+	return c.lockedStep(func() engine.Step { return c.state.ProceedDraft(key, got) }).Complete()
+}
+
+func (c *Controller) lockedStep(do func() engine.Step) engine.Step {
 	defer c.lockState().Unlock()
-	return c.state.Proceed(key, got)
+	return do()
 }
 
 func (c *Controller) now() time.Time {

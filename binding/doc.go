@@ -36,7 +36,9 @@
 //  3. If Result.After is not zero, call Sync with the same key again after that time. The error beside it is for the log.
 //  4. From time to time, call Recheck with every claim and volume of the caches, and Sync with the keys that it returns. That
 //     finds what a server has again, or in an older version, after it was restored from a backup.
-//  5. Call ObserveDeleted for an object that no watch has shown and that a live read does not find: the Controller may know it
+//  5. Call ObserveRestore when a list of a kind has a resourceVersion below one that was seen for that kind, and Sync with the
+//     keys that it returns: the server went back in time. A Sync that notices it by itself returns ErrServerWentBack.
+//  6. Call ObserveDeleted for an object that no watch has shown and that a live read does not find: the Controller may know it
 //     from a reply of the Client alone.
 //
 // Equal keys may be merged in a queue, and the order of keys does not matter.
@@ -57,6 +59,14 @@
 //   - controller.go: Controller, its Sync, and Result.
 //   - client.go: Client, AttachmentLister and Recorder.
 //   - perform.go: how an action becomes a call of the Client, and how syncs share lists.
+//
+// # After a restore from a backup
+//
+// From when it is noticed that the server went back in time until every claim and volume has been read anew, nothing is
+// destroyed. Two things cannot be noticed: that a server has already reached once more the versions that were seen, if nobody
+// looked before; and that an object is still as it was at the backup. Neither loses data, for whatever is destroyed is read live
+// immediately before. But what a backup does not have, nobody can give back: storage that was deleted since is gone, though its
+// volume is there again, and storage that was made since has no volume any more. An event ServerWentBack says so.
 //
 // The rules that code and tests cite, such as M4 or V3, are those of RULES.md beside this file.
 package binding

@@ -18,28 +18,29 @@ const module = "github.com/pvbind/pvbind/"
 
 // rooms lists the packages of the library, each with those of ours that it may import: the layers of CONTRIBUTING.md.
 var rooms = map[string][]string{
-	"accessmode":                  {},
-	"storageclass":                {},
-	"phase":                       {},
-	"binding/obj":                 {},
-	"binding/internal/oneline":    {},
-	"binding/internal/zeromap":    {},
-	"binding/internal/quantities": {"binding/internal/oneline"},
-	"binding/match":               belowMatch,
-	"binding/index":               join(belowMatch, "binding/internal/zeromap", "binding/match"),
-	"reclaim":                     join(belowMatch, "binding/match"),
-	"binding/hooks":               {},
-	"binding/decision":            belowDecision,
-	"binding/scheduling":          join(belowDecision, "binding/decision"),
-	"binding/internal/engine":     join(belowDecision, "binding/decision"),
-	"binding/internal/hookrun":    belowController,
-	"binding":                     join(belowController, "binding/internal/hookrun"),
-	"binding/bindingtest":         join(belowController, "binding/internal/hookrun", "binding"),
-	"binding/preview":             join(belowController, "binding/internal/hookrun", "binding", "binding/bindingtest"),
+	"accessmode":                    {},
+	"storageclass":                  {"binding/obj"},
+	"phase":                         {},
+	"binding/obj":                   {},
+	"binding/internal/oneline":      {},
+	"binding/internal/zeromap":      {},
+	"binding/internal/quantities":   {"binding/internal/oneline"},
+	"binding/internal/requirements": {},
+	"binding/match":                 belowMatch,
+	"binding/index":                 join(belowMatch, "binding/internal/zeromap", "binding/match"),
+	"reclaim":                       join(belowMatch, "binding/match"),
+	"binding/hooks":                 {},
+	"binding/decision":              belowDecision,
+	"binding/scheduling":            join(belowDecision, "binding/decision"),
+	"binding/internal/engine":       join(belowDecision, "binding/decision"),
+	"binding/internal/hookrun":      belowController,
+	"binding":                       join(belowController, "binding/internal/hookrun"),
+	"binding/bindingtest":           join(belowController, "binding/internal/hookrun", "binding"),
+	"binding/preview":               join(belowController, "binding/internal/hookrun", "binding", "binding/bindingtest"),
 }
 
 var (
-	belowMatch      = []string{"accessmode", "storageclass", "phase", "binding/obj", "binding/internal/oneline", "binding/internal/quantities"}
+	belowMatch      = []string{"accessmode", "storageclass", "phase", "binding/obj", "binding/internal/oneline", "binding/internal/quantities", "binding/internal/requirements"}
 	belowDecision   = join(belowMatch, "binding/internal/zeromap", "binding/match", "binding/index", "reclaim", "binding/hooks")
 	belowController = join(belowDecision, "binding/decision", "binding/internal/engine")
 )

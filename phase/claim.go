@@ -74,30 +74,3 @@ func Owned(claim *corev1.PersistentVolumeClaim) string {
 	}
 	return claim.Spec.VolumeName
 }
-
-// OfClaim returns the phase that the claim should have in the given state, which may be
-// the one it has. Bound is the phase at the end of the binding that the state calls for,
-// not before it.
-//
-// ClaimUnbound and ClaimRequestsVolume are Pending for as long as nothing fits. What
-// follows from more than the state is left to the caller: a claim that a volume fits
-// becomes Bound (C1, C7), and one for which a volume is being made keeps its phase (C4).
-//
-// In three cases the claim keeps its phase. One that was bound once and requests a volume
-// is Lost, most often, and stays so until it is bound again (C7). One that a controller
-// bound to a volume that is taken has lost its bind-completed annotation: that is an
-// error, not a wait (C9). The binding of one that is being deleted is neither finished
-// nor rolled back (C12).
-func OfClaim(claim *corev1.PersistentVolumeClaim, state ClaimBindingState) corev1.PersistentVolumeClaimPhase {
-	switch {
-	case state == ClaimUnbound, state == ClaimAwaitsVolume,
-		state == ClaimRequestsVolume && !BindCompleted(claim),
-		state == ClaimVolumeTaken && !BoundByController(claim):
-		return corev1.ClaimPending
-	case state == ClaimBound, state == ClaimBinding && claim.DeletionTimestamp == nil:
-		return corev1.ClaimBound
-	case state == ClaimLost, state == ClaimMisbound:
-		return corev1.ClaimLost
-	}
-	return claim.Status.Phase
-}

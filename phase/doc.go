@@ -1,5 +1,5 @@
 // Package phase decides how a volume and a claim are bound to each other, and which
-// phase each of them should therefore have.
+// phase the volume should therefore have.
 //
 // A volume points to its claim by spec.claimRef, a claim to its volume by
 // spec.volumeName. The two are written one after the other, by controllers and by
@@ -21,6 +21,8 @@
 // one exception is [Owned]: status.phase Bound of a claim is the only proof that a
 // volume without claimRef belongs to it.
 //
-// File claimref.go has the claimRef and the annotations, volume.go and claim.go have
-// the two objects.
+// # Files
+//
+//   - claimref.go has the claimRef and the annotations,
+//   - volume.go and claim.go have the two objects.
 package phase

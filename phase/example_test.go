@@ -48,12 +48,12 @@ func ExampleClaimBindingStateOf() {
 		Spec:       corev1.PersistentVolumeClaimSpec{VolumeName: "pv-1"},
 	}
 	state := phase.ClaimBindingStateOf(claim, nil)
-	fmt.Println(state, phase.OfClaim(claim, state))
+	fmt.Println(state)
 
 	claim.Annotations = map[string]string{phase.BindCompletedAnnotation: "yes"}
 	state = phase.ClaimBindingStateOf(claim, nil)
-	fmt.Println(state, phase.OfClaim(claim, state))
+	fmt.Println(state)
 	// Output:
-	// AwaitsVolume Pending
-	// Lost Lost
+	// AwaitsVolume
+	// Lost
 }

@@ -27,13 +27,20 @@ type Announcement struct {
 	Done bool `json:"done,omitempty"`
 }
 
-// longestAnnouncement bounds what Lasts returns, for a person may have written the annotation.
-const longestAnnouncement = time.Hour
+// A person, or the tenant whose claim it is, may have written the annotation. So longestAnnouncement bounds what Lasts
+// returns, and a longer text is not read (X9).
+const (
+	longestAnnouncement = time.Hour
+	longestText         = 4096
+)
 
 // AnnouncementOf returns the announcement that the object carries. One that cannot be read, or has a token below 1, is
 // returned as nobody's, with token 0: it may stand for somebody's all the same.
 func AnnouncementOf(object metav1.Object) (announcement Announcement, announced bool) {
 	text, announced := object.GetAnnotations()[AnnouncementAnnotation]
+	if len(text) > longestText {
+		return Announcement{}, announced
+	}
 	if err := json.Unmarshal([]byte(text), &announcement); err != nil || announcement.Token < 1 {
 		return Announcement{}, announced
 	}

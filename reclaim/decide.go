@@ -96,24 +96,17 @@ func migratedTo(volume *corev1.PersistentVolume, options Options) string {
 	return cmp.Or(volume.Annotations[storageclass.MigratedToAnnotation], options.Migrations.Driver(provisioner(volume)))
 }
 
+// decideDelete decides by the provisioner alone, if there is one: only what made the storage can find it, whatever source
+// the volume has.
 func decideDelete(volume *corev1.PersistentVolume, options Options) Decision {
-	if name := provisioner(volume); name != "" {
-		return deleteProvisioned(name, options)
-	}
-	source := SourceName(volume)
+	name, source := provisioner(volume), SourceName(volume)
 	switch {
-	case volume.Spec.CSI != nil:
+	case name == "" && volume.Spec.CSI != nil:
 		return leaveTo("CSI driver %q deletes it", volume.Spec.CSI.Driver)
-	case options.SourceDeleters.Has(source):
+	case name == "" && options.SourceDeleters.Has(source):
 		return Decision{Action: RunDeleter, Hook: source, Message: fmt.Sprintf("the deleter for %s volumes deletes it", source)}
-	}
-	return fail(EventFailedDelete, "no deleter for %s volumes is registered", cmp.Or(source, "sourceless"))
-}
-
-// deleteProvisioned decides by the provisioner alone: only what made the storage can
-// find it, whatever source the volume has.
-func deleteProvisioned(name string, options Options) Decision {
-	switch {
+	case name == "":
+		return fail(EventFailedDelete, "no deleter for %s volumes is registered", cmp.Or(source, "sourceless"))
 	case options.Deleters.Has(name):
 		return Decision{Action: RunDeleter, Hook: name, Message: fmt.Sprintf("provisioner %q, which made it, deletes it", name)}
 	case !storageclass.InTree(name):

@@ -47,9 +47,12 @@
 //
 // # Files
 //
-// decide.go has the reclaim policy, announcement.go what is said before data is
-// destroyed, finalizers.go all finalizers, pods.go which pods
-// use a claim. operations.go has the operations of one write, transfer.go the one of
-// several and transfer_steps.go its steps; review.go has the checks that they share,
-// known.go what they take and error.go what they return.
+//   - decide.go has the reclaim policy,
+//   - announcement.go has what is said before data is destroyed,
+//   - finalizers.go has all finalizers, and pods.go which pods use a claim,
+//   - operations.go has the operations of one write, what they take and the errors that
+//     they return,
+//   - review.go has the checks that all operations share,
+//   - transfer.go has the operation of several writes, and transfer_record.go what it
+//     writes down to go on after a crash.
 package reclaim

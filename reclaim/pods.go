@@ -8,31 +8,39 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// References reports whether the pod names the claim in one of its volumes, by
-// name or as a generic ephemeral volume. It reports so whether or not the pod runs,
-// and whether or not it owns an ephemeral volume's claim.
-func References(pod *corev1.Pod, namespace, claimName string) bool {
-	return pod.Namespace == namespace && slices.ContainsFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool {
-		name := claimOf(pod, volume)
-		return name != "" && name == claimName
-	})
+// PodsOf returns those among all pods that name the claim in one of their volumes, by
+// name or as a generic ephemeral volume. They count whether or not they run, and
+// whether or not they own an ephemeral volume's claim.
+func PodsOf(all []*corev1.Pod, namespace, claimName string) []*corev1.Pod {
+	var found []*corev1.Pod
+	for _, pod := range all {
+		names := func(volume corev1.Volume) bool { return ClaimName(pod, &volume) == claimName }
+		if claimName != "" && pod.Namespace == namespace && slices.ContainsFunc(pod.Spec.Volumes, names) {
+			found = append(found, pod)
+		}
+	}
+	return found
 }
 
 // ClaimNames returns the names of the claims that the pod's volumes name, in the
 // order of the volumes, each once. They are all in the pod's namespace.
 func ClaimNames(pod *corev1.Pod) []string {
 	var names []string
-	for _, volume := range pod.Spec.Volumes {
-		if name := claimOf(pod, volume); name != "" && !slices.Contains(names, name) {
+	seen := make(map[string]struct{}, len(pod.Spec.Volumes)) // a pod may have very many
+	for i := range pod.Spec.Volumes {
+		name := ClaimName(pod, &pod.Spec.Volumes[i])
+		if _, again := seen[name]; name != "" && !again {
+			seen[name] = struct{}{}
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// claimOf returns the name of the claim that the pod's volume stands for, "" if it
-// is a volume of another kind.
-func claimOf(pod *corev1.Pod, volume corev1.Volume) string {
+// ClaimName returns the name of the claim that one of the pod's volumes stands for, ""
+// if it is a volume of another kind. A claim that the volume does not name itself
+// must be the pod's own (S1).
+func ClaimName(pod *corev1.Pod, volume *corev1.Volume) string {
 	switch {
 	case volume.PersistentVolumeClaim != nil:
 		return volume.PersistentVolumeClaim.ClaimName
@@ -71,7 +79,7 @@ func UsesClaim(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 		return false
 	}
 	return slices.ContainsFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool {
-		return claimOf(pod, volume) == claim.Name &&
+		return ClaimName(pod, &volume) == claim.Name &&
 			(volume.Ephemeral == nil || metav1.IsControlledBy(claim, pod) && !shutDown(pod))
 	})
 }
@@ -88,12 +96,7 @@ func shutDown(pod *corev1.Pod) bool {
 // not. They count only while no claim of that name exists again, for then they may
 // be using the new one (R4).
 func BlockRecycling(pods []*corev1.Pod, namespace, claimName string) []*corev1.Pod {
-	var blocking []*corev1.Pod
-	for _, pod := range pods {
-		if !Finished(pod) && References(pod, namespace, claimName) {
-			blocking = append(blocking, pod)
-		}
-	}
+	blocking := slices.DeleteFunc(PodsOf(pods, namespace, claimName), Finished)
 	slices.SortFunc(blocking, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return blocking
 }

@@ -57,8 +57,8 @@ func TestClaimNames(t *testing.T) {
 			pod := newPod("web", test.volumes...)
 			assert.Equal(t, test.claims, ClaimNames(pod))
 			for _, claim := range []string{"orders", "carts", "web-a", "web-c", "web-data", "data", "tmp", "web-tmp", ""} {
-				assert.Equal(t, slices.Contains(test.claims, claim), References(pod, "shop", claim), claim)
-				assert.False(t, References(pod, "bank", claim), claim)
+				assert.Equal(t, slices.Contains(test.claims, claim), slices.Contains(PodsOf([]*corev1.Pod{pod}, "shop", claim), pod), claim)
+				assert.Empty(t, PodsOf([]*corev1.Pod{pod}, "bank", claim), claim)
 			}
 		})
 	}

@@ -69,24 +69,35 @@ func (r *review) checkRelease(heir string) {
 		r.checkOwners(heir)
 		return
 	}
-	key := obj.ReferencedClaim(r.volume)
+	r.checkHolder(func(holder *corev1.PersistentVolumeClaim) {
+		r.reject(ClaimLives, "claim %s exists and has it", nameOf(holder))
+	})
+	if ref.UID != "" {
+		r.warn(DataDisclosed, "%s can read what %s left on it", heir, name(obj.ReferencedClaim(r.volume)))
+	}
+}
+
+// checkHolder reviews the claim that the claimRef names, and the pods that use it. If that claim has the volume, checkHolder
+// calls checkLiving and returns it; or else nil.
+func (r *review) checkHolder(checkLiving func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
+	key, served := obj.ReferencedClaim(r.volume), r.volume.Spec.ClaimRef.UID != ""
 	claim, read := r.claim(key)
 	keeps := has(claim, r.volume)
 	switch {
-	case !read:
 	case keeps:
-		r.reject(ClaimLives, "claim %s exists and has it", name(key))
-	case ref.UID == "":
-		r.reject(PreBound, "it is pre-bound to %s", name(key))
-	default:
+		checkLiving(claim)
+	case read && served:
 		r.checkPolicy(claim)
+	case read:
+		r.reject(PreBound, "it is pre-bound to %s", name(key))
 	}
-	if !read || keeps || claim == nil && ref.UID != "" {
+	if !read || keeps || claim == nil && served { // or else they use another claim of that name
 		r.checkPods(key)
 	}
-	if ref.UID != "" {
-		r.warn(DataDisclosed, "%s can read what %s left on it", heir, name(key))
+	if !keeps {
+		return nil
 	}
+	return claim
 }
 
 // checkOwners reviews that a volume without claimRef is taken from the claims that are Bound to it, but for the heir
@@ -109,14 +120,11 @@ func (r *review) checkOwners(heir string) {
 
 // has reports whether the claim that exists under the name in the volume's claimRef has the volume or is getting it.
 func has(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
-	if claim == nil {
-		return false
-	}
-	switch phase.ClaimRefStateOf(volume, claim) {
-	case phase.ClaimRefBound:
-		return claim.Spec.VolumeName == "" || claim.Spec.VolumeName == volume.Name
-	case phase.ClaimRefPreBound:
-		return claim.Spec.VolumeName == volume.Name
+	switch phase.VolumeBindingStateOf(volume, claim) {
+	case phase.VolumeBinding, phase.VolumeInUse:
+		return true
+	case phase.VolumeFree: // pre-bound
+		return claim != nil && claim.Spec.VolumeName == volume.Name
 	}
 	return false
 }

@@ -1,7 +1,9 @@
 package reclaim
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -98,11 +100,11 @@ func NextTransfer(transfer Transfer, known Known, accepting ...Risk) (Step, erro
 	s := stepper{review{operation: "transfer", volume: volume, known: known, accepted: accepting}, record}
 	switch {
 	case record == nil:
-		return s.begin(transfer.To)
+		return s.verdict(s.begin(transfer.To))
 	case transfer.To != nil && obj.KeyOf(transfer.To) != record.newClaim():
-		return s.fail(Transferring, "it is being transferred to %s", name(record.newClaim()))
+		return s.verdict(s.fail(Transferring, "it is being transferred to %s", name(record.newClaim())))
 	}
-	return s.next()
+	return s.verdict(s.next())
 }
 
 // A stepper decides the next step of a transfer.
@@ -119,20 +121,24 @@ func waitStep(format string, args ...any) (Step, error) {
 	return Step{Kind: StepWait, Why: fmt.Sprintf(format, args...)}, nil
 }
 
-// fail returns no step, for this reason.
+// fail returns no step. This reason is for verdict.
 func (s *stepper) fail(code ReasonCode, format string, args ...any) (Step, error) {
 	s.reject(code, format, args...)
-	return Step{}, s.err()
+	return Step{}, nil
 }
 
-// verdict returns the first read that the review lacks, or its error. No step and no error: go on.
-func (s *stepper) verdict() (Step, error) {
+// verdict returns the step that was decided on, unless the review rejects it: then the first read that the review lacks, or
+// its error.
+func (s *stepper) verdict(step Step, err error) (Step, error) {
 	for _, reason := range s.reasons {
 		if reason.Code == Unknown {
 			return readStep(reason.Read)
 		}
 	}
-	return Step{}, s.err()
+	if err = cmp.Or(err, s.err()); err != nil {
+		return Step{}, err
+	}
+	return step, nil
 }
 
 // begin returns the first write of a transfer, or that all is done. A crash after that write leaves the volume bound to
@@ -151,9 +157,6 @@ func (s *stepper) begin(to *corev1.PersistentVolumeClaim) (Step, error) {
 	}
 	from := s.checkSource()
 	s.checkTarget(to, from)
-	if step, err := s.verdict(); step.Kind != "" || err != nil {
-		return step, err
-	}
 	s.record = &transferRecord{
 		From:   corev1.ObjectReference{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID},
 		To:     newClaim(to, from, s.volume.Name),
@@ -183,24 +186,12 @@ func (s *stepper) stay(to *corev1.PersistentVolumeClaim) (Step, error) {
 // checkSource reviews the claim that has the volume and returns it; nil if it is gone.
 func (s *stepper) checkSource() *corev1.PersistentVolumeClaim {
 	s.checkDeletion()
-	key := obj.ReferencedClaim(s.volume)
-	s.warn(DataDisclosed, "the new claim can read what %s left on it", name(key))
-	claim, read := s.claim(key)
-	keeps := has(claim, s.volume)
-	switch {
-	case !read:
-	case !keeps:
-		s.checkPolicy(claim)
-	case phase.Owned(claim) != s.volume.Name:
-		s.reject(Taken, "it is being bound to %s", name(key))
-	}
-	if !read || keeps || claim == nil { // or else they use another claim of that name
-		s.checkPods(key)
-	}
-	if !keeps {
-		return nil
-	}
-	return claim
+	s.warn(DataDisclosed, "the new claim can read what %s left on it", name(obj.ReferencedClaim(s.volume)))
+	return s.checkHolder(func(holder *corev1.PersistentVolumeClaim) {
+		if phase.Owned(holder) != s.volume.Name {
+			s.reject(Taken, "it is being bound to %s", nameOf(holder))
+		}
+	})
 }
 
 // checkTarget reviews the claim that is to have the volume.
@@ -223,4 +214,134 @@ func (s *stepper) checkWaiting(claim *corev1.PersistentVolumeClaim) {
 	if claim.Spec.VolumeName == "" {
 		s.reject(Taken, "claim %s exists and may take another volume: set its spec.volumeName to %s first", nameOf(claim), s.volume.Name)
 	}
+}
+
+// next returns the next step of a transfer under way. The volume's claimRef says how far it is: it names the old claim,
+// none, or the new one. A volume that is somebody else's by now is left as it is: the record may be an old one.
+func (s *stepper) next() (Step, error) {
+	ref, key := s.volume.Spec.ClaimRef, obj.ReferencedClaim(s.volume)
+	toNew := key == s.record.newClaim()
+	switch {
+	case toNew && ref.UID != "":
+		return s.finish()
+	case ref != nil && !toNew && (key != s.record.oldClaim() || ref.UID != s.record.From.UID):
+		return s.fail(Taken, "somebody gave it to %s meanwhile, neither %s nor %s", name(key), name(s.record.oldClaim()), name(s.record.newClaim()))
+	case ref == nil:
+		if step, err := s.checkUnclaimed(); step.Kind != "" || len(s.reasons) > 0 {
+			return step, err
+		}
+	}
+	switch {
+	case s.volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain:
+		return s.retain()
+	case toNew:
+		return s.bindNewClaim()
+	}
+	return s.removeOldClaim()
+}
+
+// checkUnclaimed reviews whose a volume without claimRef is (M2). No step and no reason: the transfer may have it.
+func (s *stepper) checkUnclaimed() (Step, error) {
+	owners, read := s.known.owners(s.volume.Name)
+	switch {
+	case !read:
+		return readStep(obj.Key{Kind: obj.KindClaims})
+	case !slices.ContainsFunc(owners, s.takesPart):
+		s.checkOwners(name(s.record.newClaim()))
+		return Step{}, nil
+	case len(owners) == 1:
+		return waitStep("its claimRef was removed while %s has it; it is bound to it again", nameOf(owners[0]))
+	}
+	return s.fail(Taken, "it has no claimRef, and several claims are Bound to it; set its claimRef to the one whose data it is, with namespace, name and UID: %s", names(owners))
+}
+
+// takesPart reports whether a claim is the old one or has the name of the new one.
+func (s *stepper) takesPart(claim *corev1.PersistentVolumeClaim) bool {
+	key := obj.KeyOf(claim)
+	return key == s.record.newClaim() || key == s.record.oldClaim() && claim.UID == s.record.From.UID
+}
+
+// retain makes the reclaim policy Retain again.
+func (s *stepper) retain() (Step, error) {
+	kept := SetRetain(s.volume)
+	return Step{Kind: StepUpdateVolume, Volume: kept.Volume, Warnings: kept.Warnings, Why: "set its policy to Retain again: somebody changed it"}, nil
+}
+
+// removeOldClaim deletes the claim that has the volume, and once it is gone pre-binds the volume to the new one. A crash
+// in between leaves a Released volume with policy Retain.
+func (s *stepper) removeOldClaim() (Step, error) {
+	old := s.record.oldClaim()
+	claim, read := s.known.claim(old)
+	switch {
+	case !read:
+		return readStep(old)
+	case claim == nil || claim.UID != s.record.From.UID || claim.Spec.VolumeName != "" && claim.Spec.VolumeName != s.volume.Name:
+		s.record.PreBound = true
+		volume, err := s.record.on(preBound(s.volume, &s.record.To))
+		return Step{Kind: StepUpdateVolume, Volume: volume, Warnings: s.warnings,
+			Why: fmt.Sprintf("%s is gone: pre-bind it to %s", name(old), name(s.record.newClaim()))}, err
+	case s.volume.Spec.ClaimRef == nil:
+		return waitStep("its claimRef was removed while %s has it; it is bound to it again", name(old))
+	case claim.DeletionTimestamp != nil:
+		return waitStep("%s is being deleted; held by %v", name(old), claim.Finalizers)
+	}
+	return s.deleteOldClaim(claim)
+}
+
+// deleteOldClaim deletes the old claim. From then on there is no way back, so everything is reviewed once more.
+func (s *stepper) deleteOldClaim(claim *corev1.PersistentVolumeClaim) (Step, error) {
+	s.checkSource()
+	if existing, _ := s.claim(s.record.newClaim()); existing != nil {
+		s.checkWaiting(existing)
+	}
+	return Step{Kind: StepDeleteClaim, Claim: claim.DeepCopy(), Warnings: s.warnings, Why: "the policy of " + s.volume.Name + " is Retain",
+		Preconditions: metav1.Preconditions{UID: new(claim.UID), ResourceVersion: new(claim.ResourceVersion)}}, nil
+}
+
+// bindNewClaim creates the claim to which the volume is pre-bound, and waits until a controller binds them.
+func (s *stepper) bindNewClaim() (Step, error) {
+	to := &s.record.To
+	claim, read := s.known.claim(obj.KeyOf(to))
+	switch {
+	case !read:
+		return readStep(obj.KeyOf(to))
+	case phase.BoundByController(s.volume):
+		return Step{Kind: StepUpdateVolume, Volume: preBound(s.volume, to), Why: "without bound-by-controller no controller undoes the reservation"}, nil
+	case claim == nil:
+		return Step{Kind: StepCreateClaim, Claim: to.DeepCopy(), Why: s.volume.Name + " is pre-bound to it"}, nil
+	case claim.DeletionTimestamp != nil:
+		return waitStep("%s is being deleted; when it is gone it is created again", nameOf(to))
+	case claim.Spec.VolumeName != "" && claim.Spec.VolumeName != s.volume.Name || claim.Status.Phase == corev1.ClaimLost:
+		return s.fail(Taken, "claim %s names volume %q and is %s: the transfer goes on once that claim is gone; before it is deleted, set reclaim policy Retain on every volume whose claimRef has its UID %s", nameOf(to), claim.Spec.VolumeName, claim.Status.Phase, claim.UID)
+	case claim.Spec.VolumeName == "": // somebody else created it, and only one that fits is bound
+		s.checkClaim(claim)
+	}
+	return waitStep("it is pre-bound to %s, which exists; a controller binds them", nameOf(to))
+}
+
+// finish ends the transfer once a claim of the new name has the volume. One that had it and is gone leaves it with policy
+// Retain.
+func (s *stepper) finish() (Step, error) {
+	to := s.record.newClaim()
+	claim, read := s.known.claim(to)
+	policy := s.volume.Spec.PersistentVolumeReclaimPolicy
+	switch {
+	case !read:
+		return readStep(to)
+	case claim == nil || phase.ClaimRefStateOf(s.volume, claim) != phase.ClaimRefBound:
+		if policy != corev1.PersistentVolumeReclaimRetain {
+			return s.retain()
+		}
+		return s.fail(Missing, "claim %s had it and is gone: remove the annotation %s, which ends the transfer; its policy stays Retain", name(to), TransferAnnotation)
+	case claim.DeletionTimestamp != nil:
+		return waitStep("%s has it and is being deleted", name(to))
+	case s.volume.Status.Phase != corev1.VolumeBound || phase.Owned(claim) != s.volume.Name:
+		return waitStep("it is being bound to %s", name(to))
+	}
+	ended := s.record.off(s.volume)
+	why := fmt.Sprintf("%s has it; its reclaim policy is %s as before", name(to), s.record.Policy)
+	if policy := ended.Spec.PersistentVolumeReclaimPolicy; policy != s.record.Policy {
+		why = fmt.Sprintf("%s has it, not by this transfer alone; its reclaim policy stays %s, and was %s", name(to), policy, s.record.Policy)
+	}
+	return Step{Kind: StepUpdateVolume, Volume: ended, Why: why}, nil
 }

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/obj"
@@ -88,8 +90,8 @@ func newClaim(to, from *corev1.PersistentVolumeClaim, volume string) corev1.Pers
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   to.Namespace,
 			Name:        to.Name,
-			Labels:      merged(model.Labels, to.Labels),
-			Annotations: merged(model.Annotations, to.Annotations),
+			Labels:      labels.Merge(model.Labels, to.Labels),
+			Annotations: labels.Merge(model.Annotations, to.Annotations),
 		},
 		Spec: *model.Spec.DeepCopy(),
 	}
@@ -105,17 +107,6 @@ func newClaim(to, from *corev1.PersistentVolumeClaim, volume string) corev1.Pers
 // aboutOneObject reports whether controllers or kubectl keep the annotation about one object, so that it is not copied.
 func aboutOneObject(key, _ string) bool {
 	domain, _, _ := strings.Cut(key, "/")
-	switch domain {
-	case "pv.kubernetes.io", "volume.kubernetes.io", "volume.beta.kubernetes.io", "kubectl.kubernetes.io", "pvbind.github.io":
-		return true
-	}
-	return false
-}
-
-// merged returns what is in either map; override wins.
-func merged(base, override map[string]string) map[string]string {
-	all := map[string]string{}
-	maps.Copy(all, base)
-	maps.Copy(all, override)
-	return all
+	kubernetes := []string{"pv.kubernetes.io", "volume.kubernetes.io", "volume.beta.kubernetes.io", "kubectl.kubernetes.io"}
+	return domain == "pvbind.github.io" || slices.Contains(kubernetes, domain)
 }

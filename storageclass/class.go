@@ -1,13 +1,14 @@
 package storageclass
 
 import (
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // IsDefault reports whether the class is marked as a default class.
@@ -39,23 +40,23 @@ func preferred(class, other *storagev1.StorageClass) bool {
 
 // WaitsForFirstConsumer reports whether claims of the class are bound only once a
 // pod that uses them is scheduled. A class that does not exist, nil, binds
-// immediately. It fails if the class has no volumeBindingMode, or one that the
-// Kubernetes API does not define; the error names the class and the field (M11).
+// immediately. It fails with an *obj.InvalidError if the class has no
+// volumeBindingMode, or one that the Kubernetes API does not define (M11).
 func WaitsForFirstConsumer(class *storagev1.StorageClass) (bool, error) {
 	if class == nil {
 		return false, nil
 	}
-	mode := class.VolumeBindingMode
-	if mode == nil {
-		return false, fmt.Errorf("storageclass/%s: volumeBindingMode: is missing", class.Name)
-	}
-	switch *mode {
-	case storagev1.VolumeBindingImmediate:
+	switch mode := class.VolumeBindingMode; {
+	case mode != nil && *mode == storagev1.VolumeBindingImmediate:
 		return false, nil
-	case storagev1.VolumeBindingWaitForFirstConsumer:
+	case mode != nil && *mode == storagev1.VolumeBindingWaitForFirstConsumer:
 		return true, nil
 	}
-	return false, fmt.Errorf("storageclass/%s: volumeBindingMode: unknown: %q", class.Name, string(*mode))
+	return false, &obj.InvalidError{
+		Object:  "storageclass/" + class.Name,
+		Field:   "volumeBindingMode",
+		Problem: "neither Immediate nor WaitForFirstConsumer",
+	}
 }
 
 // Provisions reports whether volumes can be made for claims of the class: it

@@ -17,6 +17,9 @@
 // ([AllowsNode]). A volume of a provisioner that was once compiled into Kubernetes
 // is today served by a CSI driver; [Migrations] says by which.
 //
-// File name.go reads the name of a class from claims and volumes, class.go reads
-// the class object, provisioner.go tells provisioners apart.
+// # Files
+//
+//   - name.go reads the name of a class from claims and volumes,
+//   - class.go reads the class object,
+//   - provisioner.go tells provisioners apart.
 package storageclass

@@ -185,6 +185,12 @@ func (d *Driver) Resync() {
 	}
 }
 
+// ObserveRestore tells the controller that the server went back in time, as a list does that has an older resourceVersion than
+// the one before. What is to be synced for it waits for Settle.
+func (d *Driver) ObserveRestore() {
+	d.queue.add(d.Controller.ObserveRestore()...)
+}
+
 // queue holds keys first in, first out, none twice.
 type queue struct {
 	keys []obj.Key

@@ -40,7 +40,8 @@ type Server struct {
 	version uint64 // of the last write
 	now     time.Time
 	changes map[obj.Kind][]Change
-	serial  int // number of changes so far, of all kinds
+	dropped map[obj.Kind]int // the number of changes that were forgotten
+	serial  int              // number of changes so far, of all kinds
 	calls   []*Call
 }
 
@@ -50,6 +51,7 @@ func NewServer() *Server {
 		objects: stores{},
 		now:     time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC),
 		changes: map[obj.Kind][]Change{},
+		dropped: map[obj.Kind]int{},
 	}
 	s.verbs.perform = s.perform
 	return s
@@ -63,10 +65,22 @@ func (s *Server) Clone() *Server {
 	c := NewServer()
 	c.objects, c.version, c.now, c.serial = s.objects.clone(), s.version, s.now, s.serial
 	for kind, changes := range s.changes {
-		c.changes[kind] = slices.Clip(changes)
+		c.changes[kind], c.dropped[kind] = slices.Clip(changes), s.dropped[kind]
 	}
 	c.calls = slices.Clip(s.calls)
 	return c
+}
+
+// Forget drops the calls and the changes so far, so that a server that runs for long needs memory for its objects alone. Every
+// watch must have read its changes. CallsSince counts from here.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = nil
+	for kind, changes := range s.changes {
+		s.dropped[kind] += len(changes)
+		delete(s.changes, kind)
+	}
 }
 
 // Now returns the time on the server's clock, that of the last write.

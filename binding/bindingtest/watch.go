@@ -39,7 +39,7 @@ type Watch struct {
 func (s *Server) Watch(kind obj.Kind) *Watch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := &Watch{server: s, kind: kind, cursor: len(s.changes[kind])}
+	w := &Watch{server: s, kind: kind, cursor: s.dropped[kind] + len(s.changes[kind])}
 	for _, stored := range s.objects[kind] {
 		w.first = append(w.first, Change{Type: Added, Object: stored.object, serial: stored.serial})
 	}
@@ -71,7 +71,7 @@ func (w *Watch) Next() (Change, bool) {
 func (w *Watch) Pending() int {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
-	return len(w.first) + len(w.server.changes[w.kind]) - w.cursor
+	return len(w.first) + w.server.dropped[w.kind] + len(w.server.changes[w.kind]) - w.cursor
 }
 
 func (w *Watch) peek() (Change, bool) {
@@ -80,8 +80,9 @@ func (w *Watch) peek() (Change, bool) {
 	}
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
-	if changes := w.server.changes[w.kind]; w.cursor < len(changes) {
-		return changes[w.cursor], true
+	changes, at := w.server.changes[w.kind], w.cursor-w.server.dropped[w.kind]
+	if at < len(changes) {
+		return changes[at], true
 	}
 	return Change{}, false
 }

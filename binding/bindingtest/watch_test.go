@@ -114,3 +114,19 @@ func TestClonesGoTheirOwnWays(t *testing.T) {
 	assert.Equal(t, "create pv/c", second.Calls()[1].String())
 	assert.Equal(t, first.Now(), second.Now())
 }
+
+func TestWatchGoesOnAfterTheServerForgot(t *testing.T) {
+	server := bindingtest.NewServer()
+	watch := server.Watch(obj.KindVolume)
+	for _, name := range []string{"a", "b"} {
+		_, err := server.Create(t.Context(), bindingtest.Volume(name, "1Gi"))
+		require.NoError(t, err)
+		require.Equal(t, 1, watch.Pending())
+		change, ok := watch.Next()
+		require.True(t, ok)
+		assert.Equal(t, name, change.Object.GetName())
+		server.Forget()
+		assert.Zero(t, watch.Pending())
+		assert.Empty(t, server.Calls())
+	}
+}

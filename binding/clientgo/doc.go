@@ -14,8 +14,8 @@
 // its own uses them without a Runner; its duties to the Controller then are listed in package binding.
 //
 // runner.go has the Runner, workers.go its queue and resyncs, watch.go the handlers of informers, informers.go the
-// informers of its own; client.go, recorder.go and metrics.go have what their names say. Package apitest is an API server
-// for tests.
+// informers of its own, restored.go what notices that the server went back in time; client.go, recorder.go and
+// metrics.go have what their names say. Package apitest is an API server for tests.
 //
 // # Speed
 //
@@ -41,4 +41,5 @@
 //	pvbind_requests_total{verb,resource,outcome}   writes and live reads; conflicts have outcome="conflict"
 //	pvbind_bind_seconds                            a histogram: from when a claim is first seen unbound until it is Bound
 //	pvbind_queue_length                            what waits for a worker
+//	pvbind_server_went_back_total                  how often the server went back in time, as by a restore: see the log
 package clientgo

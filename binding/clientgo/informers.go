@@ -2,97 +2,61 @@ package clientgo
 
 import (
 	"context"
-	"fmt"
+	"reflect"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// newInformers returns informers that keep no more than is needed, and that list again if the server went back in time.
-//
-// client-go's own do not notice that. After a restore from a backup they go on from the version that they had. The server
-// accepts the watch, and sends nothing until it has reached that version once more.
-func newInformers(r *Runner) informers.SharedInformerFactory {
-	set := r.Clientset
+// NewInformers returns informers of all that a binding.Controller is told of: they keep no more than is needed, and list anew
+// when the server has gone back in time, as those of NewInformer. Then wentBack is called with the kind whose list it was and
+// with what it has shown: for each of the kinds once, and by the informer itself, so that it must not block.
+func NewInformers(set kubernetes.Interface, pods PodWatch, hookSet hooks.Set, wentBack func(kind string, err error)) informers.SharedInformerFactory {
 	factory := informers.NewSharedInformerFactoryWithOptions(set, 0, informers.WithTransform(trim))
 	core, storage := set.CoreV1(), set.StorageV1()
-	factory.InformerFor(&storagev1.StorageClass{}, informerOf(&storagev1.StorageClass{}, storage.StorageClasses()))
-	factory.InformerFor(&corev1.PersistentVolume{}, informerOf(&corev1.PersistentVolume{}, core.PersistentVolumes()))
-	factory.InformerFor(&corev1.PersistentVolumeClaim{}, informerOf(&corev1.PersistentVolumeClaim{}, core.PersistentVolumeClaims(metav1.NamespaceAll)))
-	if r.Pods == PodsWatched {
-		factory.InformerFor(&corev1.Pod{}, informerOf(&corev1.Pod{}, core.Pods(metav1.NamespaceAll)))
+	factory.InformerFor(&storagev1.StorageClass{}, InformerOf(&storagev1.StorageClass{}, storage.StorageClasses(), wentBack))
+	factory.InformerFor(&corev1.PersistentVolume{}, InformerOf(&corev1.PersistentVolume{}, core.PersistentVolumes(), wentBack))
+	factory.InformerFor(&corev1.PersistentVolumeClaim{}, InformerOf(&corev1.PersistentVolumeClaim{}, core.PersistentVolumeClaims(metav1.NamespaceAll), wentBack))
+	if pods == PodsWatched {
+		factory.InformerFor(&corev1.Pod{}, InformerOf(&corev1.Pod{}, core.Pods(metav1.NamespaceAll), wentBack))
 	}
-	if r.Hooks.Reclaims() {
-		factory.InformerFor(&storagev1.VolumeAttachment{}, informerOf(&storagev1.VolumeAttachment{}, storage.VolumeAttachments()))
+	if hookSet.Reclaims() {
+		factory.InformerFor(&storagev1.VolumeAttachment{}, InformerOf(&storagev1.VolumeAttachment{}, storage.VolumeAttachments(), wentBack))
 	}
 	return factory
 }
 
-// list is a typed list of objects.
-type list interface {
-	runtime.Object
-	metav1.ListMetaAccessor
-}
-
-// endpoint lists and watches the objects of one kind.
-type endpoint[L list] interface {
-	List(context.Context, metav1.ListOptions) (L, error)
+// Endpoint lists and watches the objects of one kind, as a typed client does.
+type Endpoint[List runtime.Object] interface {
+	List(context.Context, metav1.ListOptions) (List, error)
 	Watch(context.Context, metav1.ListOptions) (apiwatch.Interface, error)
 }
 
-func informerOf[L list](object runtime.Object, at endpoint[L]) func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {
+// InformerOf returns what makes an informer of one kind for InformerFor of a factory: as NewInformer does, and with a function
+// that is called when the server has gone back in time.
+func InformerOf[List runtime.Object](object runtime.Object, at Endpoint[List], wentBack func(kind string, err error)) func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {
 	return func(set kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		both := &cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 				return at.List(ctx, options)
 			},
-			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
-				return watchFrom(ctx, at, options)
-			},
+			WatchFuncWithContext: at.Watch,
 		}
-		return cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(both, set), object,
-			cache.SharedIndexInformerOptions{ResyncPeriod: resync})
+		indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+		return newInformer(cache.ToListWatcherWithWatchListSemantics(both, set), object, resync, indexers, func(err error) {
+			wentBack(reflect.TypeOf(object).Elem().Name(), err)
+		})
 	}
-}
-
-// watchFrom begins a watch. If that is to go on from a version that the server has not reached, it fails as where the
-// version is too old, and the informer lists again. The newest version is read after the watch has begun, so that a server
-// that goes back later ends the watch.
-func watchFrom[L list](ctx context.Context, at endpoint[L], options metav1.ListOptions) (apiwatch.Interface, error) {
-	begun, err := at.Watch(ctx, options)
-	from := options.ResourceVersion
-	if err != nil || options.SendInitialEvents != nil || from == "" || from == "0" {
-		return begun, err
-	}
-	newest, err := at.List(ctx, metav1.ListOptions{Limit: 1}) // without a version: as new as the server has
-	if err == nil {
-		err = checkReached(newest.GetListMeta().GetResourceVersion(), from)
-	}
-	if err != nil {
-		begun.Stop()
-		return nil, err
-	}
-	return begun, nil
-}
-
-// checkReached returns an error if the newest version is older than the other.
-func checkReached(newest, version string) error {
-	order, err := resourceversion.CompareResourceVersion(newest, version)
-	if err != nil || order >= 0 {
-		return nil // versions that cannot be compared prove nothing
-	}
-	return apierrors.NewResourceExpired(fmt.Sprintf("the server has reached resourceVersion %s only, not %s: it may have been restored from a backup", newest, version))
 }
 
 // trim drops what no decision needs and no write carries, before an informer stores it: managedFields of everything; of a

@@ -18,6 +18,7 @@ type metrics struct {
 	syncs    *prometheus.CounterVec
 	requests *prometheus.CounterVec
 	queue    prometheus.GaugeFunc
+	wentBack prometheus.Counter
 	binding  bindTimes
 }
 
@@ -35,12 +36,16 @@ func newMetrics(queueLength func() int) *metrics {
 			Name: "pvbind_queue_length",
 			Help: "Claims and volumes that wait for a worker.",
 		}, func() float64 { return float64(queueLength()) }),
+		wentBack: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "pvbind_server_went_back_total",
+			Help: "How often the API server went back in time, as after a restore of etcd from a backup.",
+		}),
 		binding: newBindTimes(),
 	}
 }
 
 func (m *metrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.syncs, m.requests, m.queue, m.binding.took}
+	return []prometheus.Collector{m.syncs, m.requests, m.queue, m.wentBack, m.binding.took}
 }
 
 // register registers all of them or none.

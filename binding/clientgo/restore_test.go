@@ -70,7 +70,7 @@ func TestResyncFindsWhatARestoreBroughtBack(t *testing.T) {
 	deleteClaim(2) // and what happens from then on is seen
 }
 
-// diary keeps the reasons of events.
+// diary keeps the reasons of events, but for that of a restore, which comes with the first claim that is read after it.
 type diary struct {
 	mu      sync.Mutex
 	reasons []decision.EventReason
@@ -79,7 +79,9 @@ type diary struct {
 func (d *diary) Record(event decision.Event) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.reasons = append(d.reasons, event.Reason)
+	if event.Reason != decision.EventServerWentBack {
+		d.reasons = append(d.reasons, event.Reason)
+	}
 }
 
 func (d *diary) has(reasons ...decision.EventReason) func() bool {

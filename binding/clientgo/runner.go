@@ -43,9 +43,12 @@ type Runner struct {
 	// Informers are those of a program that watches the same kinds itself. If a transform is set on them it must leave
 	// claims and volumes whole, but for managedFields. Run starts those that nobody has started, and they stop with its
 	// context: a program that needs them for longer, as for another Runner, asks for the same kinds and starts them
-	// first. Nil: informers that keep no more than is needed, and that notice when a server was restored and its
-	// resourceVersions went back, at the cost of one small list whenever a watch begins anew. Those of client-go do not
-	// notice: they see nothing for as long as the server is behind.
+	// first. Nil: those of NewInformers, which keep no more than is needed, and which notice when the server was restored and
+	// its resourceVersions went back, at the cost of one small list whenever a watch begins anew. Those of client-go do not
+	// notice: they see nothing for as long as the server is behind. Each Resync therefore asks, by one small list of each
+	// kind, how far the server is. Where such informers are ahead of it, the Runner watches with its own from then on;
+	// what else the program uses its informers for sees nothing still, so that it had better make them by InformerOf.
+	// Without Resync nothing is noticed.
 	Informers informers.SharedInformerFactory
 	// Registerer is where the metrics are registered while Run runs; nil: there are none.
 	Registerer prometheus.Registerer

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
@@ -15,44 +19,59 @@ import (
 
 // watch is the informers that report changes to workers.
 type watch struct {
+	runner   *Runner
+	to       *workers
 	factory  informers.SharedInformerFactory
 	own      bool // the factory
+	replaced atomic.Bool
 	handlers []handler
 	claims   cache.Store
 	volumes  cache.Store
 }
 
+// handler reports the changes of one kind.
 type handler struct {
+	kind         string
 	informer     cache.SharedIndexInformer
 	registration cache.ResourceEventHandlerRegistration
+	newest       func(context.Context) (string, error) // how far the server is
+	seen         *Position                             // how far it was
 }
 
 // startWatch starts the informers, unless they run already, with handlers that report to the workers.
 func startWatch(ctx context.Context, r *Runner, to *workers) (*watch, error) {
-	w := &watch{factory: r.Informers, own: r.Informers == nil}
-	if w.own {
-		w.factory = newInformers(r)
+	w := &watch{runner: r, to: to, factory: r.Informers}
+	if w.factory == nil {
+		w.own, w.factory = true, NewInformers(r.Clientset, r.Pods, r.Hooks, to.serverWentBack)
 	}
-	core, storage := w.factory.Core().V1(), w.factory.Storage().V1()
-	all := []cache.SharedIndexInformer{
-		storage.StorageClasses().Informer(),
-		core.PersistentVolumes().Informer(),
-		core.PersistentVolumeClaims().Informer(),
-	}
-	if r.Pods == PodsWatched {
-		all = append(all, core.Pods().Informer())
-	}
-	if r.Hooks.Reclaims() {
-		all = append(all, storage.VolumeAttachments().Informer())
-	}
-	w.volumes, w.claims = all[1].GetStore(), all[2].GetStore()
-
-	if err := w.handle(all, to); err != nil {
-		w.unhandle()
+	if err := w.start(ctx); err != nil {
 		return nil, err
 	}
-	w.factory.StartWithContext(ctx)
 	return w, nil
+}
+
+func (w *watch) start(ctx context.Context) error {
+	core, storage := w.factory.Core().V1(), w.factory.Storage().V1()
+	api, storageAPI := w.runner.Clientset.CoreV1(), w.runner.Clientset.StorageV1()
+	claims, volumes := core.PersistentVolumeClaims().Informer(), core.PersistentVolumes().Informer()
+	w.claims, w.volumes = claims.GetStore(), volumes.GetStore()
+	all := []handler{
+		{kind: "StorageClass", informer: storage.StorageClasses().Informer(), newest: newestOf(storageAPI.StorageClasses())},
+		{kind: "PersistentVolume", informer: volumes, newest: newestOf(api.PersistentVolumes())},
+		{kind: "PersistentVolumeClaim", informer: claims, newest: newestOf(api.PersistentVolumeClaims(metav1.NamespaceAll))},
+	}
+	if w.runner.Pods == PodsWatched {
+		all = append(all, handler{kind: "Pod", informer: core.Pods().Informer(), newest: newestOf(api.Pods(metav1.NamespaceAll))})
+	}
+	if w.runner.Hooks.Reclaims() {
+		all = append(all, handler{kind: "VolumeAttachment", informer: storage.VolumeAttachments().Informer(), newest: newestOf(storageAPI.VolumeAttachments())})
+	}
+	if err := w.handle(all); err != nil {
+		w.unhandle()
+		return err
+	}
+	w.factory.StartWithContext(ctx)
+	return nil
 }
 
 // stop ends what was started, once the context has ended. Informers of others may still be in use.
@@ -81,13 +100,14 @@ func Shutdown(factory informers.SharedInformerFactory) {
 	}
 }
 
-func (w *watch) handle(all []cache.SharedIndexInformer, to *workers) error {
-	for _, informer := range all {
-		registration, err := informer.AddEventHandler(to.handler())
+func (w *watch) handle(all []handler) error {
+	for _, h := range all {
+		registration, err := h.informer.AddEventHandler(w.to.handler())
 		if err != nil {
 			return err
 		}
-		w.handlers = append(w.handlers, handler{informer, registration})
+		h.registration, h.seen = registration, &Position{}
+		w.handlers = append(w.handlers, h)
 	}
 	return nil
 }
@@ -95,6 +115,58 @@ func (w *watch) handle(all []cache.SharedIndexInformer, to *workers) error {
 func (w *watch) unhandle() {
 	for _, h := range w.handlers {
 		_ = h.informer.RemoveEventHandler(h.registration) // it fails for handlers of another informer only
+	}
+	w.handlers = nil
+}
+
+// check asks the server how far it is, where informers are those of a program: they do not notice if it went back in time. If
+// they do not list anew either, and so would see nothing for as long as it is behind, informers of our own take their place.
+func (w *watch) check(ctx context.Context) {
+	if w.own {
+		return
+	}
+	ahead := map[cache.SharedIndexInformer]string{}
+	for _, h := range w.handlers {
+		before := h.informer.LastSyncResourceVersion()
+		h.seen.Reached(before)
+		newest, err := h.newest(ctx)
+		if err != nil {
+			w.to.log.WarnContext(ctx, "cannot ask how far the server is", "kind", h.kind, "error", err)
+			continue
+		}
+		if err := h.seen.Check(newest); err != nil {
+			w.to.serverWentBack(h.kind, err)
+			if older(newest, before) {
+				ahead[h.informer] = before
+			}
+		}
+	}
+	if Blind(ctx, ahead) && ctx.Err() == nil {
+		w.replace(ctx)
+	}
+}
+
+// replace watches with informers of our own from now on.
+func (w *watch) replace(ctx context.Context) {
+	w.to.log.WarnContext(ctx, "the informers of the program see nothing until the server has reached the resourceVersion that they had; the Runner watches by itself from now on")
+	w.replaced.Store(true)
+	w.unhandle()
+	w.own, w.factory = true, NewInformers(w.runner.Clientset, w.runner.Pods, w.runner.Hooks, w.to.serverWentBack)
+	_ = w.start(ctx) // handlers are refused by informers that have stopped only
+}
+
+// newestOf returns what asks for the resourceVersion that the server has now, which is not that of a cache.
+func newestOf[List runtime.Object](at Endpoint[List]) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		list, err := at.List(ctx, metav1.ListOptions{Limit: 1})
+		if err != nil {
+			return "", err
+		}
+		accessor, err := meta.ListAccessor(list)
+		if err != nil {
+			return "", err
+		}
+		return accessor.GetResourceVersion(), nil
 	}
 }
 
@@ -140,8 +212,9 @@ const stoppedWithin = time.Second
 func (w *watch) informed(ctx context.Context) (context.Context, func()) {
 	informed, end := context.WithCancelCause(ctx)
 	if !w.own {
+		given := slices.Clone(w.handlers)
 		go func() {
-			if w.stopped(informed) {
+			if w.stopped(informed, given) {
 				end(errStopped)
 			}
 		}()
@@ -149,8 +222,8 @@ func (w *watch) informed(ctx context.Context) (context.Context, func()) {
 	return informed, func() { end(nil) }
 }
 
-// stopped waits until an informer has stopped; false if the context ended before.
-func (w *watch) stopped(ctx context.Context) bool {
+// stopped waits until an informer has stopped; false if the context ended, or none of them was needed any more, before.
+func (w *watch) stopped(ctx context.Context, given []handler) bool {
 	ticker := time.NewTicker(stoppedWithin)
 	defer ticker.Stop()
 	for {
@@ -158,7 +231,10 @@ func (w *watch) stopped(ctx context.Context) bool {
 		case <-ctx.Done():
 			return false
 		case <-ticker.C:
-			if slices.ContainsFunc(w.handlers, func(h handler) bool { return h.informer.IsStopped() }) {
+			if w.replaced.Load() {
+				return false
+			}
+			if slices.ContainsFunc(given, func(h handler) bool { return h.informer.IsStopped() }) {
 				return ctx.Err() == nil
 			}
 		}

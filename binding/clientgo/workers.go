@@ -3,6 +3,7 @@ package clientgo
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"sync"
@@ -27,6 +28,7 @@ type workers struct {
 	metrics     *metrics
 	log         *slog.Logger
 	unconfirmed unconfirmed
+	restores    occurrence
 
 	count      int
 	resync     time.Duration
@@ -96,13 +98,29 @@ func (w *workers) sync(ctx context.Context, key obj.Key) {
 		w.queue.AddAfter(key, result.After)
 	}
 	w.metrics.synced(key, err)
+	if errors.Is(err, binding.ErrServerWentBack) && w.restores.begins("") {
+		w.metrics.wentBack.Inc()
+	}
 	if err != nil {
 		w.log.WarnContext(ctx, "sync failed", "key", key.String(), "error", err, "retry", result.After)
 	}
 }
 
+// serverWentBack has all that is known read anew, once each time that the server went back in time. Kind is the one whose list
+// has shown it.
+func (w *workers) serverWentBack(kind string, err error) {
+	if !w.restores.begins(kind) {
+		return
+	}
+	w.metrics.wentBack.Inc()
+	keys := w.controller.ObserveRestore()
+	w.log.Warn("the server went back in time; nothing is destroyed until every claim and volume has been read anew", "kind", kind, "error", err, "objects", len(keys))
+	w.add(keys...)
+}
+
 // caches are those of the informers.
 type caches interface {
+	check(context.Context)
 	objects() []obj.Object
 	has(obj.Object) bool
 }
@@ -121,6 +139,7 @@ func (w *workers) resyncUntil(ctx context.Context, known caches) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+			known.check(ctx)
 			w.readUnconfirmed(ctx, known.has)
 			for _, object := range known.objects() {
 				w.add(w.controller.Recheck(object)...)

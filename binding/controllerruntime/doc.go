@@ -27,8 +27,19 @@
 // package clientgo.
 //
 // Unlike clientgo's Runner, a Reconciler does not find objects that came and went while a watch was broken and that were
-// known from a reply of the server only. The volume of such a claim stays Bound until the program starts again. Nor does
-// the manager's cache notice that etcd was restored from a backup, if that took its revisions back: later changes are not
-// seen for as long as the revisions are behind. Restore with "etcdutl snapshot restore --bump-revision … --mark-compacted", or
-// start the program again.
+// known from a reply of the server only. The volume of such a claim stays Bound until the program starts again.
+//
+// # After a restore of etcd
+//
+// The informers of a manager's cache do not notice that etcd was restored from a backup, if that took its revisions back: they
+// see nothing for as long as the revisions are behind. Give the manager those of clientgo, which list anew, and all of its
+// controllers go on:
+//
+//	ctrl.Options{Cache: cache.Options{NewInformer: clientgo.NewInformer}}
+//
+// A Reconciler goes on without that too. Each Reconciler.Resync it asks how far the server is. If that is behind, it reads
+// anew whatever it knows, and where the cache does not list anew it watches with informers of its own from then on, in the
+// namespaces of the cache. That needs the right to list and watch in all namespaces, and as much memory again; what else is in
+// the manager sees nothing still, so start the program again when you can. Restoring with "etcdutl snapshot restore
+// --bump-revision … --mark-compacted" spares all of that.
 package controllerruntime

@@ -42,14 +42,18 @@ func mapper(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 }
 
 // manage runs a Reconciler in a manager on the server until the test ends.
-func manage(t *testing.T, server *apitest.Server, reconciler *controllerruntime.Reconciler) {
+func manage(t *testing.T, server *apitest.Server, reconciler *controllerruntime.Reconciler, changes ...func(*ctrl.Options)) {
 	t.Helper()
-	mgr, err := ctrl.NewManager(server.Start(t), ctrl.Options{
+	options := ctrl.Options{
 		Scheme:         scheme.Scheme,
 		MapperProvider: mapper,
 		Metrics:        metricsserver.Options{BindAddress: "0"},
 		Logger:         logr.Discard(),
-	})
+	}
+	for _, change := range changes {
+		change(&options)
+	}
+	mgr, err := ctrl.NewManager(server.Start(t), options)
 	require.NoError(t, err)
 	another := true // the tests of one process are several managers
 	reconciler.Options.SkipNameValidation = &another

@@ -3,13 +3,14 @@ package controllerruntime
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/client-go/kubernetes"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,11 +42,15 @@ type Reconciler struct {
 	Pods clientgo.PodWatch
 	// Recorder publishes events; nil: clientgo.StartRecorder on the manager's connection.
 	Recorder binding.Recorder
+	// Resync is how often the server is asked, by one small list of each kind, how far it is: a minute if zero, never if
+	// negative. That is how it is noticed that etcd was restored from a backup.
+	Resync time.Duration
 	// Options are those of controller-runtime's controller. MaxConcurrentReconciles is 64 if zero. The rate limiter is
 	// always the Reconciler's own, which delays a retry for as long as the binding.Controller says.
 	Options controller.TypedOptions[obj.Key]
 
 	controller *binding.Controller
+	restores   restores
 	queue      workqueue.TypedRateLimitingInterface[obj.Key]
 	delays     delays
 }
@@ -65,6 +70,9 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		}
 	}
 	r.controller = r.newController(Client{mgr.GetClient(), mgr.GetAPIReader()}, recorder)
+	if err := r.restores.setUp(mgr, r); err != nil {
+		return err
+	}
 	return r.watch(mgr)
 }
 
@@ -94,6 +102,10 @@ func startRecorder(mgr manager.Manager) (binding.Recorder, error) {
 func (r *Reconciler) Reconcile(ctx context.Context, key obj.Key) (reconcile.Result, error) {
 	result, err := r.controller.Sync(ctx, key)
 	add(r.queue, result.Next)
+	if errors.Is(err, binding.ErrServerWentBack) {
+		r.restores.byRead.Store(true)
+		r.restores.askNow()
+	}
 	switch {
 	case err == nil:
 		return reconcile.Result{RequeueAfter: result.After}, nil
@@ -123,26 +135,24 @@ func (r *Reconciler) watch(mgr manager.Manager) error {
 		WatchesRawSource(source.TypedFunc[obj.Key](func(_ context.Context, queue queue) error {
 			r.queue = queue
 			return nil
-		})).
-		Watches(&storagev1.StorageClass{}, r.handler()).
-		Watches(&corev1.PersistentVolume{}, r.handler()).
-		Watches(&corev1.PersistentVolumeClaim{}, r.handler())
-	if r.Pods == clientgo.PodsWatched {
-		build = build.Watches(&corev1.Pod{}, r.handler())
-	}
-	if r.Hooks.Reclaims() {
-		build = build.Watches(&storagev1.VolumeAttachment{}, r.handler())
+		}))
+	for _, kind := range r.restores.kinds {
+		build = build.Watches(kind.object, r.handler(kind))
 	}
 	return build.Complete(r)
 }
 
 // handler returns what reports the events of the manager's cache to the controller.
-func (r *Reconciler) handler() handler.TypedEventHandler[client.Object, obj.Key] {
+func (r *Reconciler) handler(kind *watchedKind) handler.TypedEventHandler[client.Object, obj.Key] {
 	return handler.TypedFuncs[client.Object, obj.Key]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], queue queue) {
-			add(queue, r.controller.Observe(e.Object))
+			kind.seen.Reached(e.Object.GetResourceVersion())
+			add(queue, r.observe(e.Object))
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], queue queue) {
+			if e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() {
+				kind.seen.Reached(e.ObjectNew.GetResourceVersion())
+			}
 			add(queue, r.update(e.ObjectOld, e.ObjectNew))
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[client.Object], queue queue) {
@@ -151,8 +161,18 @@ func (r *Reconciler) handler() handler.TypedEventHandler[client.Object, obj.Key]
 	}
 }
 
-// update takes two versions of one object; the same version twice, if the cache resyncs; or an object and its successor of
-// the same name, if the end of the first was missed and only a new list shows the second.
+// observe takes an object from a cache. Of what is never read live a cache is the only source: its version is the newest (W7).
+func (r *Reconciler) observe(object client.Object) []obj.Key {
+	switch object.(type) {
+	case *corev1.PersistentVolume, *corev1.PersistentVolumeClaim:
+		return r.controller.Observe(object)
+	}
+	return r.controller.Recheck(object)
+}
+
+// update takes two versions of one object; the same version twice, if the cache resyncs; an object and its successor of the same
+// name, if the end of the first was missed and only a new list shows the second; or a version and an older one, if the server
+// went back in time and the cache has listed anew.
 func (r *Reconciler) update(old, new client.Object) []obj.Key {
 	var keys []obj.Key
 	switch {
@@ -160,8 +180,17 @@ func (r *Reconciler) update(old, new client.Object) []obj.Key {
 		keys = r.controller.ObserveDeleted(old)
 	case old.GetResourceVersion() == new.GetResourceVersion():
 		return r.controller.Recheck(new)
+	case obj.Older(new, old):
+		r.restores.askNow()
 	}
-	return append(keys, r.controller.Observe(new)...)
+	return append(keys, r.observe(new)...)
+}
+
+func (r *Reconciler) observeDeleted(object any) []obj.Key {
+	if missed, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+		object = missed.Obj
+	}
+	return r.controller.ObserveDeleted(object.(client.Object))
 }
 
 var _ workqueue.TypedRateLimiter[obj.Key] = (*delays)(nil)

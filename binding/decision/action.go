@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -43,6 +44,11 @@ type Action struct {
 	Retry Retry
 	// After is the delay of RetryAfter.
 	After time.Duration
+
+	// draft says that the object to write shares what is not changed with the one decided on, and edit is what is still to
+	// be changed in its metadata; nil: nothing. See Complete.
+	draft bool
+	edit  func(*metav1.ObjectMeta)
 
 	explains *Explanation // what the decision means for its claim; nil for a write that ExplainClaim takes for done
 }
@@ -204,6 +210,7 @@ const (
 	EventProvisioningFailed   EventReason = "ProvisioningFailed"        // P1, P2
 	EventProvisioningCleanup  EventReason = "ProvisioningCleanupFailed" // P2
 	EventProvisioned          EventReason = "ProvisioningSucceeded"     // P2
+	EventServerWentBack       EventReason = "ServerWentBack"            // W8
 	EventUnknownReclaimPolicy EventReason = reclaim.EventUnknownPolicy  // R5
 	EventVolumeDelete         EventReason = "VolumeDelete"              // R3
 	EventVolumeFailedDelete   EventReason = reclaim.EventFailedDelete   // R3
@@ -236,6 +243,13 @@ func warning(on obj.Object, reason EventReason, message string) Event {
 	return newEvent(on, corev1.EventTypeWarning, reason, message)
 }
 
+// ServerWentBack returns the event that tells, on one of its objects, that the server went back in time (W8).
+func ServerWentBack(on obj.Object) Event {
+	return warning(on, EventServerWentBack, "the API server shows an older state than before, here resourceVersion "+on.GetResourceVersion()+
+		": it may have been restored from a backup. Nothing is destroyed until every claim and volume has been read anew."+
+		" Look for storage that was made since the backup and has no volume any more, and for volumes whose storage was deleted since")
+}
+
 // newEvent returns an event on a claim or volume. The message becomes one line and is cut where it is too long.
 func newEvent(on obj.Object, kind string, reason EventReason, message string) Event {
 	key := obj.VolumeKey(on.GetName())
@@ -245,19 +259,52 @@ func newEvent(on obj.Object, kind string, reason EventReason, message string) Ev
 	return Event{On: key, UID: on.GetUID(), Type: kind, Reason: reason, Message: oneline.Text(message, messageLimit)}
 }
 
-// update writes a changed copy of a claim or a volume.
-func update(changed obj.Object, rule, why string) Action {
-	if volume, ok := changed.(*corev1.PersistentVolume); ok {
-		return Action{Kind: UpdateVolume, Volume: volume, Rule: rule, Why: why}
+// Complete returns the action of a draft: the object to write shares nothing with the one decided on, and has its annotations
+// and finalizers. A draft is decided in time that hardly depends on how large the object is. Complete copies the object, and
+// needs no lock (X9). An action that is complete stays as it is.
+func (a Action) Complete() Action {
+	switch {
+	case !a.draft:
+		return a
+	case a.Volume != nil:
+		a.Volume = a.Volume.DeepCopy()
+		a.finish(&a.Volume.ObjectMeta)
+	default:
+		a.Claim = a.Claim.DeepCopy()
+		a.finish(&a.Claim.ObjectMeta)
 	}
-	return Action{Kind: UpdateClaim, Claim: changed.(*corev1.PersistentVolumeClaim), Rule: rule, Why: why}
+	return a
+}
+
+func (a *Action) finish(metadata *metav1.ObjectMeta) {
+	if a.edit != nil {
+		a.edit(metadata)
+	}
+	a.draft, a.edit = false, nil
+}
+
+// update writes a changed object, which shares what is not changed. edit changes its metadata; nil: it stays.
+func update(changed obj.Object, edit func(*metav1.ObjectMeta), rule, why string) Action {
+	a := Action{Kind: UpdateClaim, Rule: rule, Why: why, draft: true, edit: edit}
+	switch changed := changed.(type) {
+	case *corev1.PersistentVolume:
+		a.Kind, a.Volume = UpdateVolume, changed
+	case *corev1.PersistentVolumeClaim:
+		a.Claim = changed
+	}
+	return a
+}
+
+// updateClaimStatus writes the status of a claim that shares the rest.
+func updateClaimStatus(changed *corev1.PersistentVolumeClaim, rule, why string) Action {
+	return Action{Kind: UpdateClaimStatus, Claim: changed, Rule: rule, Why: why, draft: true}
 }
 
 // setPhase gives the volume another phase. The message and reason of the earlier phase go with it (B2).
 func setPhase(volume *corev1.PersistentVolume, to corev1.PersistentVolumePhase, rule, why string) Action {
-	changed := volume.DeepCopy()
+	changed := *volume
 	changed.Status.Phase, changed.Status.Reason, changed.Status.Message = to, "", ""
-	return Action{Kind: UpdateVolumeStatus, Volume: changed, Rule: rule, Why: why}
+	return Action{Kind: UpdateVolumeStatus, Volume: &changed, Rule: rule, Why: why, draft: true}
 }
 
 // ReadLive returns the action that reads the key from the server.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/obj"
@@ -70,9 +71,7 @@ func announce(object obj.Object, view View, options Options) (action Action, pro
 	if !ok {
 		return Action{}, fmt.Sprintf("no token is larger than that in its annotation %s: remove the annotation", reclaim.AnnouncementAnnotation)
 	}
-	changed := object.DeepCopyObject().(obj.Object)
-	reclaim.Announce(changed, next)
-	action = update(changed, "R8", "announce that its storage is about to be reclaimed")
+	action = update(object, func(metadata *metav1.ObjectMeta) { reclaim.Announce(metadata, next) }, "R8", "announce that its storage is about to be reclaimed")
 	action.Token = next.Token
 	return action, ""
 }

@@ -17,13 +17,20 @@ import (
 // PreBind returns the first of the four writes: the volume with a claimRef that names the claim (B1). A claimRef that a
 // person set keeps its lack of bound-by-controller, so that no controller clears it later (V4).
 func PreBind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) Action {
-	reserved := volume.DeepCopy()
-	if phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefPreBound {
-		metav1.SetMetaDataAnnotation(&reserved.ObjectMeta, phase.BoundByControllerAnnotation, "yes")
-	}
+	return preBind(volume, claim).Complete()
+}
+
+func preBind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) Action {
+	reserved := *volume
 	reserved.Spec.ClaimRef = referenceTo(claim)
-	delete(reserved.Annotations, reclaim.AnnouncementAnnotation)
-	return update(reserved, "B1", "pre-bind "+volume.Name+" to "+claim.Namespace+"/"+claim.Name)
+	ours := phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefPreBound
+	edit := func(metadata *metav1.ObjectMeta) {
+		if ours {
+			metav1.SetMetaDataAnnotation(metadata, phase.BoundByControllerAnnotation, "yes")
+		}
+		delete(metadata.Annotations, reclaim.AnnouncementAnnotation)
+	}
+	return update(&reserved, edit, "B1", "pre-bind "+volume.Name+" to "+claim.Namespace+"/"+claim.Name)
 }
 
 // bind returns the next of the four writes that bind a volume and a claim (B1 to B4), or Nothing. Its caller has decided that
@@ -65,14 +72,14 @@ func writeName(rule string) string {
 func nextOfFour(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) Action {
 	switch {
 	case phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound:
-		return PreBind(volume, claim)
+		return preBind(volume, claim)
 	case volume.Status.Phase != corev1.VolumeBound:
 		return setPhase(volume, corev1.VolumeBound, "B2", "it is bound to "+claim.Namespace+"/"+claim.Name)
 	case claim.Spec.VolumeName != volume.Name || !phase.BindCompleted(claim):
-		return update(completed(claim, volume), "B3", "it is bound to "+volume.Name)
+		return complete(claim, volume)
 	}
 	if bound := boundStatus(claim, volume); bound != nil {
-		return Action{Kind: UpdateClaimStatus, Claim: bound, Rule: "B4", Why: "it is bound to " + volume.Name}
+		return updateClaimStatus(bound, "B4", "it is bound to "+volume.Name)
 	}
 	return nothing("C11", "bound to "+volume.Name)
 }
@@ -88,22 +95,24 @@ func referenceTo(claim *corev1.PersistentVolumeClaim) *corev1.ObjectReference {
 	}
 }
 
-// completed returns the claim with the name of its volume and bind-completed (B3). From here on the volume stands for the
+// complete gives the claim the name of its volume and bind-completed (B3). From here on the volume stands for the
 // storage that was provisioned for the claim.
-func completed(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
-	changed := claim.DeepCopy()
-	if claim.Spec.VolumeName != volume.Name {
-		changed.Spec.VolumeName = volume.Name
-		metav1.SetMetaDataAnnotation(&changed.ObjectMeta, phase.BoundByControllerAnnotation, "yes")
+func complete(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) Action {
+	changed := *claim
+	changed.Spec.VolumeName = volume.Name
+	edit := func(metadata *metav1.ObjectMeta) {
+		if claim.Spec.VolumeName != volume.Name {
+			metav1.SetMetaDataAnnotation(metadata, phase.BoundByControllerAnnotation, "yes")
+		}
+		if !phase.BindCompleted(claim) {
+			metav1.SetMetaDataAnnotation(metadata, phase.BindCompletedAnnotation, "yes")
+		}
+		if volume.Name == ProvisionedName(claim.UID) {
+			metadata.Finalizers = without(metadata.Finalizers, ProvisioningFinalizer)
+			delete(metadata.Annotations, reclaim.AnnouncementAnnotation)
+		}
 	}
-	if !phase.BindCompleted(claim) {
-		metav1.SetMetaDataAnnotation(&changed.ObjectMeta, phase.BindCompletedAnnotation, "yes")
-	}
-	if volume.Name == ProvisionedName(claim.UID) {
-		changed.Finalizers = without(changed.Finalizers, ProvisioningFinalizer)
-		delete(changed.Annotations, reclaim.AnnouncementAnnotation)
-	}
-	return changed
+	return update(&changed, edit, "B3", "it is bound to "+volume.Name)
 }
 
 // boundStatus returns the claim with the status that the volume gives it (B4), or nil if it has
@@ -114,9 +123,9 @@ func boundStatus(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentV
 	if from == corev1.ClaimBound && slices.Equal(claim.Status.AccessModes, modes) {
 		return nil
 	}
-	bound := claim.DeepCopy()
+	bound := *claim
 	bound.Status.Phase = corev1.ClaimBound
-	bound.Status.AccessModes = slices.Clone(modes)
+	bound.Status.AccessModes = modes
 	if from != corev1.ClaimBound {
 		bound.Status.Capacity = boundCapacity(claim, volume)
 		bound.Status.CurrentVolumeAttributesClassName = nil
@@ -124,7 +133,7 @@ func boundStatus(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentV
 			bound.Status.CurrentVolumeAttributesClassName = new(*class)
 		}
 	}
-	return bound
+	return &bound
 }
 
 // preResizeCapacity on a volume is the size that its file system had before the volume was made
@@ -156,24 +165,26 @@ func unboundStatus(claim *corev1.PersistentVolumeClaim, to corev1.PersistentVolu
 	if status.Phase == to && len(status.AccessModes) == 0 && len(status.Capacity) == 0 && status.CurrentVolumeAttributesClassName == nil {
 		return nil
 	}
-	unbound := claim.DeepCopy()
+	unbound := *claim
 	unbound.Status.Phase = to
 	unbound.Status.AccessModes = nil
 	unbound.Status.Capacity = nil
 	unbound.Status.CurrentVolumeAttributesClassName = nil
-	return unbound
+	return &unbound
 }
 
-// unbind returns the volume without its claim (V4): free again if a controller set the claimRef, pre-bound as
+// unbind writes the volume without its claim (V4): free again if a controller set the claimRef, pre-bound as
 // the person left it if a person did.
-func unbind(volume *corev1.PersistentVolume) *corev1.PersistentVolume {
-	unbound := volume.DeepCopy()
-	delete(unbound.Annotations, reclaim.AnnouncementAnnotation)
+func unbind(volume *corev1.PersistentVolume, rule, why string) Action {
+	unbound := *volume
 	if !phase.BoundByController(volume) {
+		unbound.Spec.ClaimRef = volume.Spec.ClaimRef.DeepCopy()
 		unbound.Spec.ClaimRef.UID = ""
-		return unbound
+	} else {
+		unbound.Spec.ClaimRef = nil
 	}
-	unbound.Spec.ClaimRef = nil
-	delete(unbound.Annotations, phase.BoundByControllerAnnotation)
-	return unbound
+	return update(&unbound, func(metadata *metav1.ObjectMeta) {
+		delete(metadata.Annotations, phase.BoundByControllerAnnotation)
+		delete(metadata.Annotations, reclaim.AnnouncementAnnotation)
+	}, rule, why)
 }

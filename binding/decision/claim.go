@@ -22,6 +22,12 @@ import (
 // An error is about malformed objects (*obj.InvalidError) or a state that only a person can have made (C9);
 // the action returned beside it then has events and no write.
 func NextForClaim(claim *corev1.PersistentVolumeClaim, view View, options Options) (Action, error) {
+	action, err := DraftForClaim(claim, view, options)
+	return action.Complete(), err
+}
+
+// DraftForClaim is NextForClaim for a caller who holds a lock, and calls Action.Complete when it does not any more.
+func DraftForClaim(claim *corev1.PersistentVolumeClaim, view View, options Options) (Action, error) {
 	options = options.WithDefaults()
 	if action, changes := updateClaimMetadata(claim, options); changes {
 		return action, nil
@@ -87,11 +93,10 @@ func nextInState(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindingSt
 }
 
 // pendingFirst makes the claim Pending, if it is not, before the given Wait. A claim that was bound once stays as it is:
-// Pending must not hide that it is Lost (C7). phase.OfClaim says the same of the phase alone; here the rest of the status
-// stays, too.
+// Pending must not hide that it is Lost (C7).
 func pendingFirst(claim *corev1.PersistentVolumeClaim, then Action) Action {
 	if pending := unboundStatus(claim, corev1.ClaimPending); pending != nil && !phase.BindCompleted(claim) {
-		then.Kind, then.Claim = UpdateClaimStatus, pending
+		then.Kind, then.Claim, then.draft = UpdateClaimStatus, pending, true
 	}
 	return then
 }
@@ -116,14 +121,14 @@ func nextUnbound(claim *corev1.PersistentVolumeClaim, view View, options Options
 func nextUnmatched(claim *corev1.PersistentVolumeClaim, view View, options Options) (Action, error) {
 	if storageclass.Unset(claim) {
 		if class := view.DefaultClass(); class != nil {
-			changed := claim.DeepCopy()
+			changed := *claim
 			changed.Spec.StorageClassName = new(class.Name)
-			return update(changed, "C2", "no volume fits; "+class.Name+" is the default class"), nil
+			return update(&changed, nil, "C2", "no volume fits; "+class.Name+" is the default class"), nil
 		}
 	}
 	name := storageclass.OfClaim(claim)
 	class := view.Class(name)
-	waits, err := match.WaitsForFirstConsumer(class)
+	waits, err := storageclass.WaitsForFirstConsumer(class)
 	switch {
 	case err != nil:
 		return Action{}, err
@@ -171,11 +176,11 @@ func awaitAnyVolume(claim *corev1.PersistentVolumeClaim, view View) Action {
 
 // rejections returns events on claim and volume for each volume whose claimRef names the claim and that does not fit it (M12).
 // For a volume that is bound to the claim and differs in volume mode, the volume's own decision has them (V2).
-func rejections(claim *corev1.PersistentVolumeClaim, rejected []match.Rejection) []Event {
+func rejections(claim *corev1.PersistentVolumeClaim, rejected []match.Verdict) []Event {
 	var events []Event
 	for _, rejection := range rejected {
 		relation := "pre-bound to"
-		if phase.ClaimRefStateOf(rejection.Volume, claim) == phase.ClaimRefBound {
+		if rejection.ClaimRef == phase.ClaimRefBound {
 			relation = "bound to"
 			if rejection.Mismatches.Has(match.VolumeMode) {
 				continue
@@ -193,7 +198,7 @@ func bindRequested(claim *corev1.PersistentVolumeClaim, volume *corev1.Persisten
 	if owners := view.Owners(volume.Name); match.OwnedByAnother(obj.KeyOf(claim), owners) {
 		return volumeTaken(claim, claimNames(owners), owners...)
 	}
-	mismatches, err := match.CheckNamed(claim, volume)
+	mismatches, err := match.CheckNamed(claim, volume, view.Parsed(claim))
 	if err != nil {
 		return Action{}, err
 	}
@@ -256,7 +261,7 @@ func nextLost(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolu
 	case name != "" && !source.IsLive():
 		return ReadLive(obj.VolumeKey(name), "C10", "before the claim is declared lost").explained(explanation)
 	}
-	action := Action{Kind: UpdateClaimStatus, Claim: lost, Rule: "C10", Why: explanation.Message}
+	action := updateClaimStatus(lost, "C10", explanation.Message)
 	if claim.Status.Phase != corev1.ClaimLost {
 		action.Events = []Event{warning(claim, reason, explanation.Message)}
 	}

@@ -93,7 +93,7 @@ func ExplainClaim(claim *corev1.PersistentVolumeClaim, view View, options Option
 		return Explanation{Claim: obj.KeyOf(claim)}, err
 	}
 	explanation := *action.explains
-	explanation.Claim = obj.KeyOf(claim)
+	explanation.Claim, explanation.Finalizers = obj.KeyOf(claim), slices.Clone(explanation.Finalizers)
 	if explanation.State == ClaimBinding {
 		explanation.Message = fmt.Sprintf("volume %q is being bound to it; the next write sets %s", explanation.Volume, writeName(explanation.Rule))
 	}
@@ -125,7 +125,7 @@ func (a Action) explained(as Explanation) Action {
 // explainTerminating explains a claim that is being deleted.
 func explainTerminating(claim *corev1.PersistentVolumeClaim, view View) Explanation {
 	return Explanation{
-		State: ClaimTerminating, Volume: claim.Spec.VolumeName, Finalizers: slices.Clone(claim.Finalizers), Pods: usersOf(claim, view),
+		State: ClaimTerminating, Volume: claim.Spec.VolumeName, Finalizers: claim.Finalizers, Pods: usersOf(claim, view),
 		Message: "the claim is being deleted: nothing new is begun for it",
 	}
 }
@@ -139,7 +139,7 @@ func usersOf(claim *corev1.PersistentVolumeClaim, view View) []string {
 func keptByText(finalizers, pods []string) string {
 	text := "no finalizer left"
 	if len(finalizers) > 0 {
-		text = "finalizers " + strings.Join(finalizers, ", ")
+		text = "finalizers " + oneline.Join(finalizers, ", ", func(finalizer string) string { return finalizer })
 	}
 	if len(pods) > 0 {
 		text += ", and the pods that use it: " + strings.Join(pods, ", ")

@@ -14,37 +14,50 @@ import (
 
 // updateClaimMetadata gives the claim the annotation and finalizer that it lacks (G2, F1). It comes first in every sync.
 func updateClaimMetadata(claim *corev1.PersistentVolumeClaim, options Options) (action Action, changes bool) {
-	return updateMetadata(claim, claim.Finalizers, reclaim.ClaimProtection, options, storageclass.ProvisionerAnnotation, storageclass.BetaProvisionerAnnotation)
+	return updateMetadata(claim, nil, reclaim.ClaimProtection, options, storageclass.ProvisionerAnnotation, storageclass.BetaProvisionerAnnotation)
 }
 
 // updateVolumeMetadata does the same for a volume, with the finalizers of its reclaim policy (G2, R6, F1).
 func updateVolumeMetadata(volume *corev1.PersistentVolume, options Options) (action Action, changes bool) {
-	action, changes = updateMetadata(volume, reclaim.Finalizers(volume, options.reclaim()), reclaim.VolumeProtection, options, phase.ProvisionedByAnnotation)
-	if changes && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain {
-		delete(action.Volume.Annotations, reclaim.AnnouncementAnnotation)
+	var finalizers []string
+	if volume.Annotations[phase.ProvisionedByAnnotation] != "" { // others keep theirs
+		finalizers = reclaim.Finalizers(volume, options.reclaim())
+	}
+	action, changes = updateMetadata(volume, finalizers, reclaim.VolumeProtection, options, phase.ProvisionedByAnnotation)
+	if edit := action.edit; changes && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain {
+		action.edit = func(metadata *metav1.ObjectMeta) {
+			edit(metadata)
+			delete(metadata.Annotations, reclaim.AnnouncementAnnotation)
+		}
 	}
 	return action, changes
 }
 
-// updateMetadata gives a claim or a volume the finalizers, the one that protects it, and the annotation migrated-to. That
+// updateMetadata gives a claim or a volume the finalizers, if they are not nil, the one that protects it, and the annotation migrated-to. That
 // follows from the provisioner in the first of the given annotations that the object has; without any it is left alone.
 func updateMetadata(object obj.Object, finalizers []string, protection string, options Options, annotations ...string) (action Action, changes bool) {
 	provisioner, annotated := provisionerIn(object, annotations...)
 	driver := options.Migrations.Driver(provisioner)
 	migrate := annotated && object.GetAnnotations()[storageclass.MigratedToAnnotation] != driver
 	protect := options.Protection == ProtectionOn && reclaim.NeedsProtection(object, protection)
-	if !migrate && !protect && slices.Equal(finalizers, object.GetFinalizers()) {
+	if !migrate && !protect && (finalizers == nil || slices.Equal(finalizers, object.GetFinalizers())) {
 		return Action{}, false
 	}
-	changed := object.DeepCopyObject().(obj.Object)
-	changed.SetFinalizers(slices.Clone(finalizers))
-	action = update(changed, "R6", "finalizers that go with its reclaim policy")
+	action = update(object, func(metadata *metav1.ObjectMeta) {
+		if finalizers != nil {
+			metadata.Finalizers = slices.Clone(finalizers)
+		}
+		if protect {
+			metadata.Finalizers = append(metadata.Finalizers, protection)
+		}
+		if migrate {
+			setMigratedTo(metadata.Annotations, driver)
+		}
+	}, "R6", "finalizers that go with its reclaim policy")
 	if protect {
-		changed.SetFinalizers(append(changed.GetFinalizers(), protection))
 		action.Rule, action.Why = "F1", "protect it while it is in use"
 	}
 	if migrate {
-		setMigratedTo(changed.GetAnnotations(), driver)
 		action.Rule, action.Why = "G2", "say which CSI driver serves it"
 	}
 	return action, true
@@ -65,9 +78,7 @@ func unprotectClaim(claim *corev1.PersistentVolumeClaim, view View, options Opti
 }
 
 func removeFinalizer(object obj.Object, finalizer, rule, why string) Action {
-	changed := object.DeepCopyObject().(obj.Object)
-	changed.SetFinalizers(without(changed.GetFinalizers(), finalizer))
-	return update(changed, rule, why)
+	return update(object, func(metadata *metav1.ObjectMeta) { metadata.Finalizers = without(metadata.Finalizers, finalizer) }, rule, why)
 }
 
 // without removes a finalizer from the slice, which it modifies.

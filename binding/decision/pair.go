@@ -185,7 +185,7 @@ func (r *PairRequest) ofNamed() Violation {
 func (r *PairRequest) ofNamedWithoutClaimRef() Violation {
 	claim := obj.KeyOf(r.Claim)
 	owners, owns := r.View.Owners(r.Volume.Name), phase.Owned(r.Claim) == r.Volume.Name
-	switch mismatches, err := match.CheckNamed(r.Claim, r.Volume); {
+	switch mismatches, err := match.CheckNamed(r.Claim, r.Volume, r.View.Parsed(r.Claim)); {
 	case match.OwnedByAnother(claim, owners) && owns:
 		return Violation{PairContended, "claimRef to " + claim.String(), oneline.None + ", and " + match.OwnersText(owners)}
 	case match.OwnedByAnother(claim, owners):
@@ -205,7 +205,8 @@ func (r *PairRequest) ofNamedWithoutClaimRef() Violation {
 func (r *PairRequest) halfBound() Violation {
 	var missing []string
 	volume, claim := r.Volume, r.Claim
-	for action := nextOfFour(volume, claim); action.Writes(); action = nextOfFour(volume, claim) {
+	next := func() Action { return nextOfFour(volume, claim).Complete() }
+	for action := next(); action.Writes(); action = next() {
 		missing = append(missing, writeName(action.Rule))
 		volume, claim = cmp.Or(action.Volume, volume), cmp.Or(action.Claim, claim)
 	}
@@ -232,7 +233,7 @@ func (r *PairRequest) ofUnnamed() Violation {
 	case state == phase.ClaimRefStale, state == phase.ClaimRefPreBound && (named != "" || completed || deleting):
 		return r.wrongPhase()
 	}
-	mismatches, err := match.Check(r.Claim, r.Volume, match.Terms{Class: r.View.Class(storageclass.OfClaim(r.Claim))})
+	mismatches, err := match.Check(r.Claim, r.Volume, match.Terms{Class: r.View.Class(storageclass.OfClaim(r.Claim)), Parsed: r.View.Parsed(r.Claim)})
 	switch {
 	case err == nil && len(mismatches) > 0:
 		return Violation{PairIncompatible, "a volume that fits the claim", mismatches.String()}

@@ -69,12 +69,12 @@ func provision(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClas
 	}
 	awaited := fmt.Sprintf("waiting for the provisioner %q to make a volume%s for the claim, "+
 		"or for an administrator to reserve one that fits (claimRef with namespace and name)", provisioner, usable)
-	annotated := annotateForProvisioner(claim, provisioner, options)
+	annotating, unannotated := annotateForProvisioner(claim, provisioner, options)
 	switch {
 	case provisioning(claim) && claimProvisioner(claim) != provisioner:
 		action = abandonProvisioning(claim, view, options)
-	case annotated != nil:
-		action = update(annotated, "P3", "ask the provisioner "+provisioner)
+	case unannotated:
+		action = annotating
 	case options.Hooks.Provisioners.Has(provisioner):
 		action, err = runProvisioner(claim, class, provisioner, view, options)
 	default:
@@ -105,23 +105,22 @@ func provisionerOf(claim *corev1.PersistentVolumeClaim, class *storagev1.Storage
 	return class.Provisioner, ""
 }
 
-// annotateForProvisioner returns the claim with the annotations that an external provisioner reacts to, or nil if it
-// has them. The same write sets migrated-to (G2) and, for a registered provisioner whose storage a registered deleter could
+// annotateForProvisioner gives the claim the annotations that an external provisioner reacts to, unless it has them. The same write sets migrated-to (G2) and, for a registered provisioner whose storage a registered deleter could
 // delete again, the finalizer that keeps the claim until that is settled.
-func annotateForProvisioner(claim *corev1.PersistentVolumeClaim, provisioner string, options Options) *corev1.PersistentVolumeClaim {
+func annotateForProvisioner(claim *corev1.PersistentVolumeClaim, provisioner string, options Options) (action Action, unannotated bool) {
 	annotated := claim.Annotations[storageclass.ProvisionerAnnotation] == provisioner && claim.Annotations[storageclass.BetaProvisionerAnnotation] == provisioner
 	finalize := options.Hooks.Provisioners.Has(provisioner) && options.Hooks.Deleters.Has(provisioner) && !provisioning(claim)
 	if annotated && !finalize {
-		return nil
+		return Action{}, false
 	}
-	changed := claim.DeepCopy()
-	if finalize {
-		changed.Finalizers = append(changed.Finalizers, ProvisioningFinalizer)
-	}
-	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, storageclass.ProvisionerAnnotation, provisioner)
-	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, storageclass.BetaProvisionerAnnotation, provisioner)
-	setMigratedTo(changed.Annotations, options.Migrations.Driver(provisioner))
-	return changed
+	return update(claim, func(metadata *metav1.ObjectMeta) {
+		if finalize {
+			metadata.Finalizers = append(metadata.Finalizers, ProvisioningFinalizer)
+		}
+		metav1.SetMetaDataAnnotation(metadata, storageclass.ProvisionerAnnotation, provisioner)
+		metav1.SetMetaDataAnnotation(metadata, storageclass.BetaProvisionerAnnotation, provisioner)
+		setMigratedTo(metadata.Annotations, options.Migrations.Driver(provisioner))
+	}, "P3", "ask the provisioner "+provisioner), true
 }
 
 // createTries is how often a CreateVolume is tried before the storage is deleted again (P2).
@@ -141,13 +140,13 @@ func runProvisioner(claim *corev1.PersistentVolumeClaim, class *storagev1.Storag
 	case !source.IsLive() && (!ran || volume != nil): // before the hook, and whenever a cache has a volume of that name
 		return ReadLive(obj.VolumeKey(name), "P2", "before storage is made for it"), nil
 	case volume != nil:
-		return nameTaken(claim, volume), nil
+		return nameTaken(claim, volume, view), nil
 	case !ran:
 		return Action{Kind: RunProvisioner, Hook: provisioner, Request: request, Rule: "P2", Why: "no volume fits, and class " + class.Name + " provisions"}, nil
 	case made.Err != nil:
 		return notProvisioned(claim, made), nil
 	}
-	volume, problem := volumeToStore(request, made.Volume, options)
+	volume, problem := volumeToStore(request, made.Volume, view, options)
 	if problem != "" {
 		return reschedule(claim, discard(claim, volume, problem, view, options)), nil
 	}
@@ -164,10 +163,10 @@ func runProvisioner(claim *corev1.PersistentVolumeClaim, class *storagev1.Storag
 }
 
 // nameTaken returns a Wait, because a volume of the name to be provisioned exists, though the search did not choose it.
-func nameTaken(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) Action {
+func nameTaken(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View) Action {
 	why := "it is not the claim's"
 	if phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefBound {
-		mismatches, _ := match.CheckNamed(claim, volume) // no error, for the search had none
+		mismatches, _ := match.CheckNamed(claim, volume, view.Parsed(claim)) // no error, for the search had none
 		why = "it does not fit: " + mismatches.String()
 	}
 	message := fmt.Sprintf("the volume %q that would be provisioned exists, and %s", volume.Name, why)
@@ -192,9 +191,11 @@ func reschedule(claim *corev1.PersistentVolumeClaim, waiting Action) Action {
 	if waiting.Kind != Wait || !metav1.HasAnnotation(claim.ObjectMeta, storageclass.SelectedNodeAnnotation) {
 		return waiting
 	}
-	changed := claim.DeepCopy()
-	delete(changed.Annotations, storageclass.SelectedNodeAnnotation)
-	return Action{Kind: UpdateClaim, Claim: changed, Rule: "P2", Why: waiting.Why, Events: waiting.Events}
+	action := update(claim, func(metadata *metav1.ObjectMeta) {
+		delete(metadata.Annotations, storageclass.SelectedNodeAnnotation)
+	}, "P2", waiting.Why)
+	action.Events = waiting.Events
+	return action
 }
 
 // newProvisionRequest returns what a provisioner is to make for a claim. The class may be nil where the
@@ -234,7 +235,7 @@ func volumeFor(claim *corev1.PersistentVolumeClaim, name string, policy corev1.P
 
 // volumeToStore returns the volume to store for what the provisioner made, and what is wrong with it; "" if nothing is.
 // What is not the provisioner's choice is put right: the claimRef, and what follows from the class.
-func volumeToStore(r *hooks.ProvisionRequest, made *corev1.PersistentVolume, options Options) (volume *corev1.PersistentVolume, problem string) {
+func volumeToStore(r *hooks.ProvisionRequest, made *corev1.PersistentVolume, view View, options Options) (volume *corev1.PersistentVolume, problem string) {
 	if made == nil {
 		return r.Volume, "the provisioner returned no volume"
 	}
@@ -255,13 +256,13 @@ func volumeToStore(r *hooks.ProvisionRequest, made *corev1.PersistentVolume, opt
 	if made.Name != r.Volume.Name {
 		return volume, fmt.Sprintf("the provisioner named the volume %q, and not %q", made.Name, r.Volume.Name)
 	}
-	return volume, problemOf(r.Claim, volume)
+	return volume, problemOf(r.Claim, volume, view)
 }
 
 // problemOf returns why the claim could not get the volume that a provisioner returned; "" if it could.
-func problemOf(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) string {
+func problemOf(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View) string {
 	malformed := match.CheckWellFormed(volume)
-	mismatches, _ := match.CheckNamed(claim, volume) // no error, for the search had none
+	mismatches, _ := match.CheckNamed(claim, volume, view.Parsed(claim)) // no error, for the search had none
 	switch {
 	case reclaim.SourceName(volume) == "":
 		return "the provisioner returned a volume without a source"
@@ -302,7 +303,7 @@ func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, options
 		return wait("P2", message, warning(claim, EventProvisioningCleanup, message))
 	case volume == nil:
 		made, _ := lastOf(provisioner, view.Answered(RunProvisioner, claim.UID))
-		expected, _ := volumeToStore(newProvisionRequest(claim, nil, provisioner), made.Volume, options)
+		expected, _ := volumeToStore(newProvisionRequest(claim, nil, provisioner), made.Volume, view, options)
 		if action, gone := deleteUnstored(claim, expected, why, view, options); !gone {
 			return action
 		}

@@ -104,12 +104,12 @@ func (r *PairRequest) isStep(action Action) bool {
 
 // unbindVolume takes a volume from a claim that was never bound to it and does not fit it (V4).
 func (r *PairRequest) unbindVolume() Repair {
-	why, unbound := "the claim was never bound to the volume, and cannot be", unbind(r.Volume)
+	action := unbind(r.Volume, "V4", "the claim was never bound to the volume, and cannot be").Complete()
 	risk := "the volume is free for other claims then, with what is on it"
-	if unbound.Spec.ClaimRef != nil { // a person's reservation stays one
+	if action.Volume.Spec.ClaimRef != nil { // a person's reservation stays one
 		risk = "the volume stays reserved for the claim's name, and the next claim of that name gets what is on it"
 	}
-	return Repair{By: ByPerson, Action: update(unbound, "V4", why), Why: why, Risk: risk}
+	return Repair{By: ByPerson, Action: action, Why: action.Why, Risk: risk}
 }
 
 // awaitFinalizers says what keeps an object that is being deleted, and who must take it off.
@@ -124,7 +124,7 @@ func awaitFinalizers(violations []Violation) Repair {
 // setUID gives the volume to the claim that names it and whose name is in its claimRef. The Controller never gives a claim what
 // an earlier one of its name had (X3): only a person can know that it is the same claim.
 func (r *PairRequest) setUID() (Repair, error) {
-	mismatches, err := match.CheckNamed(r.Claim, r.Volume)
+	mismatches, err := match.CheckNamed(r.Claim, r.Volume, r.View.Parsed(r.Claim))
 	if err == nil && r.Claim.UID == "" {
 		err = missingUID(r.Claim)
 	}
@@ -135,7 +135,7 @@ func (r *PairRequest) setUID() (Repair, error) {
 	case len(mismatches) > 0 && !r.deleting():
 		return byNobody("the volume does not fit the claim: " + mismatches.String()), nil
 	case match.OwnedByAnother(obj.KeyOf(r.Claim), owners) && !r.deleting():
-		return byNobody("the volume was bound to " + obj.JoinKeys(owners) + " too"), nil
+		return byNobody("the volume was bound to " + oneline.Join(owners, ", ", obj.Key.String) + " too"), nil
 	}
 	why := fmt.Sprintf("the claim names volume %q, which fits it; with the claim's UID in its claimRef the two are bound again", r.Volume.Name)
 	risk := "the volume was pre-bound to a claim of that name; if that is not this one, this one gets another's data"
@@ -152,7 +152,8 @@ func (r *PairRequest) chooseOwner() (Repair, error) {
 		return Repair{}, missingUID(r.Claim)
 	}
 	why := fmt.Sprintf("several claims are bound to volume %q; with this claim's UID in claimRef it is this one's", r.Volume.Name)
-	risk := "these claims become Lost, and if the data is theirs, this one gets it: " + obj.JoinKeys(others(obj.KeyOf(r.Claim), r.View.Owners(r.Volume.Name)))
+	losers := others(obj.KeyOf(r.Claim), r.View.Owners(r.Volume.Name))
+	risk := "these claims become Lost, and if the data is theirs, this one gets it: " + oneline.Join(losers, ", ", obj.Key.String)
 	return r.setClaimRef("C11", why, oneline.Text(risk, messageLimit)), nil
 }
 
@@ -167,9 +168,9 @@ func (r *PairRequest) setClaimRef(rule, why, risk string) Repair {
 	case (at == corev1.VolumeReleased || at == corev1.VolumeFailed) && policy != corev1.PersistentVolumeReclaimRetain:
 		return byNobody(fmt.Sprintf("the volume is %s with reclaim policy %s: its data may be deleted already, or soon; set the policy to Retain first, and then see what is left", at, policy))
 	}
-	changed := r.Volume.DeepCopy()
+	changed := *r.Volume
 	changed.Spec.ClaimRef = referenceTo(r.Claim)
-	return Repair{By: ByPerson, Action: update(changed, rule, why), Why: why, Risk: risk}
+	return Repair{By: ByPerson, Action: update(&changed, nil, rule, why).Complete(), Why: why, Risk: risk}
 }
 
 // recreateVolume creates the volume of a claim whose volume does not exist (C6, C10). Only a person can know where its storage

@@ -42,6 +42,8 @@ type View interface {
 	Find(claim *corev1.PersistentVolumeClaim) (match.Match, error)
 	// Summary says in numbers why no volume fits the claim (E2).
 	Summary(claim *corev1.PersistentVolumeClaim) (match.Summary, error)
+	// Parsed returns what match.Parse returned for the claim; nil if it was not parsed, which is then done where it is needed.
+	Parsed(claim *corev1.PersistentVolumeClaim) *match.Parsed
 	// Owners returns the claims that a volume without claimRef belongs to all the same (M2), in order. See match.Terms.
 	Owners(volume string) []obj.Key
 	// Answered returns the answers to actions of this kind about the object with this UID that were given since
@@ -259,12 +261,7 @@ func (s Snapshot) DefaultClass() *storagev1.StorageClass { return storageclass.D
 
 // PodsOf returns the pods that name the claim. Without any pod in the lists they are NotInCache.
 func (s Snapshot) PodsOf(namespace, claim string) ([]*corev1.Pod, Source) {
-	var users []*corev1.Pod
-	for _, pod := range s.Pods {
-		if reclaim.References(pod, namespace, claim) {
-			users = append(users, pod)
-		}
-	}
+	users := reclaim.PodsOf(s.Pods, namespace, claim)
 	otherwise := FromCache
 	if len(s.Pods) == 0 {
 		otherwise = NotInCache
@@ -289,6 +286,9 @@ func (s Snapshot) Summary(claim *corev1.PersistentVolumeClaim) (match.Summary, e
 	return report.Summary(), err
 }
 
+// Parsed returns nil: nothing is kept.
+func (s Snapshot) Parsed(*corev1.PersistentVolumeClaim) *match.Parsed { return nil }
+
 // Owners returns the claims whose status is Bound and that name the volume.
 func (s Snapshot) Owners(volume string) []obj.Key { return s.owners()(volume) }
 
@@ -302,8 +302,8 @@ func (s Snapshot) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVol
 	terms := s.terms()
 	var best *corev1.PersistentVolumeClaim
 	for _, claim := range s.Claims {
-		if index.WaitsFor(claim, volume, terms) {
-			best = index.PreferredClaim(best, claim, volume)
+		if index.CanBind(claim, volume, terms) {
+			best = index.PreferredClaim(best, claim)
 		}
 	}
 	return best

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/pvbind/pvbind/binding/hooks"
@@ -20,6 +21,12 @@ import (
 // NextForVolume returns the next write for a volume, or what to read, which claim to decide on first, or what it waits for (V,
 // R, G and F rules). It works as NextForClaim does.
 func NextForVolume(volume *corev1.PersistentVolume, view View, options Options) (Action, error) {
+	action, err := DraftForVolume(volume, view, options)
+	return action.Complete(), err
+}
+
+// DraftForVolume is to NextForVolume what DraftForClaim is to NextForClaim.
+func DraftForVolume(volume *corev1.PersistentVolume, view View, options Options) (Action, error) {
 	options = options.WithDefaults()
 	if action, changes := updateVolumeMetadata(volume, options); changes {
 		return action, nil
@@ -116,7 +123,7 @@ func nextUnneeded(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 	}
 	why := "its claim has another volume, " + other.Name
 	// A crash after this write leaves a volume without its phase; V1 gives it that.
-	action := update(unbind(volume), "V4", why)
+	action := unbind(volume, "V4", why)
 	if state == phase.VolumeUnneeded {
 		action = releaseAndReclaim(volume, claim, view, options, why)
 	}
@@ -210,14 +217,14 @@ func deleteStorage(volume *corev1.PersistentVolume, hook string, view View, opti
 	case slices.Equal(kept, volume.Finalizers) && !note:
 		return nothing("R3", "its storage is deleted; finalizers of others keep the volume")
 	}
-	changed := volume.DeepCopy()
-	changed.Finalizers = kept
-	if note {
-		announcement, _ := reclaim.AnnouncementOf(volume)
-		announcement.Done = true
-		reclaim.Announce(changed, announcement)
-	}
-	return update(changed, "R3", "its storage is deleted")
+	return update(volume, func(metadata *metav1.ObjectMeta) {
+		metadata.Finalizers = kept
+		if note {
+			announcement, _ := reclaim.AnnouncementOf(metadata)
+			announcement.Done = true
+			reclaim.Announce(metadata, announcement)
+		}
+	}, "R3", "its storage is deleted")
 }
 
 // storageNoted reports whether it is noted on a volume that is being deleted that its storage is (R8). Without the note each
@@ -240,7 +247,7 @@ func recycle(volume *corev1.PersistentVolume, hook string, view View, options Op
 	if action, done := runHook(volume, RunRecycler, hook, view, options); !done {
 		return action
 	}
-	action := update(unbind(volume), "R4", "it is scrubbed")
+	action := unbind(volume, "R4", "it is scrubbed")
 	action.Events = []Event{normal(volume, EventVolumeRecycled, "the volume is scrubbed, and free for another claim")}
 	return action
 }

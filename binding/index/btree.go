@@ -2,9 +2,13 @@ package index
 
 import (
 	"iter"
+	"math"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/pvbind/pvbind/accessmode"
+	"github.com/pvbind/pvbind/binding/internal/quantities"
 )
 
 // btree is a set of entries in the order of their keys: a B-tree whose entries are in its leaves. The sizes in a node lie
@@ -58,14 +62,6 @@ func (t *btree[E]) below(k *key) int {
 // meanwhile.
 func (t *btree[E]) from(k *key) iter.Seq2[int64, E] {
 	return func(yield func(int64, E) bool) { t.root.from(k, yield) }
-}
-
-// first returns the first entry that does not come before the key, if there is one.
-func (t *btree[E]) first(k *key) (first E, found bool) {
-	for _, first = range t.from(k) {
-		return first, true
-	}
-	return first, false
 }
 
 // last returns the last entry that comes before the key, if there is one.
@@ -189,19 +185,17 @@ func (n *node[E]) room(at int) (*node[E], int, *node[E]) {
 }
 
 func (n *node[E]) split(cut int) *node[E] {
-	right := &node[E]{sizes: slices.Clone(n.sizes[cut:])}
-	n.sizes = n.sizes[:cut]
-	if n.isLeaf() {
-		right.entries = slices.Clone(n.entries[cut:])
-		clear(n.entries[cut:])
-		n.entries = n.entries[:cut]
-	} else {
-		right.children = append([]*node[E]{}, n.children[cut:]...)
-		clear(n.children[cut:])
-		n.children = n.children[:cut]
-	}
+	right := &node[E]{sizes: cutOff(&n.sizes, cut), entries: cutOff(&n.entries, cut), children: cutOff(&n.children, cut)}
 	n.recount()
 	right.recount()
+	return right
+}
+
+// cutOff removes the elements of a list from a position on, and returns them in a list of their own. Nil stays nil.
+func cutOff[T any](list *[]T, at int) []T {
+	at = min(at, len(*list))
+	right := slices.Clone((*list)[at:])
+	*list = slices.Delete(*list, at, len(*list))
 	return right
 }
 
@@ -257,4 +251,98 @@ func (n *node[E]) join(right *node[E]) {
 	n.entries = append(n.entries, right.entries...)
 	n.children = append(n.children, right.children...)
 	n.count += right.count
+}
+
+// sizeOf returns a number that orders quantities: twice the quantity, or the odd number below it for a quantity that is
+// not whole. Whatever is beyond 4 EiB is of one size, and so is whatever is negative. A greater quantity never has a
+// smaller size, and equal sizes that are exact mean equal quantities.
+func sizeOf(quantity resource.Quantity) int64 {
+	whole, ok := quantity.AsInt64()
+	switch {
+	case ok && 0 <= whole && whole <= math.MaxInt64/2:
+		return 2 * whole
+	case quantity.Sign() < 0:
+		return negative
+	case quantities.Compare(quantity, *resource.NewQuantity(math.MaxInt64/2, resource.BinarySI)) > 0:
+		return beyond
+	}
+	up := quantity.Value() // rounded up, so that the quantity is equal or less
+	return 2*up + int64(quantity.CmpInt64(up))
+}
+
+const (
+	beyond   = math.MaxInt64
+	negative = -1
+)
+
+// exact reports whether all quantities of a size are equal.
+func exact(size int64) bool { return size&1 == 0 }
+
+// lowest returns the key before all entries of a quantity and of greater ones.
+func lowest(quantity resource.Quantity) key {
+	return key{size: sizeOf(quantity), quantity: quantity}
+}
+
+// modeTrees has the entries of each set of access modes in a tree of its own. The smallest sets come first, and none is
+// empty.
+type modeTrees[E entry] []modeTree[E]
+
+// modeTree is the entries of one set of access modes.
+type modeTree[E entry] struct {
+	modes accessmode.Set
+	btree[E]
+}
+
+// record is an entry with its place in modeTrees.
+type record[E entry] struct {
+	entry E
+	key   key
+	modes accessmode.Set
+}
+
+// len returns the number of entries.
+func (t modeTrees[E]) len() int {
+	count := 0
+	for i := range t {
+		count += t[i].len()
+	}
+	return count
+}
+
+// insert adds an entry and returns the trees, as append does.
+func (t modeTrees[E]) insert(r record[E]) modeTrees[E] {
+	at, found := t.find(r.modes)
+	if !found {
+		t = slices.Insert(t, at, modeTree[E]{modes: r.modes})
+	}
+	t[at].insert(&r.key, r.entry)
+	return t
+}
+
+// remove deletes an entry and returns the trees. One that is not there is no error.
+func (t modeTrees[E]) remove(r record[E]) modeTrees[E] {
+	at, found := t.find(r.modes)
+	if found && t[at].remove(&r.key) && t[at].len() == 0 {
+		t = slices.Delete(t, at, at+1)
+	}
+	return t
+}
+
+// find returns the position of the tree, or where it belongs.
+func (t modeTrees[E]) find(modes accessmode.Set) (at int, found bool) {
+	for at < len(t) && t[at].modes != modes && accessmode.Compare(t[at].modes, modes) <= 0 {
+		at++
+	}
+	return at, at < len(t) && t[at].modes == modes
+}
+
+// labelTrees has the entries of each label in modeTrees of their own.
+type labelTrees[E entry] map[label]modeTrees[E]
+
+// label is a label of a volume or a node, with its value.
+type label struct{ key, value string }
+
+// update makes a change to the trees of a label.
+func (t *labelTrees[E]) update(l label, r record[E], change func(modeTrees[E], record[E]) modeTrees[E]) {
+	setList(t, l, change((*t)[l], r))
 }

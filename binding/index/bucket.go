@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/pvbind/pvbind/accessmode"
 	"github.com/pvbind/pvbind/binding/internal/quantities"
@@ -46,31 +48,34 @@ type bucket struct {
 	exact, candidates labelTrees[volumeEntry]
 	unindexed         volumeTrees
 	labelled          labelTrees[volumeEntry] // by their own labels
+	// manyLabels has those that have too many labels to be in a tree for each.
+	manyLabels volumeTrees
 	// topologyKeys counts the affine volumes by the key of their node labels.
 	topologyKeys map[string]int
 }
 
 func (b *bucket) len() int { return b.anywhere.len() + b.affine.len() }
 
-func (b *bucket) insert(volume *corev1.PersistentVolume) {
-	r := recordOf(volume)
-	b.updateLabelled(r, volumeTrees.insert)
-	b.updateTopology(r, volumeTrees.insert, 1)
-}
+func (b *bucket) insert(volume *corev1.PersistentVolume) { b.update(volume, volumeTrees.insert, 1) }
 
-func (b *bucket) remove(volume *corev1.PersistentVolume) {
-	r := recordOf(volume)
-	b.updateLabelled(r, volumeTrees.remove)
-	b.updateTopology(r, volumeTrees.remove, -1)
-}
+func (b *bucket) remove(volume *corev1.PersistentVolume) { b.update(volume, volumeTrees.remove, -1) }
 
 type volumeChange = func(volumeTrees, record[volumeEntry]) volumeTrees
 
-func (b *bucket) updateLabelled(r record[volumeEntry], change volumeChange) {
-	for key, value := range r.entry.Labels {
-		b.labelled.update(label{key, value}, r, change)
+func (b *bucket) update(volume *corev1.PersistentVolume, change volumeChange, count int) {
+	r := recordOf(volume)
+	if len(volume.Labels) > maxLabels {
+		b.manyLabels = change(b.manyLabels, r)
+	} else {
+		for key, value := range volume.Labels {
+			b.labelled.update(label{key, value}, r, change)
+		}
 	}
+	b.updateTopology(r, change, count)
 }
+
+// maxLabels is how many labels a volume may have to be found by each (X9).
+const maxLabels = 64
 
 func (b *bucket) updateTopology(r record[volumeEntry], change volumeChange, count int) {
 	required := match.RequiredAffinity(r.entry.PersistentVolume)
@@ -79,7 +84,10 @@ func (b *bucket) updateTopology(r record[volumeEntry], change volumeChange, coun
 		return
 	}
 	b.affine = change(b.affine, r)
-	topology := topologyOf(required)
+	var topology topology
+	if !match.LargeAffinity(r.entry.PersistentVolume) {
+		topology = topologyOf(required)
+	}
 	if len(topology.labels) == 0 {
 		b.unindexed = change(b.unindexed, r)
 		return
@@ -97,17 +105,19 @@ func (b *bucket) updateTopology(r record[volumeEntry], change volumeChange, coun
 	}
 }
 
-// exactOn visits the trees of the affine volumes that a label of the node alone makes usable on it.
-func (b *bucket) exactOn(node *corev1.Node, visit func(volumeTrees)) {
-	b.eachTopologyLabel(node, func(l label) { visit(b.exact[l]) })
-}
-
-// candidatesOn visits the trees of the other affine volumes that may be usable on the node.
-func (b *bucket) candidatesOn(node *corev1.Node, visit func(volumeTrees)) {
-	if len(b.candidates) > 0 {
-		b.eachTopologyLabel(node, func(l label) { visit(b.candidates[l]) })
+// eachOn visits the trees of all volumes that may be usable on the node. All in a tree are usable if exact is set. Without
+// a node, all volumes are.
+func (b *bucket) eachOn(node *corev1.Node, visit func(trees volumeTrees, exact bool)) {
+	visit(b.anywhere, true)
+	if node == nil {
+		visit(b.affine, true)
+		return
 	}
-	visit(b.unindexed)
+	b.eachTopologyLabel(node, func(l label) { visit(b.exact[l], true) })
+	if len(b.candidates) > 0 {
+		b.eachTopologyLabel(node, func(l label) { visit(b.candidates[l], false) })
+	}
+	visit(b.unindexed, false)
 }
 
 // eachTopologyLabel visits the labels of the node whose key is a topology key of the bucket.
@@ -126,17 +136,31 @@ func (b *bucket) eachTopologyLabel(node *corev1.Node, visit func(label)) {
 }
 
 // countOn returns how many volumes there are to look at for a node.
-func (b *bucket) countOn(node *corev1.Node) int {
-	count := b.anywhere.len()
-	add := func(trees volumeTrees) { count += trees.len() }
-	b.exactOn(node, add)
-	b.candidatesOn(node, add)
+func (b *bucket) countOn(node *corev1.Node) (count int) {
+	b.eachOn(node, func(trees volumeTrees, _ bool) { count += trees.len() })
 	return count
+}
+
+// eachLabelled visits the trees of the volumes that may meet a requirement of a selector. Those in exact ones do.
+func (b *bucket) eachLabelled(required requirement, visit func(trees volumeTrees, exact bool)) {
+	required.eachLabel(func(l label) { visit(b.labelled[l], true) })
+	visit(b.manyLabels, false)
 }
 
 // narrowest returns the requirement of the selector that the fewest volumes meet, and how many those are.
 func (b *bucket) narrowest(selector *metav1.LabelSelector) (best requirement, fewest int) {
-	return narrowest(selector, func(l label) int { return b.labelled[l].len() })
+	best, fewest = narrowest(selector, func(l label) int { return b.labelled[l].len() })
+	return best, fewest + b.manyLabels.len()
+}
+
+// eachSelectable visits the trees that have every volume that the selector matches.
+func (b *bucket) eachSelectable(selector *metav1.LabelSelector, visit func(volumeTrees)) {
+	if required, _ := b.narrowest(selector); required.key != "" {
+		b.eachLabelled(required, func(trees volumeTrees, _ bool) { visit(trees) })
+		return
+	}
+	visit(b.anywhere)
+	visit(b.affine)
 }
 
 // requirement is a part of a selector that labels can be looked up by: a key with one value, or with one of several. The
@@ -160,10 +184,18 @@ func (r requirement) eachLabel(visit func(label)) {
 	}
 }
 
+// A selector may have any number of requirements, with any number of values. These bound how many are looked at (X9).
+const (
+	maxRequirements = 64
+	maxValues       = 64
+)
+
 // narrowest returns the requirement of the selector whose labels have the lowest count, and that count.
 func narrowest(selector *metav1.LabelSelector, count func(label) int) (best requirement, fewest int) {
-	fewest = math.MaxInt
+	fewest = math.MaxInt / 2
+	considered := 0
 	consider := func(r requirement) {
+		considered++
 		sum := 0
 		r.eachLabel(func(l label) { sum += count(l) })
 		if sum < fewest {
@@ -171,10 +203,13 @@ func narrowest(selector *metav1.LabelSelector, count func(label) int) (best requ
 		}
 	}
 	for key, value := range selector.MatchLabels {
+		if considered >= maxRequirements {
+			break
+		}
 		consider(requirement{key: key, value: value})
 	}
-	for i := range selector.MatchExpressions {
-		if part := &selector.MatchExpressions[i]; part.Operator == metav1.LabelSelectorOpIn {
+	for i := range min(len(selector.MatchExpressions), maxRequirements) {
+		if part := &selector.MatchExpressions[i]; part.Operator == metav1.LabelSelectorOpIn && len(part.Values) <= maxValues {
 			consider(requirement{key: part.Key, values: part.Values})
 		}
 	}
@@ -184,10 +219,7 @@ func narrowest(selector *metav1.LabelSelector, count func(label) int) (best requ
 // volumeEntry is a volume in a tree.
 type volumeEntry struct{ *corev1.PersistentVolume }
 
-func (e volumeEntry) capacity() resource.Quantity {
-	capacity, _ := match.CapacityOf(e.PersistentVolume)
-	return capacity
-}
+func (e volumeEntry) capacity() resource.Quantity { return e.Spec.Capacity[corev1.ResourceStorage] }
 
 func (e volumeEntry) compareTie(k key) int {
 	if !exact(k.size) {
@@ -205,4 +237,82 @@ func recordOf(volume *corev1.PersistentVolume) record[volumeEntry] {
 	r.key.name = volume.Name
 	r.modes, _ = accessmode.Of(volume.Spec.AccessModes...)
 	return r
+}
+
+// topology is by which node labels a volume with a node affinity can be found.
+type topology struct {
+	// labels are of one key, and a node must have one of them for the volume to be usable on it. Without labels, the volume
+	// must be checked on every node.
+	labels []label
+	// exact says that one of the labels is enough. Else the volume must be checked on a node that has one.
+	exact bool
+}
+
+// maxTopologyLabels is how many values a node affinity may list for the volume to be found by each.
+const maxTopologyLabels = 16
+
+// topologyOf returns the labels that all terms require of one key by In, of several keys those of the one that the fewest
+// nodes have. They are exact if no term requires more, as with nearly every local or zonal volume. A region beside the zone
+// is more.
+func topologyOf(required *corev1.NodeSelector) topology {
+	if len(required.NodeSelectorTerms) == 0 {
+		return topology{}
+	}
+	var best []label
+	for _, requested := range required.NodeSelectorTerms[0].MatchExpressions {
+		found := labelsOf(required, requested.Key)
+		if len(found) > 0 && (best == nil || compareTopology(found, best) < 0) {
+			best = found
+		}
+	}
+	return topology{labels: best, exact: len(best) > 0 && !slices.ContainsFunc(required.NodeSelectorTerms, requiresMore)}
+}
+
+// labelsOf returns the values of the key that the terms require, if each requires some and they are not too many.
+func labelsOf(required *corev1.NodeSelector, key string) (all []label) {
+	for _, term := range required.NodeSelectorTerms {
+		at := slices.IndexFunc(term.MatchExpressions, func(requested corev1.NodeSelectorRequirement) bool {
+			return requested.Key == key && requested.Operator == corev1.NodeSelectorOpIn
+		})
+		if at < 0 {
+			return nil
+		}
+		for _, value := range term.MatchExpressions[at].Values {
+			if l := (label{key, value}); !slices.Contains(all, l) {
+				all = append(all, l)
+			}
+			if len(all) > maxTopologyLabels {
+				return nil
+			}
+		}
+	}
+	return all
+}
+
+// compareTopology puts labels first that fewer nodes have: a host; then a label that is not known here, which may be a
+// driver's own name of a node; then a zone, a region, and what nodes are made of.
+func compareTopology(a, b []label) int {
+	return cmp.Or(cmp.Compare(widths[a[0].key], widths[b[0].key]), cmp.Compare(len(a), len(b)), cmp.Compare(a[0].key, b[0].key))
+}
+
+var widths = map[string]int{
+	corev1.LabelHostname:                -1,
+	corev1.LabelTopologyZone:            1,
+	corev1.LabelFailureDomainBetaZone:   1,
+	corev1.LabelTopologyRegion:          2,
+	corev1.LabelFailureDomainBetaRegion: 2,
+	corev1.LabelOSStable:                3,
+	corev1.LabelArchStable:              3,
+	corev1.LabelInstanceTypeStable:      3,
+}
+
+// requiresMore reports whether a term that requires one of some values of a label may accept less than that: it requires
+// something else too, or it is malformed and accepts nothing.
+func requiresMore(term corev1.NodeSelectorTerm) bool {
+	if len(term.MatchExpressions) != 1 || len(term.MatchFields) != 0 {
+		return true
+	}
+	requested := &term.MatchExpressions[0]
+	_, err := labels.NewRequirement(requested.Key, selection.In, requested.Values)
+	return err != nil
 }

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -48,8 +47,7 @@ func TestIndexForgets(t *testing.T) {
 	assert.Empty(t, index.related)
 	assert.Empty(t, index.malformed)
 	assert.Empty(t, index.reserved)
-	assert.Zero(t, index.others[match.Deleting])
-	assert.Zero(t, index.others[match.BoundToAnotherClaim])
+	assert.Zero(t, index.deleting)
 }
 
 func TestBucketForgets(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/accessmode"
 	"github.com/pvbind/pvbind/binding/internal/quantities"
@@ -41,31 +42,31 @@ func (x *Index) Read(f func(Reader)) {
 type Reader struct{ x *Index }
 
 // Query begins the search for a volume for a claim.
-func (r Reader) Query(c *match.Criteria) *Query {
-	q := r.x.query(c)
-	return &q
-}
+func (r Reader) Query(c *match.Criteria) *Query { return new(r.x.query(c)) }
 
-// Query searches an Index that does not change for a volume for one claim, on one node after the other: see On. It must
-// not be used once Index.Read has returned, nor from two goroutines at once.
+// Query searches an Index that does not change for a volume for one claim. Its Node may be another one for each search. It
+// must not be used once Index.Read has returned, nor from two goroutines at once.
 type Query struct {
 	match.Criteria
 	x        *Index
 	related  []*corev1.PersistentVolume // see Index.related
 	free     *bucket                    // the volumes to choose from; nil if there are none
 	selected bool                       // free has only volumes that the selector matches
+	least    key                        // before the first volume that is large enough
 }
 
-func (x *Index) query(c *match.Criteria) Query {
-	return Query{Criteria: *c, x: x, related: x.relatedTo(c.Claim), free: x.free[c.Group]}
+func (x *Index) query(c *match.Criteria) (q Query) {
+	q.Criteria, q.x, q.free, q.least = *c, x, x.free[c.Group], lowest(c.Request)
+	if len(x.affinities) > 0 {
+		q.Affinity = x.affinity
+	}
+	q.related = x.related[types.NamespacedName{Namespace: c.Claim.Namespace, Name: c.Claim.Name}]
+	return q
 }
 
-// On narrows the search to volumes that are usable on the node. It replaces the node of an earlier call.
-func (q *Query) On(node *corev1.Node) { q.Node = node }
-
-// Reserved returns the volume that belongs to the claim, or whose claimRef names it, and that fits; or else the name of
+// PreBound returns the volume that belongs to the claim, or whose claimRef names it, and that fits; or else the name of
 // one that would fit on another node. A volume that the Index has reserved for the claim belongs to it.
-func (q *Query) Reserved() (volume *corev1.PersistentVolume, elsewhere string) {
+func (q *Query) PreBound() (volume *corev1.PersistentVolume, elsewhere string) {
 	if found := q.findRelated().Volume; found != nil {
 		return found, ""
 	}
@@ -80,19 +81,9 @@ func (q *Query) Reserved() (volume *corev1.PersistentVolume, elsewhere string) {
 // Best returns the k best of the free volumes that fit, or as many as there are, the best first. It overwrites the
 // choices that it is given, and returns them if they have room.
 func (q *Query) Best(k int, choices []Choice) []Choice {
-	s := q.search(k)
-	s.best = choices[:0]
+	s := search{Query: q, k: k, best: slices.Grow(choices[:0], k)}
 	s.run()
-	if k == 1 && s.count == 1 {
-		return append(s.best, s.worst)
-	}
 	return s.best
-}
-
-// Summary counts why no volume fits the claim. It is rule E2.
-func (q *Query) Summary() match.Summary {
-	counts := q.x.counts(&q.Criteria)
-	return counts.Summary()
 }
 
 // Preselect looks up the volumes that the claim's selector matches, so that later searches skip the selector.
@@ -101,28 +92,51 @@ func (q *Query) Preselect() {
 		return
 	}
 	found := &bucket{}
-	c := newCounter(&q.Criteria)
-	c.selectable(q.free, func(trees volumeTrees) {
-		c.each(trees, func(volume *corev1.PersistentVolume) {
-			if q.Selects(volume) {
-				found.updateTopology(recordOf(volume), volumeTrees.insert, 1)
-			}
-		})
+	q.eachSelected(q.free, func(volume *corev1.PersistentVolume) {
+		found.updateTopology(recordOf(volume), volumeTrees.insert, 1)
 	})
 	q.free, q.selected = found, true
 }
 
+// eachSelected visits the volumes of a bucket that are large enough, have the access modes and the selector matches.
+func (q *Query) eachSelected(b *bucket, visit func(*corev1.PersistentVolume)) {
+	b.eachSelectable(q.Claim.Spec.Selector, func(trees volumeTrees) {
+		q.eachIn(trees, func(volume *corev1.PersistentVolume) {
+			if q.Selects(volume) {
+				visit(volume)
+			}
+		})
+	})
+}
+
+// eachIn visits the volumes that are large enough and have the access modes.
+func (q *Query) eachIn(trees volumeTrees, visit func(*corev1.PersistentVolume)) {
+	for i := range trees {
+		if trees[i].modes.Contains(q.Modes) {
+			for _, entry := range trees[i].from(&q.least) {
+				visit(entry.PersistentVolume)
+			}
+		}
+	}
+}
+
+// waits reports whether the claim is to wait for a node (M11).
+func (q *Query) waits() bool { return q.WaitsForFirstConsumer && q.Node == nil }
+
 func (q *Query) find() match.Match {
 	found := q.findRelated()
-	if q.WaitsForFirstConsumer && q.Node == nil || found.Volume != nil && found.Volume.Spec.ClaimRef != nil || found.Elsewhere() {
+	if q.waits() || found.Volume != nil && found.Volume.Spec.ClaimRef != nil || found.Elsewhere() {
 		return found
 	}
-	s := q.search(1)
+	var room [1]Choice
+	s := search{Query: q, k: 1, best: room[:0]}
 	if found.Volume != nil {
 		s.add(choiceOf(found.Volume))
 	}
 	s.run()
-	found.Volume = s.worst.Volume // the only one: k is 1
+	if len(s.best) > 0 {
+		found.Volume = s.best[0].Volume
+	}
 	return found
 }
 
@@ -151,86 +165,63 @@ func choiceOf(volume *corev1.PersistentVolume) Choice {
 // Compare orders the volumes that fit a claim on a node: the smallest capacity first, then the fewest access modes, then
 // by name. Without a node, access modes come before capacity: see search.compare. It is rule M13.
 func (c Choice) Compare(other Choice) int {
-	return cmp.Or(c.compareSize(other), accessmode.Compare(c.modes, other.modes), cmp.Compare(c.Volume.Name, other.Volume.Name))
-}
-
-func (c Choice) compareSize(other Choice) int {
 	order := cmp.Compare(c.size, other.size)
 	if order == 0 && !exact(c.size) {
-		return quantities.Compare(volumeEntry{c.Volume}.capacity(), volumeEntry{other.Volume}.capacity())
+		order = quantities.Compare(volumeEntry{c.Volume}.capacity(), volumeEntry{other.Volume}.capacity())
 	}
-	return order
+	return cmp.Or(order, accessmode.Compare(c.modes, other.modes), cmp.Compare(c.Volume.Name, other.Volume.Name))
 }
 
-// search finds the k best of the free volumes of one group. It has a copy of the Query, and no slice for the only choice if
-// k is 1: pointers to either would move it to the heap.
+// search finds the k best of the free volumes of a Query.
 type search struct {
-	Query
-	k       int
-	least   key  // the lower bound of the search: the request
-	recheck bool // the trees do not guarantee a fit: check each volume that is found
-
-	count int      // of the volumes found so far, at most k
-	worst Choice   // the worst of them
-	best  []Choice // all of them, in order, if k is more than 1
-}
-
-func (q *Query) search(k int) search {
-	return search{Query: *q, k: k, least: lowest(q.Request), recheck: q.Owners != nil}
+	// Query is not embedded by value: then what its functions keep could be best, which Find has on its stack.
+	*Query
+	k    int
+	best []Choice // those found so far, at most k, the best first
 }
 
 // run searches as few trees as have every volume that may fit.
 func (s *search) run() {
-	switch {
-	case s.free == nil:
-		return
-	case s.Claim.Spec.Selector == nil || s.selected:
-		s.onNode()
+	if s.free == nil {
 		return
 	}
+	s.WellFormed = true // as all in a bucket are
+	defer func() { s.WellFormed = false }()
 	selector := s.Claim.Spec.Selector
+	if selector == nil || s.selected {
+		s.free.eachOn(s.Node, s.in)
+		return
+	}
 	required, count := s.free.narrowest(selector)
 	if required.key == "" || s.Node != nil && s.free.countOn(s.Node) < count {
-		s.recheck = true
-		s.onNode()
+		s.free.eachOn(s.Node, func(trees volumeTrees, _ bool) { s.in(trees, false) })
 		return
 	}
-	s.recheck = s.recheck || s.Node != nil || len(selector.MatchLabels)+len(selector.MatchExpressions) > 1
-	required.eachLabel(func(l label) { s.in(s.free.labelled[l]) })
+	exact := s.Node == nil && len(selector.MatchLabels)+len(selector.MatchExpressions) == 1
+	s.free.eachLabelled(required, func(trees volumeTrees, meet bool) { s.in(trees, exact && meet) })
 }
 
-// onNode searches the trees of the volumes that may be usable on the node; without a node, all trees.
-func (s *search) onNode() {
-	s.in(s.free.anywhere)
-	if s.Node == nil {
-		s.in(s.free.affine)
-		return
-	}
-	s.free.exactOn(s.Node, s.in)
-	s.recheck = true
-	s.free.candidatesOn(s.Node, s.in)
-}
-
-func (s *search) in(trees volumeTrees) {
+// in searches trees. If exact is set, all of their volumes that are large enough and have the access modes fit.
+func (s *search) in(trees volumeTrees, exact bool) {
 	for i := range trees {
 		if trees[i].modes.Contains(s.Modes) {
-			s.inTree(&trees[i])
+			s.inTree(&trees[i], exact && s.Owners == nil)
 		}
 	}
 }
 
 // inTree takes the first volumes of the tree that fit, unless k better ones are known.
-func (s *search) inTree(tree *modeTree[volumeEntry]) {
-	if s.Node == nil && s.count == s.k && accessmode.Compare(tree.modes, s.worst.modes) > 0 {
+func (s *search) inTree(tree *modeTree[volumeEntry], exact bool) {
+	if s.Node == nil && s.full() && accessmode.Compare(tree.modes, s.worst().modes) > 0 {
 		return
 	}
 	left := s.k
 	for size, entry := range tree.from(&s.least) {
 		found := Choice{entry.PersistentVolume, size, tree.modes}
-		if s.count == s.k && s.compare(found, s.worst) >= 0 {
+		if s.full() && s.compare(found, s.worst()) >= 0 {
 			return
 		}
-		if s.recheck && !s.Fits(found.Volume) {
+		if !exact && !s.Fits(found.Volume) {
 			continue
 		}
 		s.add(found)
@@ -240,22 +231,24 @@ func (s *search) inTree(tree *modeTree[volumeEntry]) {
 	}
 }
 
-// add puts a choice in its place, if need be in that of the worst.
+func (s *search) full() bool { return len(s.best) == s.k }
+
+func (s *search) worst() Choice { return s.best[len(s.best)-1] }
+
+// add puts a choice in its place. If there are k already, the worst goes.
 func (s *search) add(found Choice) {
-	s.count = min(s.count+1, s.k)
-	if s.k == 1 {
-		s.worst = found
-		return
+	s.best = s.best[:min(len(s.best)+1, s.k)]
+	at := len(s.best) - 1
+	for ; at > 0 && s.compare(found, s.best[at-1]) < 0; at-- {
+		s.best[at] = s.best[at-1]
 	}
-	at, _ := slices.BinarySearchFunc(s.best, found, s.compare)
-	s.best = slices.Insert(s.best, at, found)[:s.count]
-	s.worst = s.best[s.count-1]
+	s.best[at] = found
 }
 
 // compare orders the volumes that fit, the better one first (M13).
 func (s *search) compare(a, b Choice) int {
-	if s.Node != nil {
-		return a.Compare(b)
+	if s.Node == nil && a.modes != b.modes {
+		return cmp.Or(accessmode.Compare(a.modes, b.modes), a.Compare(b))
 	}
-	return cmp.Or(accessmode.Compare(a.modes, b.modes), a.compareSize(b), cmp.Compare(a.Volume.Name, b.Volume.Name))
+	return a.Compare(b)
 }

@@ -21,7 +21,7 @@ import (
 type waitingWorld struct {
 	indexed
 	class  *storagev1.StorageClass // of all that name one
-	list   index.Waiting
+	list   index.WaitingClaims
 	claims map[obj.Key]*corev1.PersistentVolumeClaim
 }
 
@@ -46,7 +46,7 @@ func (c *waitingWorld) change() {
 		delete(c.claims, obj.KeyOf(claim))
 		return
 	}
-	c.list.Set(claim, c.classOf(claim))
+	c.list.Set(claim, match.Terms{Class: c.classOf(claim)})
 	c.claims[obj.KeyOf(claim)] = claim
 }
 
@@ -82,12 +82,12 @@ func TestWaitingAgreesWithAScan(t *testing.T) {
 		volume.Spec.Capacity = Pick(c.World, Storage("0"), Storage("700m"), Storage("1Gi"), Storage("2G"), Storage("3Gi"), Storage("10E"), Storage("-1"), nil)
 		tried := obj.ClaimKey("a", fmt.Sprintf("data-%d", c.IntN(12)))
 		takes := func(claim *corev1.PersistentVolumeClaim) bool {
-			return obj.KeyOf(claim) != tried && index.WaitsFor(claim, volume, func(*corev1.PersistentVolumeClaim) match.Terms { return match.Terms{Class: c.classOf(claim)} })
+			return obj.KeyOf(claim) != tried && index.CanBind(claim, volume, func(*corev1.PersistentVolumeClaim) match.Terms { return match.Terms{Class: c.classOf(claim)} })
 		}
 		var want *corev1.PersistentVolumeClaim
 		for _, claim := range c.claims {
 			if claim.Spec.VolumeName == "" && takes(claim) {
-				want = index.PreferredClaim(want, claim, volume)
+				want = index.PreferredClaim(want, claim)
 			}
 		}
 		list := &c.list
@@ -105,11 +105,11 @@ func TestWaitingAgreesWithAScan(t *testing.T) {
 
 // First calls takes only with claims that the volume fits by class, modes, size and label.
 func TestWaitingComparesFew(t *testing.T) {
-	var list index.Waiting
+	var list index.WaitingClaims
 	for i := range 100 {
 		name := func(c *corev1.PersistentVolumeClaim) { c.Name = fmt.Sprintf("data-%d", i) }
-		list.Set(FitClaim(name, Requesting(fmt.Sprintf("%dGi", i+1))), nil)
-		list.Set(FitClaim(name, Requesting("1Gi"), RequestingLabel("disk", fmt.Sprint(i)), func(c *corev1.PersistentVolumeClaim) { c.Namespace = "labelled" }), nil)
+		list.Set(FitClaim(name, Requesting(fmt.Sprintf("%dGi", i+1))), match.Terms{})
+		list.Set(FitClaim(name, Requesting("1Gi"), RequestingLabel("disk", fmt.Sprint(i)), func(c *corev1.PersistentVolumeClaim) { c.Namespace = "labelled" }), match.Terms{})
 	}
 	var offered []string
 	list.First(FitVolume("pv", Sized("3Gi"), Labelled("disk", "7")), func(claim *corev1.PersistentVolumeClaim) bool {
@@ -121,8 +121,8 @@ func TestWaitingComparesFew(t *testing.T) {
 
 // A volume that no claim can have, for what it is itself, is offered to none.
 func TestWaitingOffersOnlyAvailableVolumes(t *testing.T) {
-	var list index.Waiting
-	list.Set(FitClaim(), nil)
+	var list index.WaitingClaims
+	list.Set(FitClaim(), match.Terms{})
 	for name, edit := range map[string]func(*corev1.PersistentVolume){
 		"M9 Released":  func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeReleased },
 		"M9 Failed":    func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeFailed },

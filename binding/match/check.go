@@ -2,7 +2,6 @@ package match
 
 import (
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -24,44 +23,41 @@ func Check(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume,
 }
 
 // CheckNamed compares a volume with a claim that names it in spec.volumeName. It leaves out owner, selector, phase, node
-// and binding mode, for whoever names a volume has chosen it (C7). Errors are those of Check.
-func CheckNamed(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) (Mismatches, error) {
-	c, err := NewCriteria(claim, Terms{})
-	if err != nil {
-		return nil, err
-	}
-	c.byName = true
-	return c.Mismatches(volume), nil
+// and binding mode, for whoever names a volume has chosen it (C7). parsed is what Parse returned for the claim, or nil. Errors
+// are those of Check.
+func CheckNamed(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, parsed *Parsed) (Mismatches, error) {
+	return Check(claim, volume, Terms{Parsed: parsed, named: true})
 }
 
 // Reason is why a volume does not fit a claim. The values are in the order of the M rules.
 type Reason string
 
+// The reasons.
 const (
-	// Deleting (M1): the volume has a deletionTimestamp.
+	// Deleting means that the volume has a deletionTimestamp (M1).
 	Deleting Reason = "Deleting"
-	// BoundToAnotherClaim (M2): the volume is or was bound to another claim, or belongs to one.
+	// BoundToAnotherClaim means that the volume is or was bound to another claim, or belongs to one (M2).
 	BoundToAnotherClaim Reason = "BoundToAnotherClaim"
-	// Malformed (M3, X7): the volume has no storage capacity, a negative one, or an access or volume mode that
-	// the Kubernetes API does not define. Its size is then not compared.
+	// Malformed means that the volume has no storage capacity, a negative one, or an access or volume mode that the
+	// Kubernetes API does not define. Its size is then not compared (M3, X7).
 	Malformed Reason = "Malformed"
-	// TooSmall (M3): the volume's capacity is below the claim's request.
+	// TooSmall means that the volume's capacity is below the claim's request (M3).
 	TooSmall Reason = "TooSmall"
-	// AccessModes (M4): the claim requests a mode that the volume does not list.
+	// AccessModes means that the claim requests a mode that the volume does not list (M4).
 	AccessModes Reason = "AccessModes"
-	// VolumeMode (M5): one is Block and the other Filesystem.
+	// VolumeMode means that one is Block and the other Filesystem (M5).
 	VolumeMode Reason = "VolumeMode"
-	// StorageClass (M6): the class names differ.
+	// StorageClass means that the class names differ (M6).
 	StorageClass Reason = "StorageClass"
-	// AttributesClass (M7): the volume attributes class names differ.
+	// AttributesClass means that the volume attributes class names differ (M7).
 	AttributesClass Reason = "AttributesClass"
-	// Selector (M8): the claim's selector does not match the volume's labels.
+	// Selector means that the claim's selector does not match the volume's labels (M8).
 	Selector Reason = "Selector"
-	// NotAvailable (M9): the volume is unclaimed, but its phase is not Available.
+	// NotAvailable means that the volume is unclaimed, but its phase is not Available (M9).
 	NotAvailable Reason = "NotAvailable"
-	// NodeAffinity (M10): the volume cannot be used on the node, or its node affinity is malformed.
+	// NodeAffinity means that the volume cannot be used on the node, or that its node affinity is malformed (M10).
 	NodeAffinity Reason = "NodeAffinity"
-	// WaitForFirstConsumer (M11): the claim's class waits for a pod, and no node is given.
+	// WaitForFirstConsumer means that the claim's class waits for a pod, and no node is given (M11).
 	WaitForFirstConsumer Reason = "WaitForFirstConsumer"
 )
 
@@ -98,11 +94,8 @@ func (m Mismatches) String() string { return m.join(Mismatch.text) }
 
 // join joins a text of each reason, whose values have as much room as there is in a line.
 func (m Mismatches) join(text func(Mismatch, int) string) string {
-	texts := make([]string, len(m))
-	for i := range m {
-		texts[i] = text(m[i], max(minValue, min(maxValue, (maxLine/len(m)-aroundValues)/2)))
-	}
-	return strings.Join(texts, "; ")
+	width := max(minValue, min(maxValue, (maxLine/max(1, len(m))-aroundValues)/2))
+	return oneline.Join(m, "; ", func(mismatch Mismatch) string { return text(mismatch, width) })
 }
 
 // Only reports whether reason is the one and only mismatch.

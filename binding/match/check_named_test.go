@@ -33,7 +33,7 @@ func TestCheckNamed(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.rule, func(t *testing.T) {
-			got, err := match.CheckNamed(FitClaim(RequestingLabel("tier", "gold")), FitVolume("pv-a", c.edit))
+			got, err := match.CheckNamed(FitClaim(RequestingLabel("tier", "gold")), FitVolume("pv-a", c.edit), nil)
 			require.NoError(t, err)
 			assert.Equal(t, c.want, reasons(got))
 		})

@@ -2,11 +2,11 @@ package match
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/pvbind/pvbind/accessmode"
+	"github.com/pvbind/pvbind/binding/internal/oneline"
+	"github.com/pvbind/pvbind/binding/internal/quantities"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/storageclass"
@@ -22,9 +22,13 @@ type Criteria struct {
 	WaitsForFirstConsumer bool
 	Node                  *corev1.Node
 	Owners                func(volume string) []obj.Key
+	// WellFormed says that the volumes are known to be well-formed, and need not be checked for it.
+	WellFormed bool
+	// Affinity returns what was read of a volume's node affinity, or nil to read it; it may be nil itself.
+	Affinity func(volume string) *Affinity
 
 	selector labelSelector // nil selects everything
-	byName   bool          // set by CheckNamed: the claim names the volume (C7)
+	named    bool          // the claim names the volume (C7)
 }
 
 // NewCriteria reads a claim and its terms. An error is an *obj.InvalidError about the claim or its class.
@@ -35,42 +39,31 @@ func NewCriteria(claim *corev1.PersistentVolumeClaim, terms Terms) (Criteria, er
 		Group:   Group{VolumeModeOf(claim.Spec.VolumeMode), storageclass.OfClaim(claim), textOf(claim.Spec.VolumeAttributesClassName)},
 		Node:    terms.Node,
 		Owners:  terms.Owners,
+		named:   terms.named,
 	}
 	if c.Request.Sign() < 0 {
-		return Criteria{}, invalidClaim(claim, "spec.resources.requests.storage", c.Request.String()+" is negative")
+		return Criteria{}, invalidClaim(claim, "spec.resources.requests.storage", quantities.Text(c.Request)+" is negative")
 	}
 	if !knownMode(c.VolumeMode) {
 		return Criteria{}, invalidClaim(claim, "spec.volumeMode", "unknown: "+string(c.VolumeMode))
 	}
 	var err error
-	if c.Modes, err = accessmode.Of(claim.Spec.AccessModes...); err != nil {
+	if c.Modes, err = terms.Parsed.modesOf(claim); err != nil {
 		return Criteria{}, invalidClaim(claim, "spec.accessModes", err.Error())
 	}
-	if c.selector, err = selectorOf(claim); err != nil {
+	if c.selector, err = terms.Parsed.selectorOf(claim); err != nil {
 		return Criteria{}, invalidClaim(claim, "spec.selector", err.Error())
 	}
-	if c.WaitsForFirstConsumer, err = WaitsForFirstConsumer(terms.Class); err != nil {
+	if c.WaitsForFirstConsumer, err = storageclass.WaitsForFirstConsumer(terms.Class); err != nil {
 		return Criteria{}, err
 	}
 	return c, nil
 }
 
-func invalidClaim(claim *corev1.PersistentVolumeClaim, field, problem string) error {
-	return &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: field, Problem: problem}
-}
+const maxProblem = 1000 // bytes
 
-// WaitsForFirstConsumer reports whether claims of the class wait for a pod. Those without a class do not. An error is an
-// *obj.InvalidError about its volumeBindingMode. It is rule M11.
-func WaitsForFirstConsumer(class *storagev1.StorageClass) (bool, error) {
-	waits, err := storageclass.WaitsForFirstConsumer(class)
-	if err != nil {
-		return false, &obj.InvalidError{
-			Object:  "storageclass/" + class.Name,
-			Field:   "volumeBindingMode",
-			Problem: "neither Immediate nor WaitForFirstConsumer",
-		}
-	}
-	return waits, nil
+func invalidClaim(claim *corev1.PersistentVolumeClaim, field, problem string) error {
+	return &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: field, Problem: oneline.Text(problem, maxProblem)}
 }
 
 // Fits reports whether the volume fits. It does not allocate, unless it has to parse a node affinity.
@@ -96,12 +89,20 @@ func (c *Criteria) Verdict(volume *corev1.PersistentVolume) Verdict {
 
 // Selects reports whether the claim's selector matches the volume. It is rule M8.
 func (c *Criteria) Selects(volume *corev1.PersistentVolume) bool {
-	return c.selector == nil || c.selector.Matches(labels.Set(volume.Labels))
+	return c.selector == nil || c.selector.Matches(volume.Labels)
 }
 
 // Usable reports whether the volume is usable on the node, if one is given. It is rule M10.
 func (c *Criteria) Usable(volume *corev1.PersistentVolume) bool {
-	return c.Node == nil || UsableOn(c.Node, volume)
+	if c.Node == nil {
+		return true
+	}
+	if c.Affinity != nil {
+		if affinity := c.Affinity(volume.Name); affinity != nil {
+			return affinity.Accepts(c.Node)
+		}
+	}
+	return UsableOn(c.Node, volume)
 }
 
 // firstFailing returns the index of the first failing rule at or after from; len(fitRules) if none fails.

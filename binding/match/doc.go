@@ -8,15 +8,14 @@
 // Criteria is a claim that was read once, to be compared with any number of volumes without an allocation. Package index
 // uses it, and gives the same answers as Find in O(log n).
 //
-// Where to find what:
+// The rules are those of kube-controller-manager's binder and kube-scheduler's VolumeBinding plugin. RULES.md in package
+// binding lists them as M1 to M13, and marks where they differ.
+//
+// # Files
 //
 //   - match.go has Find and the order of the volumes that fit,
 //   - check.go has Check, the Reasons and Mismatches,
-//   - rules.go has the rules themselves, selector.go and affinity.go two that are longer, and volume.go what is read from a
-//     volume,
-//   - report.go has Explain, and summary.go the Summary of a Report in one line,
-//   - criteria.go has Criteria.
-//
-// The rules are those of kube-controller-manager's binder and kube-scheduler's VolumeBinding plugin. RULES.md in package
-// binding lists them as M1 to M13, and marks where they differ.
+//   - criteria.go has Criteria, which is what is read from a claim, and volume.go what is read from a volume,
+//   - rules.go has the rules themselves,
+//   - report.go has Explain, and the Summary of a Report in one line.
 package match

@@ -146,7 +146,7 @@ func TestFindRefusesWhatIsSetAsideButDoesNotFit(t *testing.T) {
 			for _, refusal := range got.Rejected {
 				assert.Equal(t, c.refused[refusal.Volume.Name], refusal.Mismatches.String(), refusal.Volume.Name)
 			}
-			assert.True(t, slices.IsSortedFunc(got.Rejected, func(a, b match.Rejection) int {
+			assert.True(t, slices.IsSortedFunc(got.Rejected, func(a, b match.Verdict) int {
 				return slices.Compare([]byte(a.Volume.Name), []byte(b.Volume.Name))
 			}))
 		})

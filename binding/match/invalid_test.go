@@ -55,7 +55,7 @@ func TestInvalidClaims(t *testing.T) {
 		})
 	}
 	t.Run("C7 X7 malformed selector", func(t *testing.T) {
-		_, err := match.CheckNamed(FitClaim(badSelector), FitVolume("pv-a"))
+		_, err := match.CheckNamed(FitClaim(badSelector), FitVolume("pv-a"), nil)
 		assert.ErrorContains(t, err, "pvc/default/data: spec.selector")
 	})
 }

@@ -25,6 +25,10 @@ type Terms struct {
 	// is Bound and that name it (phase.Owned), or else the one that it is being bound to at this moment.
 	// If there are several, none can have it (M2). A nil function means that no such claim is known.
 	Owners func(volume string) []obj.Key
+	// Parsed is what Parse returned for the claim; nil: it is parsed now.
+	Parsed *Parsed
+
+	named bool // set by CheckNamed: the claim names the volume (C7)
 }
 
 // Request is a claim and the volumes to choose from. Nothing in it is modified.
@@ -41,13 +45,7 @@ type Match struct {
 	Volume *corev1.PersistentVolume
 	// Rejected are the volumes that are bound or pre-bound to the claim and do not fit it, in name
 	// order (M12). There may be some beside a chosen volume.
-	Rejected []Rejection
-}
-
-// Rejection is a volume that does not fit and every reason why.
-type Rejection struct {
-	Volume     *corev1.PersistentVolume
-	Mismatches Mismatches
+	Rejected []Verdict
 }
 
 // Find chooses a volume for a claim: one that is bound or pre-bound to the claim before an unclaimed one, then
@@ -75,10 +73,10 @@ func (c *Criteria) Find(volumes []*corev1.PersistentVolume) Match {
 				best = v
 			}
 		case v.ours():
-			match.Rejected = append(match.Rejected, Rejection{Volume: volume, Mismatches: c.Mismatches(volume)})
+			match.Rejected = append(match.Rejected, c.Verdict(volume))
 		}
 	}
-	slices.SortFunc(match.Rejected, func(a, b Rejection) int { return cmp.Compare(a.Volume.Name, b.Volume.Name) })
+	slices.SortFunc(match.Rejected, func(a, b Verdict) int { return cmp.Compare(a.Volume.Name, b.Volume.Name) })
 	if best.ours() || !match.Elsewhere() {
 		match.Volume = best.PersistentVolume
 	}
@@ -88,19 +86,22 @@ func (c *Criteria) Find(volumes []*corev1.PersistentVolume) Match {
 // Elsewhere reports whether a volume that is bound or pre-bound to the claim fits it, but not on this node. Then no
 // other volume will do: the claim has a volume, and the pod must go where that is.
 func (m Match) Elsewhere() bool {
-	return slices.ContainsFunc(m.Rejected, func(r Rejection) bool { return r.Mismatches.Only(NodeAffinity) })
+	return slices.ContainsFunc(m.Rejected, Verdict.elsewhere)
 }
 
-// compare orders volumes that fit, the better one first: one that is bound to the claim, so that after a crash
-// the same volume wins again (B5), then one that is pre-bound, then the one that wastes least, then by name.
+// compare orders volumes that fit, the better one first: one that is bound to the claim, so that after a crash the same
+// volume wins again (B5), then one that is pre-bound, then the one with the fewest access modes or, on a node, with the
+// smallest capacity. Ties are broken by name.
 func (c *Criteria) compare(a, b candidate) int {
 	if order := cmp.Compare(a.precedence(), b.precedence()); order != 0 {
 		return order
 	}
-	if order := c.compareWaste(a.PersistentVolume, b.PersistentVolume); order != 0 {
-		return order
+	byModes := compareModes(a.PersistentVolume, b.PersistentVolume)
+	byCapacity := compareCapacity(a.PersistentVolume, b.PersistentVolume)
+	if c.Node == nil {
+		return cmp.Or(byModes, byCapacity, cmp.Compare(a.Name, b.Name))
 	}
-	return cmp.Compare(a.Name, b.Name)
+	return cmp.Or(byCapacity, byModes, cmp.Compare(a.Name, b.Name))
 }
 
 func (v candidate) precedence() int {
@@ -111,14 +112,6 @@ func (v candidate) precedence() int {
 		return 1
 	}
 	return 2
-}
-
-// compareWaste puts the fewest access modes first, or, on a node, the smallest capacity.
-func (c *Criteria) compareWaste(a, b *corev1.PersistentVolume) int {
-	if c.Node == nil {
-		return cmp.Or(compareModes(a, b), compareCapacity(a, b))
-	}
-	return cmp.Or(compareCapacity(a, b), compareModes(a, b))
 }
 
 func compareModes(a, b *corev1.PersistentVolume) int {

@@ -26,12 +26,12 @@ func TestFindAndExplainHoldTogether(t *testing.T) {
 		require.Equal(t, NameOf(found.Volume), report.Chosen, "world %d, M14", n)
 		require.Len(t, report.Verdicts, len(request.Volumes))
 		require.LessOrEqual(t, len(report.String()), 512, "E2")
-		var refused []match.Rejection
+		var refused []match.Verdict
 		for _, v := range report.Verdicts {
 			require.Equal(t, v.Chosen, v.Volume == found.Volume, "world %d, M14", n)
 			require.False(t, v.Chosen && !v.Fits(), "world %d, E3", n)
 			if (v.ClaimRef == phase.ClaimRefPreBound || v.ClaimRef == phase.ClaimRefBound) && !v.Fits() {
-				refused = append(refused, match.Rejection{Volume: v.Volume, Mismatches: v.Mismatches})
+				refused = append(refused, v)
 			}
 			requireChecksAgree(t, request, v)
 		}
@@ -55,7 +55,7 @@ func requireChecksAgree(t *testing.T, request match.Request, v match.Verdict) {
 	if v.ClaimRef != phase.ClaimRefNone {
 		return
 	}
-	named, err := match.CheckNamed(request.Claim, v.Volume)
+	named, err := match.CheckNamed(request.Claim, v.Volume, nil)
 	require.NoError(t, err)
 	leftOut := []match.Reason{match.BoundToAnotherClaim, match.Selector, match.NotAvailable, match.NodeAffinity, match.WaitForFirstConsumer}
 	counted := slices.DeleteFunc(slices.Clone(checked), func(m match.Mismatch) bool { return slices.Contains(leftOut, m.Reason) })

@@ -1,13 +1,9 @@
 package match
 
 import (
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/pvbind/pvbind/accessmode"
 	"github.com/pvbind/pvbind/binding/internal/oneline"
@@ -32,7 +28,7 @@ const (
 
 func (c *Criteria) situation(v candidate) situation {
 	switch {
-	case c.byName:
+	case c.named:
 		return namedByClaim
 	case v.state == phase.ClaimRefNone:
 		return noClaimRef
@@ -92,9 +88,8 @@ func OwnedByAnother(claim obj.Key, owners []obj.Key) bool {
 	return len(owners) > 1 || len(owners) == 1 && owners[0] != claim
 }
 
-func failsMalformed(_ Criteria, v candidate) bool {
-	_, malformed := flawOf(v.PersistentVolume)
-	return malformed
+func failsMalformed(c Criteria, v candidate) bool {
+	return !c.WellFormed && flawOf(v.PersistentVolume) != nil
 }
 
 func failsTooSmall(c Criteria, v candidate) bool {
@@ -105,9 +100,12 @@ func failsTooSmall(c Criteria, v candidate) bool {
 // failsAccessModes looks each mode up by itself, so that it has an answer for a volume with an
 // unknown mode too.
 func failsAccessModes(c Criteria, v candidate) bool {
-	return slices.ContainsFunc(c.Claim.Spec.AccessModes, func(mode corev1.PersistentVolumeAccessMode) bool {
-		return !slices.Contains(v.Spec.AccessModes, mode)
-	})
+	missing := c.Modes
+	for i := 0; i < len(v.Spec.AccessModes) && missing != 0; i++ {
+		offered, _ := accessmode.Of(v.Spec.AccessModes[i])
+		missing &^= offered
+	}
+	return missing != 0
 }
 
 func failsVolumeMode(c Criteria, v candidate) bool {
@@ -122,9 +120,7 @@ func failsAttributesClass(c Criteria, v candidate) bool {
 	return textOf(v.Spec.VolumeAttributesClassName) != c.AttributesClass
 }
 
-func failsSelector(c Criteria, v candidate) bool {
-	return !c.Selects(v.PersistentVolume)
-}
+func failsSelector(c Criteria, v candidate) bool { return !c.Selects(v.PersistentVolume) }
 
 func failsNotAvailable(_ Criteria, v candidate) bool {
 	switch v.Status.Phase {
@@ -134,9 +130,7 @@ func failsNotAvailable(_ Criteria, v candidate) bool {
 	return true
 }
 
-func failsNodeAffinity(c Criteria, v candidate) bool {
-	return !c.Usable(v.PersistentVolume)
-}
+func failsNodeAffinity(c Criteria, v candidate) bool { return !c.Usable(v.PersistentVolume) }
 
 func failsWaitForFirstConsumer(c Criteria, _ candidate) bool {
 	return c.WaitsForFirstConsumer && c.Node == nil
@@ -181,17 +175,17 @@ func OwnersText(owners []obj.Key) string {
 	if len(owners) == 1 {
 		return "the owner " + owners[0].String()
 	}
-	return "the owners " + obj.JoinKeys(owners)
+	return "the owners " + oneline.Join(owners, ", ", obj.Key.String)
 }
 
 func malformedValues(_ Criteria, v candidate) (requested, actual string) {
-	flaw, _ := flawOf(v.PersistentVolume)
+	flaw := flawOf(v.PersistentVolume)
 	return flaw.requested, flaw.actual
 }
 
 func tooSmallValues(c Criteria, v candidate) (requested, actual string) {
 	capacity, _ := CapacityOf(v.PersistentVolume)
-	return c.Request.String(), capacity.String()
+	return quantities.Text(c.Request), quantities.Text(capacity)
 }
 
 func accessModesValues(c Criteria, v candidate) (requested, actual string) {
@@ -211,7 +205,7 @@ func attributesClassValues(c Criteria, v candidate) (requested, actual string) {
 }
 
 func selectorValues(c Criteria, v candidate) (requested, actual string) {
-	return metav1.FormatLabelSelector(c.Claim.Spec.Selector), oneline.OrNone(labels.Set(v.Labels).String())
+	return selectorText(c.Claim.Spec.Selector), labelsText(v.Labels)
 }
 
 func notAvailableValues(_ Criteria, v candidate) (requested, actual string) {
@@ -221,8 +215,9 @@ func notAvailableValues(_ Criteria, v candidate) (requested, actual string) {
 func nodeAffinityValues(c Criteria, v candidate) (requested, actual string) {
 	required := RequiredAffinity(v.PersistentVolume)
 	actual = oneline.OrNone(AffinityText(required))
-	if _, err := matchLabels(c.Node, required); err != nil {
-		actual += ", malformed: " + err.Error()
+	affinity := AffinityOf(v.PersistentVolume)
+	if err := affinity.malformed(c.Node); err != nil {
+		actual += ", malformed: " + oneline.Text(err.Error(), maxProblem)
 	}
 	return "node " + c.Node.Name, actual
 }
@@ -240,9 +235,5 @@ func modesText(modes []corev1.PersistentVolumeAccessMode) string {
 	if set, err := accessmode.Of(modes...); err == nil {
 		return oneline.OrNone(set.String())
 	}
-	var texts []string
-	for _, mode := range modes {
-		texts = append(texts, string(mode))
-	}
-	return strings.Join(texts, ",")
+	return oneline.Join(modes, ",", func(mode corev1.PersistentVolumeAccessMode) string { return string(mode) })
 }

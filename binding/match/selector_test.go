@@ -30,7 +30,7 @@ func TestSelectorOfLabels(t *testing.T) {
 		for _, value := range []string{"", "gold", words[r.IntN(len(words))]} {
 			claim.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{key: value, "tier": "gold"}}
 			compiled, wantErr := metav1.LabelSelectorAsSelector(claim.Spec.Selector)
-			got, err := selectorOf(claim)
+			got, err := selectorOf(claim.Spec.Selector)
 			require.Equal(t, wantErr, err, "%q=%q", key, value)
 			if err != nil {
 				continue

@@ -1,20 +1,19 @@
 package match
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/pvbind/pvbind/accessmode"
 	"github.com/pvbind/pvbind/binding/internal/oneline"
+	"github.com/pvbind/pvbind/binding/internal/quantities"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
 // CheckWellFormed returns an *obj.InvalidError if no claim can be bound to the volume, whatever it requests (X7).
 func CheckWellFormed(volume *corev1.PersistentVolume) error {
-	if flaw, found := flawOf(volume); found {
+	if flaw := flawOf(volume); flaw != nil {
 		return &obj.InvalidError{Object: obj.VolumeKey(volume.Name).String(), Field: flaw.field, Problem: flaw.problem}
 	}
 	return nil
@@ -26,22 +25,22 @@ type flaw struct {
 	requested, actual string
 }
 
-// flawOf is the one place that recognises malformed volumes.
-func flawOf(volume *corev1.PersistentVolume) (found flaw, malformed bool) {
+// flawOf is the one place that recognises malformed volumes. It returns nil for others.
+func flawOf(volume *corev1.PersistentVolume) *flaw {
 	if _, err := accessmode.Of(volume.Spec.AccessModes...); err != nil {
-		return flaw{"spec.accessModes", err.Error(), "known access modes", err.Error()}, true
+		return &flaw{"spec.accessModes", err.Error(), "known access modes", err.Error()}
 	}
 	if mode := VolumeModeOf(volume.Spec.VolumeMode); !knownMode(mode) {
-		return flaw{"spec.volumeMode", "unknown: " + string(mode), "a known volume mode", string(mode)}, true
+		return &flaw{"spec.volumeMode", "unknown: " + string(mode), "a known volume mode", string(mode)}
 	}
 	capacity, ok := volume.Spec.Capacity[corev1.ResourceStorage]
 	switch {
 	case !ok:
-		return flaw{"spec.capacity[storage]", "is missing", "a storage capacity", oneline.None}, true
+		return &flaw{"spec.capacity[storage]", "is missing", "a storage capacity", oneline.None}
 	case capacity.Sign() < 0:
-		return flaw{"spec.capacity[storage]", fmt.Sprintf("is negative: %s", capacity.String()), "a storage capacity", capacity.String()}, true
+		return &flaw{"spec.capacity[storage]", "is negative: " + quantities.Text(capacity), "a storage capacity", quantities.Text(capacity)}
 	}
-	return flaw{}, false
+	return nil
 }
 
 // Unavailable returns the first reason why no claim at all can choose the volume, whosever it is: Deleting, Malformed or

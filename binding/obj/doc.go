@@ -4,6 +4,8 @@
 // controller's queue holds keys. [Object] is any API object. An [InvalidError] is what every package returns for an
 // object that no decision can be made on.
 //
-// File key.go has the keys and how to get them from objects. File object.go has the versions of an object and its
-// absence.
+// # Files
+//
+//   - key.go has the keys, and how to get them from objects,
+//   - object.go has the versions of an object, its absence, and InvalidError.
 package obj

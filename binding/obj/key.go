@@ -127,12 +127,3 @@ func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 func CompareKeys(a, b Key) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
-
-// JoinKeys returns the keys in one line, separated by commas.
-func JoinKeys(keys []Key) string {
-	names := make([]string, len(keys))
-	for i, key := range keys {
-		names[i] = key.String()
-	}
-	return strings.Join(names, ", ")
-}

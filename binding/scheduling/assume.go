@@ -30,6 +30,8 @@ import (
 type Assumptions struct {
 	mutex  sync.Mutex
 	claims map[obj.Key]*assumedClaim
+
+	topologies topologies
 }
 
 // promise is what was assumed for a claim: a volume, or else a node to provision for.

@@ -45,15 +45,16 @@ func (v PodVolume) Ready() bool { return v.Wait.Cause == "" }
 // the pod's containers use it.
 func VolumesOf(pod *corev1.Pod, view ObjectView) []PodVolume {
 	var volumes []PodVolume
+	used := usageOf(pod)
 	for i := range pod.Spec.Volumes {
 		source := &pod.Spec.Volumes[i]
-		name, owned := claimNameOf(pod, source)
+		name, owned := reclaim.ClaimName(pod, source), source.PersistentVolumeClaim == nil
 		if name == "" {
 			continue
 		}
 		v := PodVolume{Name: source.Name, ReadOnly: !owned && source.PersistentVolumeClaim.ReadOnly}
 		v.look(obj.ClaimKey(pod.Namespace, name), view)
-		if cause, detail := v.notReady(pod, owned); cause != "" {
+		if cause, detail := v.notReady(pod, owned, used); cause != "" {
 			v.Wait = Reason{cause, obj.ClaimKey(pod.Namespace, name), obj.NamedVolume(v.Claim).Name, detail}
 		}
 		volumes = append(volumes, v)
@@ -73,8 +74,8 @@ func (v *PodVolume) look(claim obj.Key, view ObjectView) {
 }
 
 // notReady returns why the volume must not be mounted; "" if it may.
-func (v *PodVolume) notReady(pod *corev1.Pod, owned bool) (cause Cause, detail string) {
-	mounted, device := uses(pod, v.Name)
+func (v *PodVolume) notReady(pod *corev1.Pod, owned bool, used usage) (cause Cause, detail string) {
+	mounted, device := used.mounted[v.Name], used.devices[v.Name]
 	switch {
 	case v.Claim == nil:
 		return CauseClaimAbsent, "the claim does not exist"
@@ -98,36 +99,34 @@ func (v *PodVolume) notReady(pod *corev1.Pod, owned bool) (cause Cause, detail s
 	return "", ""
 }
 
-// uses reports whether some container mounts the volume, and whether one takes it as a device.
-func uses(pod *corev1.Pod, volume string) (mounted, device bool) {
-	containers := slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)
-	for _, c := range pod.Spec.EphemeralContainers {
-		containers = append(containers, corev1.Container(c.EphemeralContainerCommon))
-	}
-	for _, c := range containers {
-		mounted = mounted || slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volume })
-		device = device || slices.ContainsFunc(c.VolumeDevices, func(d corev1.VolumeDevice) bool { return d.Name == volume })
-	}
-	return mounted, device
-}
+// usage has the names of the volumes that some container mounts, and of those that one takes as a device.
+type usage struct{ mounted, devices map[string]bool }
 
-// claimNameOf returns the name of the claim that a pod's volume stands for, and whether that claim must be the
-// pod's own; "" for a volume of another kind (S1).
-func claimNameOf(pod *corev1.Pod, volume *corev1.Volume) (name string, owned bool) {
-	switch {
-	case volume.PersistentVolumeClaim != nil:
-		return volume.PersistentVolumeClaim.ClaimName, false
-	case volume.Ephemeral != nil:
-		return pod.Name + "-" + volume.Name, true
+func usageOf(pod *corev1.Pod) usage {
+	used := usage{map[string]bool{}, map[string]bool{}}
+	add := func(mounts []corev1.VolumeMount, devices []corev1.VolumeDevice) {
+		for i := range mounts {
+			used.mounted[mounts[i].Name] = true
+		}
+		for i := range devices {
+			used.devices[devices[i].Name] = true
+		}
 	}
-	return "", false
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		add(c.VolumeMounts, c.VolumeDevices)
+	}
+	for _, c := range pod.Spec.EphemeralContainers {
+		add(c.VolumeMounts, c.VolumeDevices)
+	}
+	return used
 }
 
 // claimsNamedBy looks up the claims that a pod names, each once, in the order of their names.
 func claimsNamedBy(pod *corev1.Pod, view ObjectView) ([]*corev1.PersistentVolumeClaim, error) {
 	var claims []*corev1.PersistentVolumeClaim
 	for i := range pod.Spec.Volumes {
-		name, owned := claimNameOf(pod, &pod.Spec.Volumes[i])
+		source := &pod.Spec.Volumes[i]
+		name, owned := reclaim.ClaimName(pod, source), source.PersistentVolumeClaim == nil
 		if name == "" {
 			continue
 		}

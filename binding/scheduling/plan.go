@@ -263,11 +263,11 @@ func Score(plan Plan) int {
 	}
 	total := 0.0
 	for _, b := range plan.Bindings {
-		total += share(*b.Claim.Spec.Resources.Requests.Storage(), *b.Volume.Spec.Capacity.Storage())
+		total += quantities.Share(*b.Claim.Spec.Resources.Requests.Storage(), *b.Volume.Spec.Capacity.Storage())
 	}
 	for _, p := range plan.Provisions {
 		if p.Capacity != nil {
-			total += 1 - share(plan.takenFrom(p), freeIn(p.Capacity))
+			total += 1 - quantities.Share(plan.takenFrom(p), freeIn(p.Capacity))
 		}
 	}
 	return int(math.Round(MaxScore * total / float64(claims)))
@@ -278,16 +278,8 @@ func (p Plan) takenFrom(from Provision) resource.Quantity {
 	var taken resource.Quantity
 	for _, other := range p.Provisions {
 		if other.Capacity == from.Capacity {
-			taken.Add(*other.Claim.Spec.Resources.Requests.Storage())
+			taken = quantities.Sum(taken, *other.Claim.Spec.Resources.Requests.Storage())
 		}
 	}
 	return taken
-}
-
-// share returns the part of the whole, from 0 to 1; all of it if there is nothing.
-func share(part, whole resource.Quantity) float64 {
-	if whole.Sign() <= 0 || quantities.Compare(part, whole) >= 0 {
-		return 1
-	}
-	return max(0, part.AsApproximateFloat64()/whole.AsApproximateFloat64())
 }

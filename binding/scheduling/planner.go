@@ -6,13 +6,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/internal/oneline"
 	"github.com/pvbind/pvbind/binding/internal/quantities"
+	"github.com/pvbind/pvbind/binding/internal/requirements"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/storageclass"
@@ -30,8 +28,9 @@ type planner struct {
 
 // boundClaim is a claim whose volume must be usable on the node (S3).
 type boundClaim struct {
-	volume *corev1.PersistentVolume // nil if it does not exist
-	reason Reason                   // if the node will not do
+	exists   bool
+	affinity match.Affinity
+	reason   Reason // if the node will not do
 }
 
 // unboundClaim is a claim that a volume is to be found or provisioned for (S4), and what it can have on the node at hand.
@@ -84,7 +83,7 @@ func (p *planner) add(claim *corev1.PersistentVolumeClaim, request Request) erro
 		return nil
 	}
 	class := request.View.Class(storageclass.OfClaim(claim))
-	waits, err := match.WaitsForFirstConsumer(class)
+	waits, err := storageclass.WaitsForFirstConsumer(class)
 	if err != nil {
 		return err
 	}
@@ -115,10 +114,12 @@ func newBoundClaim(claim *corev1.PersistentVolumeClaim, view ObjectView) boundCl
 	reason := Reason{CauseVolumeElsewhere, obj.KeyOf(claim), claim.Spec.VolumeName, ""}
 	if volume == nil {
 		reason.Cause, reason.Detail = CauseVolumeAbsent, "the volume that the claim is bound to does not exist"
-	} else if required := match.RequiredAffinity(volume); required != nil {
+		return boundClaim{reason: reason}
+	}
+	if required := match.RequiredAffinity(volume); required != nil {
 		reason.Detail = "the volume is for nodes with " + oneline.OrNone(match.AffinityText(required))
 	}
-	return boundClaim{volume, reason}
+	return boundClaim{true, match.AffinityOf(volume), reason}
 }
 
 func newUnboundClaim(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, request Request) (*unboundClaim, error) {
@@ -126,7 +127,7 @@ func newUnboundClaim(claim *corev1.PersistentVolumeClaim, class *storagev1.Stora
 	if err != nil {
 		return nil, err
 	}
-	c := &unboundClaim{criteria: criteria, class: class, pools: poolsOf(claim, class, request.View)}
+	c := &unboundClaim{criteria: criteria, class: class, pools: poolsOf(claim, class, request)}
 	c.selected, c.hasSelected = claim.Annotations[storageclass.SelectedNodeAnnotation]
 	if !c.hasSelected {
 		c.promised, c.selected = request.Assumptions.promised(claim)
@@ -155,7 +156,7 @@ func (p *planner) on(node *corev1.Node) Plan {
 		return plan
 	}
 	for i := range p.bound {
-		if bound := &p.bound[i]; bound.volume == nil || !match.UsableOn(node, bound.volume) {
+		if bound := &p.bound[i]; !bound.exists || !bound.affinity.Accepts(node) {
 			plan.Reasons = append(plan.Reasons, bound.reason)
 		}
 	}
@@ -193,13 +194,13 @@ func (p *planner) provisionedElsewhere(node *corev1.Node) []Reason {
 // the Index has reserved counts as pre-bound: no other claim gets it. A volume that another pod's plan assumes counts until
 // that plan is reverted, even if the volume is gone (M13).
 func (c *unboundClaim) look(node *corev1.Node, claims int) {
-	c.On(node)
+	c.Node = node
 	c.option = option{candidates: c.candidates[:0]}
 	c.pool, c.blocked = c.provisionOn(node)
 	if c.hasSelected {
 		return
 	}
-	c.assigned, c.elsewhere = c.Reserved()
+	c.assigned, c.elsewhere = c.PreBound()
 	switch {
 	case c.promised != "" && (c.assigned == nil || c.assigned.Name != c.promised):
 		c.assigned, c.elsewhere, c.blocked = nil, c.promised, CausePreBoundElsewhere
@@ -272,60 +273,68 @@ type nodeLabel struct{ key, value string }
 // pool is a capacity that suffices for the claim on some nodes.
 type pool struct {
 	*storagev1.CSIStorageCapacity
-	nodes labels.Selector
+	nodes *requirements.Set
 }
 
 // poolsOf returns the pools that are large enough for the claim; nil if they do not count: the claim requests no size, or
 // the provisioner is no CSI driver that publishes its capacity.
-func poolsOf(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, view View) pools {
-	request, requested := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+func poolsOf(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, request Request) pools {
+	size, requested := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	if !requested || !storageclass.Provisions(class) {
 		return nil
 	}
-	driver := view.CSIDriver(class.Provisioner)
+	driver := request.View.CSIDriver(class.Provisioner)
 	if driver == nil || driver.Spec.StorageCapacity == nil || !*driver.Spec.StorageCapacity {
 		return nil
 	}
 	found := pools{}
-	for _, capacity := range view.CSIStorageCapacities(class.Name) {
+	for _, capacity := range request.View.CSIStorageCapacities(class.Name) {
 		limit := cmp.Or(capacity.MaximumVolumeSize, capacity.Capacity)
-		if capacity.NodeTopology != nil && limit != nil && quantities.Compare(*limit, request) >= 0 {
-			found.add(capacity)
+		if capacity.NodeTopology != nil && limit != nil && quantities.Compare(*limit, size) >= 0 {
+			found.add(capacity, request.Assumptions)
 		}
 	}
 	return found
 }
 
 // add adds a capacity. One with a malformed topology is for no node.
-func (p pools) add(capacity *storagev1.CSIStorageCapacity) {
-	nodes, err := metav1.LabelSelectorAsSelector(capacity.NodeTopology)
-	if err != nil {
+func (p pools) add(capacity *storagev1.CSIStorageCapacity, assumptions *Assumptions) {
+	nodes := assumptions.topologyOf(capacity)
+	if nodes == nil {
 		return
 	}
-	requirements, _ := nodes.Requirements()
-	for _, required := range requirements {
-		if required.Operator() == selection.Equals || required.Operator() == selection.In {
-			for value := range required.Values() {
-				label := nodeLabel{required.Key(), value}
-				p[label] = append(p[label], pool{capacity, nodes})
-			}
-			return
-		}
+	key, values := nodes.In(maxTopologyValues)
+	if key == "" {
+		p[nodeLabel{}] = append(p[nodeLabel{}], pool{capacity, nodes})
 	}
-	p[nodeLabel{}] = append(p[nodeLabel{}], pool{capacity, nodes})
+	for _, value := range values {
+		label := nodeLabel{key, value}
+		p[label] = append(p[label], pool{capacity, nodes})
+	}
 }
+
+// maxTopologyValues is how many values of a label a capacity's topology may have to be found by each.
+const maxTopologyValues = 64
 
 // largestOn returns the pool with the most free storage that the node can use; nil if there is none.
 func (p pools) largestOn(node *corev1.Node) *storagev1.CSIStorageCapacity {
 	var largest *storagev1.CSIStorageCapacity
 	among := func(some []pool) {
 		for _, pool := range some {
-			if pool.nodes.Matches(labels.Set(node.Labels)) && (largest == nil || roomier(pool.CSIStorageCapacity, largest)) {
+			if pool.nodes.Matches(node.Labels) && (largest == nil || roomier(pool.CSIStorageCapacity, largest)) {
 				largest = pool.CSIStorageCapacity
 			}
 		}
 	}
 	among(p[nodeLabel{}])
+	if len(node.Labels) > len(p) {
+		for label, some := range p {
+			if value, has := node.Labels[label.key]; has && value == label.value {
+				among(some)
+			}
+		}
+		return largest
+	}
 	for key, value := range node.Labels {
 		among(p[nodeLabel{key, value}])
 	}

@@ -65,13 +65,14 @@ func await(ctx context.Context, changed <-chan struct{}, why string) error {
 func (s *Server) write(ctx context.Context, action decision.Action) error {
 	var written obj.Object
 	var err error
+	era := s.Cluster.era()
 	if action.Kind == decision.UpdateVolume {
 		written, err = s.client().UpdateVolume(ctx, action.Volume)
 	} else {
 		written, err = s.client().UpdateClaim(ctx, action.Claim)
 	}
 	if err == nil {
-		s.Cluster.wrote(written)
+		s.Cluster.wrote(written, era)
 		return nil
 	}
 	s.reread(ctx, action)
@@ -89,12 +90,13 @@ func (s *Server) reread(ctx context.Context, action decision.Action) {
 	defer cancel()
 	var found obj.Object
 	var err error
+	era := s.Cluster.era()
 	if action.Kind == decision.UpdateVolume {
 		found, err = s.client().GetVolume(ctx, action.Volume.Name)
 	} else {
 		found, err = s.client().GetClaim(ctx, action.Claim.Namespace, action.Claim.Name)
 	}
 	if err == nil {
-		s.Cluster.wrote(found)
+		s.Cluster.wrote(found, era)
 	}
 }

@@ -1,9 +1,11 @@
 package extender
 
 import (
+	"log/slog"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/obj"
@@ -19,10 +21,11 @@ type Cluster struct {
 	index   index.Index
 	assumed scheduling.Assumptions
 
-	mutex   sync.RWMutex
-	volumes map[string]*corev1.PersistentVolume
-	claims  map[obj.Key]*corev1.PersistentVolumeClaim
-	next    chan struct{} // closed at the next change
+	mutex    sync.RWMutex
+	volumes  map[string]*corev1.PersistentVolume
+	claims   map[obj.Key]*corev1.PersistentVolumeClaim
+	restores int           // how often the server went back in time
+	next     chan struct{} // closed at the next change
 }
 
 func newCluster() *Cluster {
@@ -49,59 +52,106 @@ func (c *Cluster) notify() {
 	c.next = make(chan struct{})
 }
 
-// observe takes an object from an informer.
+// observe takes an object from an informer, unless a reply has shown a newer version.
 func (c *Cluster) observe(object any) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	switch o := object.(type) {
-	case *corev1.PersistentVolume:
-		c.setVolume(o)
-	case *corev1.PersistentVolumeClaim:
-		c.setClaim(o)
-	default:
-		return // a pod: only its end matters to waiters
+	if known := c.known(object); known == nil || !newer(known, object.(obj.Object)) {
+		c.put(object)
 	}
-	c.notify()
+	if _, pod := object.(*corev1.Pod); !pod { // of a pod only the end matters to waiters
+		c.notify()
+	}
 }
 
-// wrote takes the server's reply to a write. What was deleted meanwhile stays deleted.
-func (c *Cluster) wrote(object obj.Object) {
+// observeBack takes an older version of an object from an informer, which shows one only if the server went back in time.
+func (c *Cluster) observeBack(object any) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	switch o := object.(type) {
-	case *corev1.PersistentVolume:
-		if known := c.volumes[o.Name]; known != nil && known.UID == o.UID {
-			c.setVolume(o)
-		}
-	case *corev1.PersistentVolumeClaim:
-		if known := c.claims[obj.KeyOf(o)]; known != nil && known.UID == o.UID {
-			c.setClaim(o)
-		}
+	c.put(object)
+	c.notify()
+}
+
+// era returns how often the server went back in time.
+func (c *Cluster) era() int {
+	c.mutex.RLock()
+	defer c.mutex.RUnlock()
+	return c.restores
+}
+
+// wrote takes the server's reply to a request that was made in that era. What was deleted meanwhile stays deleted, and what was
+// written before the server went back is not so any more.
+func (c *Cluster) wrote(object obj.Object, era int) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if known := c.known(object); era == c.restores && known != nil && known.GetUID() == object.GetUID() && !newer(known, object) {
+		c.put(object)
 	}
 	c.notify()
 }
 
-func (c *Cluster) setVolume(volume *corev1.PersistentVolume) {
-	if known := c.volumes[volume.Name]; known != nil && newer(known, volume) {
-		return
+// serverWentBack forgets what replies alone have shown, for what was written since the backup is lost. The informer that has
+// noticed it lists anew after that.
+func (c *Cluster) serverWentBack(kind string, err error) {
+	slog.Warn("the server went back in time; all is listed anew", "kind", kind, "error", err)
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.restores++
+	for _, volume := range c.volumes {
+		c.restore(c.volumeStore, volume)
 	}
-	c.volumes[volume.Name] = volume
-	c.index.Set(volume)
+	for _, claim := range c.claims {
+		c.restore(c.claimStore, claim)
+	}
+	c.notify()
 }
 
-func (c *Cluster) setClaim(claim *corev1.PersistentVolumeClaim) {
-	key := obj.KeyOf(claim)
-	if known := c.claims[key]; known != nil && newer(known, claim) {
-		return
+// restore puts what an informer has of an object in place of what is known.
+func (c *Cluster) restore(informed cache.Store, known obj.Object) {
+	if object, exists, _ := informed.Get(known); exists {
+		c.put(object)
+	} else {
+		c.drop(known)
 	}
-	c.claims[key] = claim
-	c.index.SetClaim(claim)
+}
+
+// known returns what is known of a volume or claim of that name; nil if there is none.
+func (c *Cluster) known(object any) obj.Object {
+	switch o := object.(type) {
+	case *corev1.PersistentVolume:
+		if known, ok := c.volumes[o.Name]; ok {
+			return known
+		}
+	case *corev1.PersistentVolumeClaim:
+		if known, ok := c.claims[obj.KeyOf(o)]; ok {
+			return known
+		}
+	}
+	return nil
+}
+
+// put stores a volume or a claim.
+func (c *Cluster) put(object any) {
+	switch o := object.(type) {
+	case *corev1.PersistentVolume:
+		c.volumes[o.Name] = o
+		c.index.Set(o)
+	case *corev1.PersistentVolumeClaim:
+		c.claims[obj.KeyOf(o)] = o
+		c.index.SetClaim(o)
+	}
 }
 
 // forget takes the last state of an object that is gone, from an informer.
 func (c *Cluster) forget(object any) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	c.drop(object)
+	c.notify()
+}
+
+// drop removes a volume or a claim, unless another has its name by now.
+func (c *Cluster) drop(object any) {
 	switch o := object.(type) {
 	case *corev1.PersistentVolume:
 		if known := c.volumes[o.Name]; known != nil && known.UID == o.UID {
@@ -114,7 +164,6 @@ func (c *Cluster) forget(object any) {
 			c.index.DeleteClaim(obj.KeyOf(o))
 		}
 	}
-	c.notify()
 }
 
 // newer reports whether the known object is a later version of the one seen.

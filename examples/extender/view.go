@@ -12,8 +12,10 @@ import (
 	"github.com/pvbind/pvbind/binding/scheduling"
 )
 
-// lookups has the informers' caches of what is only looked up.
+// lookups has the informers' caches. Volumes and claims are looked up in those of Cluster, which have replies too.
 type lookups struct {
+	volumeStore, claimStore cache.Store
+
 	nodes      corelisters.NodeLister
 	pods       corelisters.PodLister
 	classes    storagelisters.StorageClassLister

@@ -5,21 +5,26 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/pvbind/pvbind/binding/clientgo"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // Watch begins to watch all that planning depends on, and returns once the caches are filled. It watches until Stop is
 // called; the context bounds the beginning only.
 func Watch(ctx context.Context, clientset kubernetes.Interface) (*Cluster, error) {
-	factory := informers.NewSharedInformerFactoryWithOptions(clientset, 0, informers.WithTransform(trim))
-	core, storage := factory.Core().V1(), factory.Storage().V1()
 	c := newCluster()
+	factory := c.informers(clientset)
+	core, storage := factory.Core().V1(), factory.Storage().V1()
 	c.lookups = lookups{
+		volumeStore: core.PersistentVolumes().Informer().GetStore(),
+		claimStore:  core.PersistentVolumeClaims().Informer().GetStore(),
+
 		nodes:      core.Nodes().Lister(),
 		pods:       core.Pods().Lister(),
 		classes:    storage.StorageClasses().Lister(),
@@ -44,6 +49,21 @@ func Watch(ctx context.Context, clientset kubernetes.Interface) (*Cluster, error
 		return nil, err
 	}
 	return c, nil
+}
+
+// informers returns those of all kinds. They list anew when the server has gone back in time, as after a restore of etcd.
+func (c *Cluster) informers(clientset kubernetes.Interface) informers.SharedInformerFactory {
+	factory := informers.NewSharedInformerFactoryWithOptions(clientset, 0, informers.WithTransform(trim))
+	core, storage, all := clientset.CoreV1(), clientset.StorageV1(), metav1.NamespaceAll
+	ofNothing := func(string, error) {} // of what is known from informers alone there is nothing to forget
+	factory.InformerFor(&corev1.PersistentVolume{}, clientgo.InformerOf(&corev1.PersistentVolume{}, core.PersistentVolumes(), c.serverWentBack))
+	factory.InformerFor(&corev1.PersistentVolumeClaim{}, clientgo.InformerOf(&corev1.PersistentVolumeClaim{}, core.PersistentVolumeClaims(all), c.serverWentBack))
+	factory.InformerFor(&corev1.Pod{}, clientgo.InformerOf(&corev1.Pod{}, core.Pods(all), ofNothing))
+	factory.InformerFor(&corev1.Node{}, clientgo.InformerOf(&corev1.Node{}, core.Nodes(), ofNothing))
+	factory.InformerFor(&storagev1.StorageClass{}, clientgo.InformerOf(&storagev1.StorageClass{}, storage.StorageClasses(), ofNothing))
+	factory.InformerFor(&storagev1.CSIDriver{}, clientgo.InformerOf(&storagev1.CSIDriver{}, storage.CSIDrivers(), ofNothing))
+	factory.InformerFor(&storagev1.CSIStorageCapacity{}, clientgo.InformerOf(&storagev1.CSIStorageCapacity{}, storage.CSIStorageCapacities(all), ofNothing))
+	return factory
 }
 
 // filled waits until all caches are, and their objects were handled.
@@ -75,13 +95,19 @@ func (c *Cluster) handle(all ...cache.SharedIndexInformer) (handled []cache.Done
 	return handled, nil
 }
 
-// replace takes two versions of one object, or two objects of one name if the end of the first was missed.
+// replace takes two versions of one object; or two objects of one name if the end of the first was missed; or, after a restore
+// of the server, a version and an older one, which is the one that counts.
 func (c *Cluster) replace(old, now any) {
-	before, after := old.(metav1.Object), now.(metav1.Object)
-	if before.GetUID() != after.GetUID() {
+	before, after := old.(obj.Object), now.(obj.Object)
+	switch {
+	case before.GetUID() != after.GetUID():
 		c.forget(old)
+		c.observe(now)
+	case obj.Older(after, before):
+		c.observeBack(now)
+	default:
+		c.observe(now)
 	}
-	c.observe(now)
 }
 
 func (c *Cluster) observeDeleted(object any) {

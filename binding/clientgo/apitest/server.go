@@ -89,6 +89,18 @@ func (s *Server) Compact() {
 	}
 }
 
+// Forget does what Compact does, and drops the log of calls and events too: a server that runs for long needs memory for its
+// objects alone.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, journal := range s.journals {
+		journal.compact()
+	}
+	s.events = nil
+	s.Server.Forget()
+}
+
 // Restore takes the server back to a snapshot, as an etcd that is restored from a backup, and ends all watches. A
 // watch that goes on from a later version gets nothing until the server has reached that once more, as with kube-apiserver.
 func (s *Server) Restore(snapshot *bindingtest.Server) {

@@ -10,6 +10,7 @@
 //   - A write whose outcome is not known leaves its object in doubt. It is read before anything else is decided, and its
 //     volume stays reserved until then (B6).
 //   - A reply that contradicts what is known is believed once it is repeated (V3).
+//   - From when the server went back in time until all is read anew, nothing is destroyed (W8).
 //   - A volume is offered to one waiting claim after the other, never to all at once (W1).
 //   - Events are published when they are news (N), and failures are retried later each time (W6).
 //
@@ -18,6 +19,7 @@
 //   - engine.go: State, Step, Reply, Start and Proceed.
 //   - sync.go: a sync from its begin to its end, what it locks, and how many hooks run at once.
 //   - reply.go: what comes of a write and of a live read.
+//   - restore.go: what is left to do after the server went back in time, and what waits for it.
 //   - view.go: what a decision may know.
 //   - store.go: the objects, and which of them refer to each other.
 //   - wake.go: Observe and ObserveDeleted, and which keys a change of an object calls for.

@@ -38,6 +38,8 @@ type State struct {
 	rejected map[obj.Key]rejection
 	// failures counts the failures in a row of a key (W6).
 	failures map[obj.Key]int
+	// restore is what is left to do since the server went back in time (W8).
+	restore restore
 	// announced says since when the announcement on each claim or volume that has one was seen as it is (R8).
 	announced map[obj.Key]sighting
 	now       time.Time
@@ -70,6 +72,12 @@ type Step struct {
 	After   time.Duration // if not zero, how long to wait before the same key is synced again
 }
 
+// Complete returns the step with a complete action: see decision.Action.Complete.
+func (s Step) Complete() Step {
+	s.Action = s.Action.Complete()
+	return s
+}
+
 // Reply is what came of an action.
 type Reply struct {
 	Object obj.Object // what the server stored or holds; nil: nothing, or an error
@@ -77,6 +85,9 @@ type Reply struct {
 
 	Pods        []*corev1.Pod                 // for a read of pods
 	Attachments []*storagev1.VolumeAttachment // for a read of attachments
+
+	parsed      Parsed
+	podsByClaim map[obj.Key][]*corev1.Pod
 }
 
 // SetTime sets the time, which the engine does not read itself. Call it before every other method, once time has passed. It
@@ -84,19 +95,25 @@ type Reply struct {
 func (s *State) SetTime(now time.Time) { s.now = now }
 
 // Start begins a sync. If another sync has the object locked, this one is done at once, and runs again after the other.
-func (s *State) Start(key obj.Key) Step {
+func (s *State) Start(key obj.Key) Step { return s.StartDraft(key).Complete() }
+
+// StartDraft is Start for a caller who holds a lock, and calls Step.Complete when it does not any more.
+func (s *State) StartDraft(key obj.Key) Step {
 	if _, locked := s.locks[key]; locked {
 		s.waiters.add(key, key)
 		return Step{Done: true}
 	}
-	t := &task{key: key}
+	t := &task{key: key, answers: s.resume(key)}
 	zeromap.Put(&s.locks, key, key)
 	zeromap.Put(&s.tasks, key, t)
 	return s.advance(t)
 }
 
 // Proceed takes the reply to the action of the last step, and returns the next step.
-func (s *State) Proceed(key obj.Key, got Reply) Step {
+func (s *State) Proceed(key obj.Key, got Reply) Step { return s.ProceedDraft(key, got).Complete() }
+
+// ProceedDraft is to Proceed what StartDraft is to Start.
+func (s *State) ProceedDraft(key obj.Key, got Reply) Step {
 	t := s.tasks[key]
 	var err error
 	switch {

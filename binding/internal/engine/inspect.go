@@ -35,6 +35,7 @@ func (s *State) Clone() *State {
 	copied.rejected = maps.Clone(s.rejected)
 	copied.failures = maps.Clone(s.failures)
 	copied.announced = maps.Clone(s.announced)
+	copied.restore = s.restore.clone()
 	return &copied
 }
 
@@ -45,6 +46,7 @@ func (s store) clone() store {
 		s.objects[kind] = maps.Clone(objects)
 	}
 	s.claimsByVolume, s.volumesByClaim, s.podsByClaim, s.attachmentsByVolume = old.claimsByVolume.clone(), old.volumesByClaim.clone(), old.podsByClaim.clone(), old.attachmentsByVolume.clone()
+	s.largePods, s.parsedClaims, s.podClaims = old.largePods.clone(), maps.Clone(old.parsedClaims), maps.Clone(old.podClaims) // what they point to is never changed
 	s.waiting, s.notified = old.waiting.Clone(), old.notified.Clone()
 	s.gone, s.gonePods = old.gone.clone(), old.gonePods.clone()
 	s.index = &index.Index{}
@@ -88,6 +90,11 @@ func (o offers) clone() offers {
 		o.made[volume] = offer{made.version, maps.Clone(made.claims)}
 	}
 	return o
+}
+
+func (r restore) clone() restore {
+	r.unread, r.held, r.made, r.gone = maps.Clone(r.unread), maps.Clone(r.held), maps.Clone(r.made), r.gone.clone()
+	return r
 }
 
 func (s hookSlots) clone() hookSlots {
@@ -139,8 +146,10 @@ func (s *State) Describe(n Notebook, keys []obj.Key, mentioned []types.UID) {
 	n.KeySet(s.slots.running)
 	n.KeySet(s.slots.promised)
 	describeKeys(n, s.slots.waiting)
+	s.describeRestore(n, keys)
 	for _, uid := range mentioned {
 		describeFlag(n, s.Buried(uid))
+		describeFlag(n, s.restore.gone.has(uid))
 	}
 }
 
@@ -184,6 +193,15 @@ func (s *State) describeOffer(n Notebook, volume obj.Key) {
 	}
 }
 
+func (s *State) describeRestore(n Notebook, keys []obj.Key) {
+	n.KeySet(s.restore.unread)
+	n.KeySet(s.restore.held)
+	describeFlag(n, s.restore.unsaid)
+	for _, key := range keys {
+		describeAnswers(n, s.restore.made[key])
+	}
+}
+
 // age is whether what was read, or is about to be, was read for the object as it is known now.
 func (s *State) age(t *task) int {
 	if len(t.live) == 0 && t.pending.Kind != decision.Read {
@@ -210,8 +228,19 @@ func (t *task) describe(n Notebook) {
 		describeObjects(n, t.live[key].Pods)
 		describeObjects(n, t.live[key].Attachments)
 	}
-	n.Number(len(t.answers))
-	for _, answer := range t.answers {
+	describeAnswers(n, t.answers)
+	describeFlag(n, t.outdated)
+	describeEvents(n, t.publish)
+	next := make(map[obj.Key]struct{}, len(t.next))
+	for _, key := range t.next {
+		next[key] = struct{}{}
+	}
+	n.KeySet(next)
+}
+
+func describeAnswers(n Notebook, answers []decision.Answer) {
+	n.Number(len(answers))
+	for _, answer := range answers {
 		n.Text(string(answer.Of))
 		n.Text(answer.Hook)
 		n.Text(string(answer.For))
@@ -221,12 +250,6 @@ func (t *task) describe(n Notebook) {
 			n.Text(answer.Err.Error())
 		}
 	}
-	describeEvents(n, t.publish)
-	next := make(map[obj.Key]struct{}, len(t.next))
-	for _, key := range t.next {
-		next[key] = struct{}{}
-	}
-	n.KeySet(next)
 }
 
 func describeEvents(n Notebook, events []decision.Event) {
@@ -310,6 +333,9 @@ func (s *State) Buried(uid types.UID) bool { return s.gone.has(uid) || s.gonePod
 
 // InDoubt returns the sync whose last write of the object has an unknown outcome; zero if none.
 func (s *State) InDoubt(object obj.Key) (by obj.Key) { return s.inDoubt[object] }
+
+// Unread returns the claims and volumes that are still to be read anew since the server went back in time.
+func (s *State) Unread() map[obj.Key]struct{} { return s.restore.unread }
 
 // Offers counts the claims that the volume was offered to.
 func (s *State) Offers(volume string) int { return len(s.offers.made[obj.VolumeKey(volume)].claims) }

@@ -16,10 +16,11 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		of     any
 		fields []string
 	}{
-		{State{}, []string{"store", "options", "tasks", "locks", "waiters", "inDoubt", "leftInDoubt", "offers", "slots", "lastEvents", "rejected", "failures", "announced", "now"}},
-		{store{}, []string{"objects", "claimsByVolume", "volumesByClaim", "podsByClaim", "attachmentsByVolume", "index", "waiting", "notified", "gone", "gonePods"}},
-		{task{}, []string{"key", "volume", "version", "pending", "before", "contradicted", "live", "answers", "publish", "next", "steps"}},
-		{Reply{}, []string{"Object", "Err", "Pods", "Attachments"}},
+		{State{}, []string{"store", "options", "tasks", "locks", "waiters", "inDoubt", "leftInDoubt", "offers", "slots", "lastEvents", "rejected", "failures", "restore", "announced", "now"}},
+		{store{}, []string{"objects", "claimsByVolume", "volumesByClaim", "podsByClaim", "largePods", "attachmentsByVolume", "parsedClaims", "podClaims", "index", "waiting", "notified", "gone", "gonePods"}},
+		{task{}, []string{"key", "volume", "version", "pending", "before", "outdated", "contradicted", "live", "answers", "publish", "next", "steps"}},
+		{Reply{}, []string{"Object", "Err", "Pods", "Attachments", "parsed", "podsByClaim"}},
+		{restore{}, []string{"unread", "held", "made", "gone", "unsaid"}},
 		{contradiction{}, []string{"uid", "missing"}},
 		{offers{}, []string{"made", "pendingFor", "pendingOn", "order"}},
 		{offer{}, []string{"version", "claims"}},

@@ -65,7 +65,7 @@ func (s *State) recordAttempt(volume *corev1.PersistentVolume, claim *corev1.Per
 // together are offered to different claims.
 func (s *State) notify(claim *corev1.PersistentVolumeClaim) {
 	s.waiting.Delete(obj.KeyOf(claim))
-	s.notified.Set(claim, s.classOf(claim))
+	s.notified.Set(claim, s.searchTerms(claim))
 	if len(s.offers.order) > 2*s.notified.Len() {
 		s.offers.order = slices.DeleteFunc(s.offers.order, func(key obj.Key) bool { return s.notified.Get(key) == nil })
 	}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,6 +45,9 @@ func outcomeOf(err error) outcome {
 func (s *State) handleWrite(t *task, got Reply) error {
 	target := t.pending.Target()
 	t.live = nil
+	if t.outdated { // it may be the reply of the server before it went back
+		t.wake(s.distrust(target), t.key)
+	}
 	switch outcome := outcomeOf(got.Err); {
 	case outcome == done && t.pending.Kind == decision.DeleteVolume:
 		s.markInDoubt(target, t.key) // its finalizers may keep it
@@ -57,7 +59,7 @@ func (s *State) handleWrite(t *task, got Reply) error {
 		}
 		return nil
 	case outcome == done:
-		return s.handleStored(t, got.Object)
+		return s.handleStored(t, got)
 	case outcome == conflict:
 		s.markInDoubt(target, t.key)
 		return nil
@@ -75,8 +77,8 @@ var errUnchanged = errors.New("the server accepted the write and changed nothing
 
 // handleStored takes the object that the server stored. A write that took effect has made a new version, or has removed
 // the last finalizer of an object that was being deleted: that deletes it, and it keeps its version (A5).
-func (s *State) handleStored(t *task, stored obj.Object) error {
-	sent := obj.Object(t.pending.Claim)
+func (s *State) handleStored(t *task, got Reply) error {
+	stored, sent := got.Object, obj.Object(t.pending.Claim)
 	if t.pending.Volume != nil {
 		sent = t.pending.Volume
 	}
@@ -87,7 +89,7 @@ func (s *State) handleStored(t *task, stored obj.Object) error {
 	case stored.GetResourceVersion() == sent.GetResourceVersion():
 		return errUnchanged
 	default:
-		t.wake(s.Observe(stored), t.key, t.volume)
+		t.wake(s.observe(got.Parsed().parsed), t.key, t.volume)
 	}
 	t.forgetProvisioned(stored)
 	if t.pending.Announces() {
@@ -121,11 +123,12 @@ func (s *State) clearDoubt(key obj.Key) []obj.Key {
 	by := s.inDoubt[key]
 	delete(s.inDoubt, key)
 	s.leftInDoubt.remove(key, by)
+	woken := s.reread(key)
 	if key.Kind != obj.KindVolume || by.Kind != obj.KindClaim || s.locks[key] == by {
-		return nil
+		return woken
 	}
 	s.index.Release(key.Name, by)
-	return s.wokenByOwner(key)
+	return append(woken, s.wokenByOwner(key)...)
 }
 
 // markRejected notes what the server rejected for a claim, so that the volume is offered to another (W1).
@@ -172,6 +175,9 @@ type contradiction struct {
 // handleRead takes the reply to a live read.
 func (s *State) handleRead(t *task, got Reply) error {
 	key := t.pending.Key
+	if t.outdated {
+		return nil // it may be the reply of the server before it went back; the next decision reads it again
+	}
 	if got.Object != nil {
 		t.forgetProvisioned(got.Object)
 	}
@@ -181,20 +187,23 @@ func (s *State) handleRead(t *task, got Reply) error {
 		zeromap.Put(&t.contradicted, key, found)
 		return nil // the next decision reads it again
 	case contradicts && !found.missing:
-		t.wake(s.replace(key, got.Object), t.key)
-		t.wake(s.clearDoubt(key), t.key)
-		return wentBackError(got.Object)
+		t.wake(s.replace(key, got.Parsed().parsed), t.key)
+		if err := s.notice(t, got.Object); err != nil {
+			t.wake(s.clearDoubt(key), t.key)
+			return err
+		}
 	case contradicts:
 		if known := s.Known(key); known != nil && known.GetUID() == found.uid { // one that was observed since is another
 			t.wake(s.ObserveDeleted(known), t.key)
 		}
 		zeromap.Put(&t.contradicted, key, contradiction{missing: true})
 	case got.Err != nil:
-		return got.Err
+		return s.unreadError(key, got.Err)
 	case got.Object != nil:
 		delete(t.contradicted, key)
-		t.wake(s.Observe(got.Object), t.key)
+		t.wake(s.observeLive(key, got.Parsed().parsed), t.key)
 	}
+	s.tell(t, got.Object)
 	t.wake(s.clearDoubt(key), t.key)
 	if s.dropStaleReads(t) && key != t.key {
 		return nil // it is read anew if it matters still
@@ -217,40 +226,41 @@ func (s *State) contradictionIn(got Reply, t *task) (found contradiction, contra
 }
 
 // replace stores what the server has in place of what was known, newer though that was.
-func (s *State) replace(key obj.Key, object obj.Object) (woken []obj.Key) {
+func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 	if known := s.Known(key); known != nil {
 		woken = s.ObserveDeleted(known)
 	}
-	s.gone.remove(object.GetUID())
-	return append(woken, s.Observe(object)...)
-}
-
-// wentBackError ends a sync that has found that the server went back in time: nothing is destroyed on what such a reply
-// says. The next sync begins with what the server has now.
-func wentBackError(found obj.Object) error {
-	return fmt.Errorf("metadata.resourceVersion: the server has %s, though a later one was known or the object was deleted: it may have been restored from a backup", found.GetResourceVersion())
+	s.gone.remove(parsed.object.GetUID())
+	return append(woken, s.observe(parsed)...)
 }
 
 // Recheck compares what a cache has of an object with what is known, and returns whom that wakes (W7).
 //
-// A claim or volume that is not the same is put in doubt, and read by the next sync. Where its last write is in doubt
-// already it is read anyhow, and stays with the sync that made the write (B6). Of another object the cache's version is
-// stored.
+// A claim or volume that is not the same is put in doubt, and read by the next sync: the cache is as wrong as what is known, if
+// the server went back and it has not listed anew. Of another object the cache's version is stored.
 func (s *State) Recheck(object obj.Object) []obj.Key {
-	woken := s.Observe(object)
+	woken, rest := s.RecheckParsed(Parse(object))
+	return s.WokenByClaims(woken, rest)
+}
+
+// RecheckParsed is Recheck for an object that was parsed, with a rest as that of ObserveParsed.
+func (s *State) RecheckParsed(parsed Parsed) (woken, rest []obj.Key) {
+	object := parsed.object
 	key := keyOf(object)
 	known := s.Known(key)
 	if key.Kind == obj.KindVolume || key.Kind == obj.KindClaim {
-		if _, doubted := s.inDoubt[key]; !doubted && (known == nil || !sameVersion(known, object)) {
-			s.markInDoubt(key, key)
+		if known == nil || !sameVersion(known, object) {
+			s.doubt(key)
 		}
-		return unique(append(woken, key))
+		return []obj.Key{key}, nil
 	}
-	if known != nil && !sameVersion(known, object) {
-		woken = s.ObserveDeleted(known)
+	woken, rest = s.ObserveParsed(parsed)
+	if known = s.Known(key); known != nil && !sameVersion(known, object) {
+		woken, rest = s.ForgetDeleted(known)
 	}
 	s.tombstonesOf(key.Kind).remove(object.GetUID())
-	return unique(append(woken, s.Observe(object)...))
+	again, more := s.ObserveParsed(parsed)
+	return Unique(append(woken, again...)), append(slices.Clip(rest), more...)
 }
 
 func sameVersion(a, b obj.Object) bool {

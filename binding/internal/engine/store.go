@@ -11,8 +11,8 @@ import (
 
 	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
-	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -23,12 +23,16 @@ type store struct {
 
 	claimsByVolume      links // by spec.volumeName
 	volumesByClaim      links // by the name in claimRef
-	podsByClaim         links
+	podsByClaim         links // but for those in largePods
+	largePods           links // by namespace: the pods that name many claims
 	attachmentsByVolume links
 
-	index    *index.Index  // the volumes once more, to choose from
-	waiting  index.Waiting // the claims that any volume may serve
-	notified index.Waiting // those of them that a volume was offered to and whose sync is still to come
+	parsedClaims map[obj.Key]*match.Parsed // of the claims that have something large
+	podClaims    map[obj.Key]*podClaims    // by pod: the claims that it names
+
+	index    *index.Index        // the volumes once more, to choose from
+	waiting  index.WaitingClaims // the claims that any volume may serve
+	notified index.WaitingClaims // those of them that a volume was offered to and whose sync is still to come
 	gone     tombstones
 	// gonePods has pods and attachments. They come and go by the thousand, and would evict the others.
 	gonePods tombstones
@@ -52,6 +56,16 @@ func (s *store) Class(name string) *storagev1.StorageClass {
 
 func (s *store) classOf(claim *corev1.PersistentVolumeClaim) *storagev1.StorageClass {
 	return s.Class(storageclass.OfClaim(claim))
+}
+
+// searchTerms returns the terms of a search in the index, which knows the owners itself.
+func (s *store) searchTerms(claim *corev1.PersistentVolumeClaim) match.Terms {
+	return match.Terms{Class: s.classOf(claim), Parsed: s.Parsed(claim)}
+}
+
+// Parsed returns what was parsed of the claim; nil if it has nothing that can be large.
+func (s *store) Parsed(claim *corev1.PersistentVolumeClaim) *match.Parsed {
+	return s.parsedClaims[obj.KeyOf(claim)]
 }
 
 // as returns the object as one of its kind; nil for nil, and for an object of another kind.
@@ -89,36 +103,51 @@ func keyOf(object obj.Object) obj.Key {
 }
 
 // put stores an object, unless it is known to be gone or a version at least as new is stored. It returns what it
-// replaced, and whether it stored anything.
-func (s *store) put(key obj.Key, object obj.Object) (old obj.Object, stored bool) {
+// replaced, the claims that either version of a pod names, and whether it stored anything.
+func (s *store) put(key obj.Key, parsed Parsed) (old obj.Object, named []obj.Key, stored bool) {
+	object := parsed.object
 	old = s.Known(key)
 	if s.tombstonesOf(key.Kind).has(object.GetUID()) || old != nil && !obj.Newer(object, old) {
-		return nil, false
+		return nil, nil, false
 	}
+	return old, s.set(key, old, parsed), true
+}
+
+// set stores a version of an object in place of the old one, nil if there is none, and returns the claims that either version
+// of a pod names.
+func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key) {
+	object := parsed.object
 	if s.objects[key.Kind] == nil {
 		zeromap.Put(&s.objects, key.Kind, map[obj.Key]obj.Object{})
 	}
 	s.objects[key.Kind][key] = object
 	s.relink(key, old, object)
 	switch object := object.(type) {
+	case *corev1.Pod:
+		named = s.relinkPod(key, parsed.pod)
 	case *corev1.PersistentVolume:
 		s.index.Set(object)
 	case *corev1.PersistentVolumeClaim:
+		delete(s.parsedClaims, key)
+		if parsed.claim != nil {
+			zeromap.Put(&s.parsedClaims, key, parsed.claim)
+		}
 		s.index.SetClaim(object)
 		s.enlist(object)
 	case *storagev1.StorageClass:
 		s.enlistAll(object.Name)
 	}
-	return old, true
+	return named
 }
 
 // drop removes an object and remembers that its UID is gone. It returns what it removed; nil if nothing of that UID was
-// stored. One that has taken its name since stays: a claim whose class is not known is bound at once (M11).
-func (s *store) drop(key obj.Key, uid types.UID) (old obj.Object) {
+// stored. One that has taken its name since stays: a claim whose class is not known is bound at once (M11). Of a pod it
+// returns the claims too.
+func (s *store) drop(key obj.Key, uid types.UID) (old obj.Object, named []obj.Key) {
 	s.tombstonesOf(key.Kind).add(uid)
 	old = s.Known(key)
 	if old == nil || old.GetUID() != uid {
-		return nil
+		return nil, nil
 	}
 	delete(s.objects[key.Kind], key)
 	s.relink(key, old, nil)
@@ -129,10 +158,13 @@ func (s *store) drop(key obj.Key, uid types.UID) (old obj.Object) {
 		s.index.DeleteClaim(key)
 		s.waiting.Delete(key)
 		s.notified.Delete(key)
+		delete(s.parsedClaims, key)
+	case obj.KindPod:
+		named = s.relinkPod(key, nil)
 	case obj.KindClass:
 		s.enlistAll(key.Name)
 	}
-	return old
+	return old, named
 }
 
 // relink brings the links up to date for a new version of an object; nil is none.
@@ -144,30 +176,12 @@ func (s *store) relink(key obj.Key, old, object obj.Object) {
 		move(&s.claimsByVolume, obj.NamedVolume, key, old, object)
 	case obj.KindAttachment:
 		move(&s.attachmentsByVolume, obj.AttachedVolume, key, old, object)
-	case obj.KindPod:
-		for _, claim := range claimsOf(as[*corev1.Pod](old)) {
-			s.podsByClaim.remove(key, claim)
-		}
-		for _, claim := range claimsOf(as[*corev1.Pod](object)) {
-			s.podsByClaim.add(key, claim)
-		}
 	}
 }
 
 // move lets an object refer to what its new version names.
 func move[O obj.Object](links *links, named func(O) obj.Key, key obj.Key, old, object obj.Object) {
 	links.move(key, named(as[O](old)), named(as[O](object)))
-}
-
-func claimsOf(pod *corev1.Pod) []obj.Key {
-	if pod == nil {
-		return nil
-	}
-	var keys []obj.Key
-	for _, name := range reclaim.ClaimNames(pod) {
-		keys = append(keys, obj.ClaimKey(pod.Namespace, name))
-	}
-	return keys
 }
 
 // enlist adds the claim to the waiting claims, or removes it if it no longer waits. A notified claim stays among the notified
@@ -177,7 +191,7 @@ func (s *store) enlist(claim *corev1.PersistentVolumeClaim) {
 	if s.notified.Get(obj.KeyOf(claim)) != nil {
 		list = &s.notified
 	}
-	list.Set(claim, s.classOf(claim))
+	list.Set(claim, s.searchTerms(claim))
 }
 
 // enlistAll lists the claims of a class anew, which wait or do not as the class now says (M11).
@@ -229,8 +243,8 @@ func (l links) drain(to obj.Key) []obj.Key {
 	return from
 }
 
-// unique returns the keys without those that come a second time.
-func unique(keys []obj.Key) []obj.Key {
+// Unique returns the keys without those that come a second time.
+func Unique(keys []obj.Key) []obj.Key {
 	var once []obj.Key
 	seen := make(map[obj.Key]struct{}, len(keys))
 	for _, key := range keys {

@@ -19,6 +19,8 @@ type task struct {
 	pending decision.Action // what is being done
 	before  obj.Object      // of a read: what was known when it was sent; nil if nothing
 
+	outdated bool // the server went back in time since the action was begun (W8)
+
 	contradicted map[obj.Key]contradiction // what the last live read of each object contradicted
 
 	version string            // the resourceVersion of the key's object that live was read for
@@ -52,6 +54,8 @@ func (s *State) advance(t *task) Step {
 		return s.issue(t, action)
 	case err != nil || !action.Writes() && !action.RunsHook():
 		return s.finish(t, action, err)
+	case s.hold(t, action):
+		return s.stop(t)
 	case !s.lockVolume(t, s.volumeFor(action)):
 		return s.stop(t)
 	}
@@ -97,7 +101,7 @@ func (s *State) versionOf(key obj.Key) string {
 func (s *State) readInDoubt(t *task) (decision.Action, bool) {
 	for _, key := range append([]obj.Key{t.key, t.volume}, s.leftInDoubt.of(t.key)...) {
 		if _, doubted := s.inDoubt[key]; doubted {
-			return decision.ReadLive(key, "B6", "its last write was lost, or its outcome is unknown"), true
+			return s.readAnew(key), true
 		}
 	}
 	return decision.Action{}, false
@@ -108,7 +112,7 @@ func (s *State) decide(t *task) (decision.Action, error) {
 	view := &taskView{s, t}
 	if t.key.Kind == obj.KindVolume {
 		if volume := s.volume(t.key.Name); volume != nil {
-			return decision.NextForVolume(volume, view, s.options)
+			return decision.DraftForVolume(volume, view, s.options)
 		}
 		return decision.Action{}, nil
 	}
@@ -116,14 +120,14 @@ func (s *State) decide(t *task) (decision.Action, error) {
 		return action, nil
 	}
 	if claim := s.claim(t.key); claim != nil {
-		return decision.NextForClaim(claim, view, s.options)
+		return decision.DraftForClaim(claim, view, s.options)
 	}
 	return decision.Action{}, nil
 }
 
 // issue returns an action as the next step.
 func (s *State) issue(t *task, action decision.Action) Step {
-	t.pending, t.before = action, nil
+	t.pending, t.before, t.outdated = action, nil, false
 	if action.Kind == decision.Read {
 		t.before = s.Known(action.Key)
 	}
@@ -217,7 +221,7 @@ func (s *State) stop(t *task) Step {
 	t.next = append(t.next, s.waiters.drain(t.key)...)
 	s.slots.release(t.key)
 	t.next = append(t.next, s.slots.next(t.key)...)
-	return Step{Publish: t.publish, Done: true, Next: unique(t.next)}
+	return Step{Publish: t.publish, Done: true, Next: Unique(t.next)}
 }
 
 const (

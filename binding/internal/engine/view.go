@@ -12,7 +12,6 @@ import (
 	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
-	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -68,16 +67,11 @@ func (v *taskView) DefaultClass() *storagev1.StorageClass {
 }
 
 func (v *taskView) PodsOf(namespace, claim string) ([]*corev1.Pod, decision.Source) {
-	var users []*corev1.Pod
 	if read, live := v.task.live[obj.PodsKey(namespace)]; live {
-		for _, pod := range read.Pods {
-			if reclaim.References(pod, namespace, claim) {
-				users = append(users, pod)
-			}
-		}
-		return users, decision.FromLiveRead
+		return read.Parsed().podsByClaim[obj.ClaimKey(namespace, claim)], decision.FromLiveRead
 	}
-	for _, key := range v.podsByClaim.of(obj.ClaimKey(namespace, claim)) {
+	var users []*corev1.Pod
+	for _, key := range v.podsOf(obj.ClaimKey(namespace, claim)) {
 		users = append(users, as[*corev1.Pod](v.Known(key)))
 	}
 	if len(v.objects[obj.KindPod]) == 0 {
@@ -98,11 +92,11 @@ func (v *taskView) AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, 
 }
 
 func (v *taskView) Find(claim *corev1.PersistentVolumeClaim) (match.Match, error) {
-	return v.index.Find(claim, match.Terms{Class: v.classOf(claim)})
+	return v.index.Find(claim, v.searchTerms(claim))
 }
 
 func (v *taskView) Summary(claim *corev1.PersistentVolumeClaim) (match.Summary, error) {
-	return v.index.Summary(claim, match.Terms{Class: v.classOf(claim)})
+	return v.index.Summary(claim, v.searchTerms(claim))
 }
 
 // Owners returns the claims that are Bound and name the volume, or the one that it is being bound to: by a sync that runs,
@@ -125,7 +119,7 @@ func (v *taskView) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVo
 	var best *corev1.PersistentVolumeClaim
 	for key := range v.claimsByVolume[obj.VolumeKey(volume.Name)] {
 		if claim := v.claim(key); offerable(claim) {
-			best = index.PreferredClaim(best, claim, volume)
+			best = index.PreferredClaim(best, claim)
 		}
 	}
 	if best != nil {
@@ -140,11 +134,11 @@ func (v *taskView) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVo
 
 // offerable reports whether to offer the volume to the claim: it waits, and has not had its attempt.
 func (v *taskView) offerable(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
-	return !v.binding(obj.KeyOf(claim)) && !v.offers.tried(volume, claim) && !v.backsOff(claim, volume) && index.WaitsFor(claim, volume, v.terms)
+	return !v.binding(obj.KeyOf(claim)) && !v.offers.tried(volume, claim) && !v.backsOff(claim, volume) && index.CanBind(claim, volume, v.terms)
 }
 
 func (v *taskView) terms(claim *corev1.PersistentVolumeClaim) match.Terms {
-	return match.Terms{Class: v.classOf(claim), Owners: v.Owners}
+	return match.Terms{Class: v.classOf(claim), Owners: v.Owners, Parsed: v.Parsed(claim)}
 }
 
 // backsOff reports whether the claim is to be synced again after a delay, as the server rejected a write for it. It is

@@ -13,17 +13,31 @@ import (
 	"github.com/pvbind/pvbind/storageclass"
 )
 
-// Observe stores a version of an object, if it is new, and returns the keys to sync for it (W). A sync that has announced a
-// call on the object, and awaits the reply, sees to the new version itself. That is most often what it has just written: to
-// wake it for that would repeat a hook that fails without its delay, for each call is announced.
-func (s *State) Observe(object obj.Object) []obj.Key {
+// Observe stores a version of an object, if it is new, and returns the keys to sync for it (W).
+func (s *State) Observe(object obj.Object) []obj.Key { return s.observe(Parse(object)) }
+
+func (s *State) observe(parsed Parsed) []obj.Key {
+	woken, rest := s.ObserveParsed(parsed)
+	return s.WokenByClaims(woken, rest)
+}
+
+// ObserveParsed is Observe for an object that was parsed. Of a pod that names very many claims the keys are not among those
+// that it returns: the rest is for WokenByClaims, which may be called with some of it at a time.
+//
+// A sync that has announced a call on the object, and awaits the reply, sees to the new version itself. That is most often
+// what it has just written: to wake it for that would repeat a hook that fails without its delay, for each call is announced.
+func (s *State) ObserveParsed(parsed Parsed) (woken, rest []obj.Key) {
+	object := parsed.object
 	key := keyOf(object)
 	if key == (obj.Key{}) {
-		return nil
+		return nil, nil
 	}
-	old, stored := s.put(key, object)
+	if s.maybeBack(key, object) {
+		return []obj.Key{key}, nil
+	}
+	old, named, stored := s.put(key, parsed)
 	if !stored {
-		return nil
+		return nil, nil
 	}
 	s.noteAnnouncement(key, object)
 	switch object := object.(type) {
@@ -32,37 +46,57 @@ func (s *State) Observe(object obj.Object) []obj.Key {
 			s.forgetOffers(key)
 		}
 	case *storagev1.StorageClass:
-		return s.wokenByClass(object)
+		return s.wokenByClass(object), nil
 	}
-	woken := s.wokenBy(old, object)
+	woken = s.wokenBy(old, object)
 	if running := s.tasks[key]; running != nil && running.pending.Announces() {
 		woken = slices.DeleteFunc(woken, func(other obj.Key) bool { return other == key })
 	}
-	return woken
+	return woken, named
 }
 
 // ObserveDeleted forgets an object that is gone, and returns the keys to sync for that (W).
 func (s *State) ObserveDeleted(object obj.Object) []obj.Key {
+	woken, rest := s.ForgetDeleted(object)
+	return s.WokenByClaims(woken, rest)
+}
+
+// ForgetDeleted is ObserveDeleted, with a rest as that of ObserveParsed.
+func (s *State) ForgetDeleted(object obj.Object) (woken, rest []obj.Key) {
 	key := keyOf(object)
 	switch key.Kind {
 	case "":
-		return nil
+		return nil, nil
 	case obj.KindVolume:
 		s.forgetOffers(key)
 	}
-	old := s.drop(key, object.GetUID())
+	old, named := s.drop(key, object.GetUID())
 	if old == nil {
-		return nil
+		return nil, nil
 	}
 	delete(s.lastEvents, key)
 	delete(s.failures, key)
 	delete(s.rejected, key)
 	delete(s.announced, key)
-	woken := s.wokenBy(old)
+	woken = s.wokenBy(old)
 	if key.Kind == obj.KindClaim {
 		woken = append(woken, s.leftInDoubt.of(key)...)
 	}
-	return woken
+	return woken, named
+}
+
+// WokenByClaims adds to the keys those of the claims that a pod names, and of the volumes that are to be reclaimed after it (W5).
+func (s *State) WokenByClaims(keys, claims []obj.Key) []obj.Key {
+	if len(claims) == 0 {
+		return keys
+	}
+	for _, claim := range claims {
+		keys = append(keys, claim)
+		if len(s.volumesByClaim[claim]) > 0 {
+			keys = append(keys, s.volumesByClaim.of(claim)...)
+		}
+	}
+	return Unique(keys)
 }
 
 // noteAnnouncement notes since when the announcement on the object is there, if it has one.
@@ -87,17 +121,13 @@ func (s *State) wokenBy(versions ...obj.Object) []obj.Key {
 			keys = s.addWokenByClaim(keys, object)
 		case *storagev1.StorageClass:
 			keys = append(keys, s.wokenByClass(object)...)
-		case *corev1.Pod:
-			for _, claim := range claimsOf(object) { // and the volumes that are to be reclaimed after it (W5)
-				keys = append(append(keys, claim), s.volumesByClaim.of(claim)...)
-			}
 		case *storagev1.VolumeAttachment:
 			if volume := obj.AttachedVolume(object); s.awaitsReclaim(volume) { // (W5)
 				keys = append(keys, volume)
 			}
 		}
 	}
-	return unique(keys)
+	return Unique(keys)
 }
 
 // addWokenByVolume adds the volume, the claim that it names, and those that name it with the other volumes that are bound

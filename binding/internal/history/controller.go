@@ -38,6 +38,11 @@ type Controller struct {
 	events   int
 	restarts int
 	now      func() time.Time
+
+	cache     map[obj.Key]obj.Object // what its informers have
+	resyncDue bool                   // the server was restored, and its caches were not compared since
+	restores  int                    // how often it has noticed that
+	unread    map[obj.Key]bool       // what it knew then and has not read since
 }
 
 // runningSync is a sync under way: what it asked for, and what came of it once that is known.
@@ -47,6 +52,9 @@ type runningSync struct {
 	reads     []obj.Key     // since its last write
 	announced time.Time     // when its last announcement was about to be sent
 	failed    bool          // a hook did: it is to be tried again
+
+	restores       int // how often its controller had noticed a restore when it was asked
+	serverRestores int // how often there was one
 }
 
 // Restart replaces the engine of a controller by one that remembers nothing, which will be told of all objects anew.
@@ -58,13 +66,30 @@ func (h *History) Restart(c *Controller) {
 	c.State.SetTime(h.Server.Now())
 	c.Running, c.wrote, c.inDoubt = map[obj.Key]*runningSync{}, map[obj.Key]obj.Object{}, map[obj.Key]bool{}
 	c.liedTo = map[obj.Key]bool{}
+	c.cache, c.unread, c.resyncDue = map[obj.Key]obj.Object{}, map[obj.Key]bool{}, false
 	for _, kind := range bindingtest.Kinds() {
 		c.Watches = append(c.Watches, h.Server.Watch(kind))
 	}
 }
 
+// observe tells the controller of a change, as clientgo's Runner does: of what is never read live, an informer has the newest.
+func (c *Controller) observe(change bindingtest.Change) {
+	key, _ := bindingtest.KeyOf(change.Object)
+	switch {
+	case change.Type == bindingtest.Deleted:
+		delete(c.cache, key)
+		c.Enqueue(c.timed().ObserveDeleted(change.Object))
+		return
+	case key.Kind == obj.KindVolume || key.Kind == obj.KindClaim:
+		c.Enqueue(c.timed().Observe(change.Object))
+	default:
+		c.Enqueue(c.timed().Recheck(change.Object))
+	}
+	c.cache[key] = change.Object
+}
+
 // learn keeps the replies that the controller gets, to judge its next decisions by.
-func (c *Controller) learn(running *runningSync) {
+func (h *History) learn(c *Controller, running *runningSync) {
 	target, err := running.Action.Target(), running.Reply.Err
 	running.failed = running.failed || err != nil && (running.Action.RunsHook() || running.Action.Kind == decision.CreateVolume)
 	switch {
@@ -75,11 +100,13 @@ func (c *Controller) learn(running *runningSync) {
 			running.reads = append(running.reads, target)
 			delete(c.inDoubt, target)
 		}
+		c.learnAfterRestore(running)
 		return
 	case err == nil && running.Action.Kind == decision.DeleteVolume:
 		c.inDoubt[target] = true // its finalizers may keep it
-	case err == nil:
+	case err == nil && running.serverRestores == h.restores: // else it is of a server that there is no more
 		c.wrote[target] = running.Reply.Object
+	case err == nil:
 	case !apierrors.IsForbidden(err) && !apierrors.IsTooManyRequests(err) && !apierrors.IsInvalid(err):
 		c.inDoubt[target] = true
 	}

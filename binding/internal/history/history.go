@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -27,6 +28,10 @@ type History struct {
 	Late        []*bindingtest.Call // writes whose sender has given up, and which may still arrive
 	Judged      int                 // calls of the server that were judged, or are not to be
 	Broken      []string            // the rules that did not hold, and how
+
+	backup   *bindingtest.Server // nil: none was made, or it was restored
+	backedUp bool
+	restores int
 
 	handedOut []handedOut
 	log       []string // what happened, a line each
@@ -143,6 +148,8 @@ func (h *History) step() {
 		if h.oneIn(6) {
 			h.note("%s restarts", c.Name)
 			h.Restart(c)
+		} else if h.oneIn(6) {
+			h.travel(c)
 		}
 	default:
 		if keys := c.choices(); len(keys) > 0 {
@@ -185,11 +192,7 @@ func (h *History) Deliver(c *Controller, watch *bindingtest.Watch) bool {
 		return false
 	}
 	h.keepCopy(change.Object)
-	if change.Type == bindingtest.Deleted {
-		c.Enqueue(c.timed().ObserveDeleted(change.Object))
-	} else {
-		c.Enqueue(c.timed().Observe(change.Object))
-	}
+	c.observe(change)
 	return true
 }
 
@@ -208,7 +211,7 @@ func (h *History) Work(c *Controller, key obj.Key, suffers Fault) {
 		h.note("%s syncs %s", c.Name, key)
 		h.proceed(c, key, c.timed().Start(key))
 	case running.Reply == nil:
-		c.fault = suffers
+		c.fault, running.restores, running.serverRestores = suffers, c.restores, h.restores
 		reply := c.perform(running)
 		running.Reply = &reply
 		h.note("%s: %s %s", c.Name, running.Action, suffers)
@@ -216,7 +219,7 @@ func (h *History) Work(c *Controller, key obj.Key, suffers Fault) {
 		h.judgeCalls(c.Name)
 	default:
 		h.note("%s hears of %s", c.Name, key)
-		c.learn(running)
+		h.learn(c, running)
 		h.proceed(c, key, c.timed().Proceed(key, *running.Reply))
 	}
 }
@@ -238,6 +241,9 @@ func (h *History) proceed(c *Controller, key obj.Key, step engine.Step) {
 	}
 	if step.Err != nil {
 		h.note("%s: %s fails: %v", c.Name, key, step.Err)
+	}
+	if errors.Is(step.Err, engine.ErrWentBack) {
+		c.mustReread(before.Action.Target())
 	}
 	if step.After > 0 && (before.failed || step.Err != nil) {
 		c.Failed = append(c.Failed, key)
@@ -286,7 +292,7 @@ func (h *History) busy() bool {
 			return true
 		}
 	}
-	return h.outwait()
+	return h.resync() || h.outwait()
 }
 
 // outwait lets the time pass for which controllers wait that have seen another's announcement, once nothing else is to be

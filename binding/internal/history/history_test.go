@@ -24,16 +24,19 @@ func TestLargeHistories(t *testing.T) {
 
 func playMany(t *testing.T, of extent, counts Counts) {
 	t.Parallel()
-	histories, steps := 0, 0
+	histories, steps, restores, noticed := 0, 0, 0, 0
 	for seed := range Seeds(t, counts) {
 		h := play(rand.NewPCG(seed, 0), of)
 		if os.Getenv("PVBIND_SEED") != "" {
 			t.Log(strings.Join(h.log, "\n"))
 		}
 		require.Empty(t, h.Broken, "replay with PVBIND_SEED=%d go test ./binding/internal/history -run '^%s$' -v", seed, t.Name())
-		histories, steps = histories+1, steps+len(h.log)
+		histories, steps, restores = histories+1, steps+len(h.log), restores+h.restores
+		for _, c := range h.Controllers {
+			noticed += c.restores
+		}
 	}
-	t.Logf("%d histories, %d things that happened", histories, steps)
+	t.Logf("%d histories, %d things that happened, %d restores, noticed %d times", histories, steps, restores, noticed)
 }
 
 func play(source rand.Source, of extent) *History {

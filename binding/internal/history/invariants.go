@@ -32,6 +32,7 @@ func (h *History) judgeDecision(c *Controller, action decision.Action, reads []o
 	if !action.Writes() && !action.RunsHook() {
 		return
 	}
+	h.judgeRestore(c, action)
 	claimOfKey := func(key obj.Key) *corev1.PersistentVolumeClaim { return h.Server.Claim(key.Namespace, key.Name) }
 	if proof := judge.ProofFor(action, c.State, claimOfKey); proof != (obj.Key{}) && !slices.Contains(reads, proof) {
 		h.Broke("%s: %s without having read %s", action.Rule, action, proof)
@@ -214,14 +215,14 @@ func (h *History) JudgeClaim(world decision.Snapshot, claim *corev1.PersistentVo
 			return // C4 leaves the phase
 		}
 	case phase.ClaimRequestsVolume:
-		mismatches, _ := match.CheckNamed(claim, volume)
+		mismatches, _ := match.CheckNamed(claim, volume, nil)
 		if len(mismatches) == 0 && len(world.Owners(volume.Name)) == 0 {
 			h.Broke("C7: %s fits %s, which names it, and nobody binds them", volume.Name, claim.Name)
 		}
 	case phase.ClaimBinding:
 		h.Broke("C8: %s is pre-bound to %s, which names it, and nobody binds them", volume.Name, claim.Name)
 	}
-	if want := phase.OfClaim(claim, standing); claim.Status.Phase != want {
+	if want := judge.PhaseOfClaim(claim, standing); claim.Status.Phase != want {
 		h.Broke("C: %s is %s, not %s", claim.Name, claim.Status.Phase, want)
 	}
 }

@@ -107,12 +107,12 @@ func (p *person) useOperation() {
 		change, err := reclaim.Reserve(volume, toClaim(heir.Namespace, heir.Name), known, accepting...)
 		p.write("reserve", volume, change, accepting, err)
 	case 2:
-		p.write("retain", volume, reclaim.SetRetain(volume), []reclaim.Risk{reclaim.ClaimLost}, nil)
+		p.write("retain", volume, reclaim.SetRetain(volume), []reclaim.Risk{reclaim.VolumeLost}, nil)
 	}
 }
 
 func (p *person) risks() (some []reclaim.Risk) {
-	for _, risk := range []reclaim.Risk{reclaim.ClaimLost, reclaim.DataDestroyed, reclaim.PodsDisturbed, reclaim.ReservationLost} {
+	for _, risk := range []reclaim.Risk{reclaim.VolumeLost, reclaim.DataDestroyed, reclaim.PodsDisturbed, reclaim.ReservationLost} {
 		if p.oneIn(6) {
 			some = append(some, risk)
 		}

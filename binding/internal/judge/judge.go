@@ -114,6 +114,32 @@ func WrongOfVolume(before, after *corev1.PersistentVolume, claim *corev1.Persist
 	return ""
 }
 
+// Destroys reports whether storage or data may be lost by an action, or by what somebody else does after it. Known is what its
+// controller knows of the object. It must not happen between the time at which a controller notices that the server went back
+// and the last read of what it knew (W8).
+func Destroys(action decision.Action, known obj.Object) bool {
+	if action.Kind == decision.DeleteVolume || action.RunsHook() && action.Kind != decision.RunProvisioner {
+		return true
+	}
+	before, isVolume := known.(*corev1.PersistentVolume)
+	if isVolume && action.Volume != nil && (Unbinds(before, action.Volume) || action.Volume.Status.Phase == corev1.VolumeReleased && action.Kind == decision.UpdateVolumeStatus) {
+		return true
+	}
+	return known != nil && known.GetDeletionTimestamp() != nil && (action.Kind == decision.UpdateVolume && len(action.Volume.Finalizers) < len(known.GetFinalizers()) ||
+		action.Kind == decision.UpdateClaim && len(action.Claim.Finalizers) < len(known.GetFinalizers()))
+}
+
+// KeyOf returns the key of a claim or volume; zero for any other object.
+func KeyOf(object obj.Object) obj.Key {
+	switch object := object.(type) {
+	case *corev1.PersistentVolume:
+		return obj.VolumeKey(object.Name)
+	case *corev1.PersistentVolumeClaim:
+		return obj.KeyOf(object)
+	}
+	return obj.Key{}
+}
+
 // Unbinds reports whether a write takes the volume from the claim that held it.
 func Unbinds(before, after *corev1.PersistentVolume) bool {
 	was, is := before.Spec.ClaimRef, after.Spec.ClaimRef
@@ -140,4 +166,31 @@ func PairOf(action decision.Action) obj.Key {
 		return obj.VolumeKey(action.Claim.Spec.VolumeName)
 	}
 	return action.Target()
+}
+
+// PhaseOfClaim returns the phase that the claim should have in the given state, which may be
+// the one it has. Bound is the phase at the end of the binding that the state calls for,
+// not before it.
+//
+// phase.ClaimUnbound and ClaimRequestsVolume are Pending for as long as nothing fits. What
+// follows from more than the state is left to the caller: a claim that a volume fits
+// becomes Bound (C1, C7), and one for which a volume is being made keeps its phase (C4).
+//
+// In three cases the claim keeps its phase. One that was bound once and requests a volume
+// is Lost, most often, and stays so until it is bound again (C7). One that a controller
+// bound to a volume that is taken has lost its bind-completed annotation: that is an
+// error, not a wait (C9). The binding of one that is being deleted is neither finished
+// nor rolled back (C12).
+func PhaseOfClaim(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindingState) corev1.PersistentVolumeClaimPhase {
+	switch {
+	case state == phase.ClaimUnbound, state == phase.ClaimAwaitsVolume,
+		state == phase.ClaimRequestsVolume && !phase.BindCompleted(claim),
+		state == phase.ClaimVolumeTaken && !phase.BoundByController(claim):
+		return corev1.ClaimPending
+	case state == phase.ClaimBound, state == phase.ClaimBinding && claim.DeletionTimestamp == nil:
+		return corev1.ClaimBound
+	case state == phase.ClaimLost, state == phase.ClaimMisbound:
+		return corev1.ClaimLost
+	}
+	return claim.Status.Phase
 }

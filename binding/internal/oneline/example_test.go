@@ -2,6 +2,7 @@ package oneline_test
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/pvbind/pvbind/binding/internal/oneline"
 )
@@ -14,4 +15,9 @@ func ExampleText() {
 	// two lines
 	// what is too…
 	// none
+}
+
+func ExampleJoin() {
+	fmt.Println(oneline.Join([]bool{true, false}, ", ", strconv.FormatBool))
+	// Output: true, false
 }

@@ -1,6 +1,7 @@
 package quantities
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -39,5 +40,37 @@ func TestParseQuantity(t *testing.T) {
 	for _, text := range []string{"", "much", "e", "5e-1000", "5e10000", "1e-1000000000", "1E-1000000000"} {
 		_, err := Parse(text)
 		assert.Error(t, err, text)
+	}
+}
+
+// X9: sums and shares are those of arithmetic where that is quick, and in order where it is not.
+func TestX9SumAndShare(t *testing.T) {
+	q := resource.MustParse
+	for _, test := range []struct {
+		part, whole, sum string
+		share            float64
+	}{
+		{"0", "0", "0", 1}, {"1Gi", "0", "1Gi", 1}, {"-1", "5", "4", 0}, {"0", "5Gi", "5Gi", 0},
+		{"1Gi", "4Gi", "5Gi", 0.25}, {"5Gi", "4Gi", "9Gi", 1}, {"1", "1e10", "10000000001", 1e-10},
+		{"1e10000000", "4e10000000", "5e10000000", 0.25}, {"1", "1e10000000", "1e10000000", 0},
+		{"1e9999999", "1e10000000", "11e9999999", 0.1},
+		{"1e1000000000", "2e1000000000", "3e1000000000", 0.5},
+	} {
+		assert.InDelta(t, test.share, Share(q(test.part), q(test.whole)), 1e-6, "%s of %s", test.part, test.whole)
+		for _, sum := range []resource.Quantity{Sum(q(test.part), q(test.whole)), Sum(q(test.whole), q(test.part))} {
+			assert.Zero(t, Compare(q(test.sum), sum), "%s and %s: %s", test.part, test.whole, sum.String())
+		}
+	}
+}
+
+// X9: a quantity of many digits is not written out, and takes no longer than others.
+func TestX9Text(t *testing.T) {
+	many := strings.Repeat("7", 100_000) + strings.Repeat("0", 100_000)
+	for text, want := range map[string]string{
+		"5Gi": "5Gi", "1500m": "1500m", "1e10000000": "10e9999999", "-1e10000000": "-10e9999999", many: "about 1e200000", "-" + many: "about -1e200000",
+	} {
+		began := time.Now()
+		assert.Equal(t, want, Text(resource.MustParse(text)))
+		assert.Less(t, time.Since(began), 5*time.Second)
 	}
 }

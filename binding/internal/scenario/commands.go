@@ -43,6 +43,7 @@ func (s *Runner) Do(text string) ([]string, error) {
 		for _, a := range s.controllers {
 			clear(a.written) // nobody can tell it of that
 		}
+		s.steps.restored()
 		return nil, nil
 	}
 	name, rest, found := strings.Cut(text, ": ")
@@ -66,6 +67,9 @@ func (s *Runner) directController(a *controller, text string, all []*controller)
 	case text == "resync":
 		a.Resync()
 		return s.settle(all...), nil
+	case text == "observe restore":
+		a.ObserveRestore()
+		return nil, nil
 	case text == "fall due":
 		err := a.AdvanceClock(s.Ctx)
 		return s.report(err, all), nil

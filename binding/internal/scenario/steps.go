@@ -115,8 +115,19 @@ func (s *steps) came(c *history.Controller, key obj.Key, verb string) []string {
 	return lines
 }
 
-// observe tells a controller of the next change of a kind.
+// restored has the controllers held to what the server has after a restore.
+func (s *steps) restored() {
+	if s != nil {
+		s.Restored()
+	}
+}
+
+// observe tells a controller of the next change of a kind, or that the server went back in time.
 func (s *steps) observe(c *history.Controller, short string) error {
+	if short == "restore" {
+		s.ObserveRestore(c)
+		return nil
+	}
 	kind, ok := kindNamed(short)
 	if !ok {
 		return fmt.Errorf("unknown kind %q", short)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -90,6 +91,9 @@ func typed(scheme *runtime.Scheme, d document, known kind) (object obj.Object, n
 		_, _, err = codec.Decode(data, nil, object)
 		return object, err
 	}
+	if path := longExponent(d.content, nil, false); path != nil {
+		return nil, notes, &Problem{Place: d.Place, Object: d.object(), Field: path.String(), Text: "the exponent of the quantity is too long"}
+	}
 	object, err := into(d.content)
 	if strict, ok := runtime.AsStrictDecodingError(err); ok {
 		for _, unknown := range strict.Errors() {
@@ -125,6 +129,42 @@ type knownKind schema.GroupVersionKind
 func (k knownKind) Interpret([]byte) (*schema.GroupVersionKind, error) {
 	kind := schema.GroupVersionKind(k)
 	return &kind, nil
+}
+
+// quantities are the fields that have quantities, alone or by name.
+var quantities = map[string]bool{
+	"allocatable": true, "allocatedResources": true, "capacity": true, "divisor": true, "limits": true, "overhead": true,
+	"requests": true, "sizeLimit": true,
+}
+
+var exponent = regexp.MustCompile(`[eE]-[0-9]{4,}$`)
+
+// longExponent returns the path of the first quantity that nobody can read in a minute, such as 1e-10000000; nil if there is
+// none. The API server rounds such a quantity up before it stores it.
+func longExponent(value any, path *field.Path, quantity bool) *field.Path {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			if found := longExponent(value[key], child(path, key), quantity || quantities[key]); found != nil {
+				return found
+			}
+		}
+	case []any:
+		for i, item := range value {
+			if found := longExponent(item, path.Index(i), quantity); found != nil {
+				return found
+			}
+		}
+	case string:
+		if quantity && exponent.MatchString(value) {
+			return path
+		}
+	case json.Number:
+		if exponent.MatchString(value.String()) {
+			return path
+		}
+	}
+	return nil
 }
 
 // locate names the first field of the content that does not decode, for not every error of decoding

@@ -181,6 +181,9 @@ func (v *View) Terms(claim *corev1.PersistentVolumeClaim) match.Terms {
 	return match.Terms{Class: v.Class(storageclass.OfClaim(claim))}
 }
 
+// Parsed returns nil: a dump is looked at once.
+func (v *View) Parsed(*corev1.PersistentVolumeClaim) *match.Parsed { return nil }
+
 // Owners returns the claims that are Bound to the volume.
 func (v *View) Owners(volume string) []obj.Key { return v.index.Owners(volume) }
 

@@ -1,0 +1,204 @@
+package clientgo
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/watchlist"
+)
+
+// NewInformer returns an informer that lists anew when the server has gone back in time, as after a restore of etcd from a
+// backup. Those of client-go do not notice: they go on from the version that they had, the server accepts the watch, and sends
+// nothing until it has reached that version once more. It costs one small list whenever a watch begins anew.
+//
+// It is what a manager of controller-runtime needs for all of its controllers: cache.Options{NewInformer: clientgo.NewInformer}.
+func NewInformer(lw cache.ListerWatcher, object runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+	return newInformer(lw, object, resync, indexers, func(error) {})
+}
+
+func newInformer(lw cache.ListerWatcher, object runtime.Object, resync time.Duration, indexers cache.Indexers, wentBack func(error)) cache.SharedIndexInformer {
+	return cache.NewSharedIndexInformerWithOptions(&noticing{ListerWatcher: lw, wentBack: wentBack}, object,
+		cache.SharedIndexInformerOptions{ResyncPeriod: resync, Indexers: indexers})
+}
+
+// noticing is a ListerWatcher that notices when the server has gone back in time.
+type noticing struct {
+	cache.ListerWatcher
+	wentBack func(error)
+	seen     Position
+	ahead    atomic.Pointer[string] // the version from which a watch could not go on; nil if none
+}
+
+// IsWatchListSemanticsUnSupported is how a ListerWatcher says that it cannot stream a list.
+func (n *noticing) IsWatchListSemanticsUnSupported() bool {
+	return watchlist.DoesClientNotSupportWatchListSemantics(n.ListerWatcher)
+}
+
+// List and Watch are the calls without a context, which an informer does not make.
+func (n *noticing) List(options metav1.ListOptions) (runtime.Object, error) {
+	return n.ListWithContext(context.Background(), options)
+}
+
+func (n *noticing) Watch(options metav1.ListOptions) (apiwatch.Interface, error) {
+	return n.WatchWithContext(context.Background(), options)
+}
+
+// ListWithContext lists. A list of what the server has now, and not of a cache of its own, tells how far the server is.
+func (n *noticing) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	options = n.atMost(options)
+	list, err := cache.ToListerWithContext(n.ListerWatcher).ListWithContext(ctx, options)
+	if err == nil && options.ResourceVersion != "0" && options.Continue == "" {
+		_ = n.reached(list) // it is what the informer has from now on
+	}
+	return list, err
+}
+
+// WatchWithContext begins a watch. If that is to go on from a version that the server has not reached, it fails as where the
+// version is too old, and the informer lists again. How far the server is, is read after the watch has begun, so that a server
+// that goes back later ends the watch.
+func (n *noticing) WatchWithContext(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
+	if options.SendInitialEvents != nil {
+		options = n.atMost(options)
+	}
+	begun, err := cache.ToWatcherWithContext(n.ListerWatcher).WatchWithContext(ctx, options)
+	goesOn := options.SendInitialEvents == nil && options.ResourceVersion != "" && options.ResourceVersion != "0"
+	if err != nil || !goesOn && !n.seen.Known() {
+		return begun, err
+	}
+	if goesOn {
+		n.seen.Reached(options.ResourceVersion)
+	}
+	newest, err := cache.ToListerWithContext(n.ListerWatcher).ListWithContext(ctx, metav1.ListOptions{Limit: 1}) // without a version: as new as the server has
+	if err == nil {
+		err = n.reached(newest)
+	}
+	if err != nil && goesOn && apierrors.IsResourceExpired(err) {
+		n.ahead.Store(&options.ResourceVersion)
+	}
+	if err != nil && (goesOn || !apierrors.IsResourceExpired(err)) {
+		begun.Stop()
+		return nil, err
+	}
+	return begun, nil
+}
+
+// atMost returns options of a list that is not to be newer than the server is. For the version from which the informer could not
+// go on the server would wait some seconds, and then fail.
+func (n *noticing) atMost(options metav1.ListOptions) metav1.ListOptions {
+	if from := n.ahead.Load(); from == nil || options.ResourceVersion != *from {
+		return options
+	}
+	options.ResourceVersion = ""
+	if options.SendInitialEvents == nil {
+		options.ResourceVersionMatch = ""
+	}
+	return options
+}
+
+// reached notes how far the server is, by a list. It returns an error, and tells of it, if the server was further before.
+func (n *noticing) reached(list runtime.Object) error {
+	accessor, err := meta.ListAccessor(list)
+	if err != nil {
+		return err
+	}
+	err = n.seen.Check(accessor.GetResourceVersion())
+	if err != nil {
+		n.wentBack(err)
+	}
+	return err
+}
+
+// Position is how far the server was, by the resourceVersions of one kind. The zero value has seen nothing. It is safe for
+// concurrent use.
+type Position struct {
+	mu     sync.Mutex
+	newest string
+}
+
+// Known reports whether anything was seen.
+func (p *Position) Known() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.newest != ""
+}
+
+// Reached notes a resourceVersion that the server had at some time. Versions that cannot be compared are ignored.
+func (p *Position) Reached(version string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.newest == "" || older(p.newest, version) {
+		p.newest = version
+	}
+}
+
+// Check notes the resourceVersion of a list of what the server has now. If a later one was seen the server has gone back in time:
+// the error says so, like that of a watch from a version that is too old, and the list's is the one to go on from.
+func (p *Position) Check(version string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was := p.newest
+	if was == "" || !older(version, was) {
+		p.newest = cmp.Or(version, was)
+		return nil
+	}
+	p.newest = version
+	return apierrors.NewResourceExpired(fmt.Sprintf("the server has reached resourceVersion %s only, not %s: it may have been restored from a backup", version, was))
+}
+
+// relistWithin is how soon an informer that notices that the server went back lists anew.
+const relistWithin = 3 * time.Second
+
+// Blind reports whether one of these informers sees nothing because it goes on from a resourceVersion that the server has not
+// reached, as those of client-go do after a restore. Before has the versions of those that are ahead of the server. An informer
+// that notices it lists anew within seconds, for which Blind waits.
+func Blind(ctx context.Context, before map[cache.SharedIndexInformer]string) bool {
+	ctx, cancel := context.WithTimeout(ctx, relistWithin)
+	defer cancel()
+	for informer, version := range before {
+		err := wait.PollUntilContextCancel(ctx, relistWithin/100, true, func(context.Context) (bool, error) {
+			return older(informer.LastSyncResourceVersion(), version), nil
+		})
+		if err != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// older reports whether one version comes before another. Versions that cannot be compared prove nothing.
+func older(version, than string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, than)
+	return err == nil && order < 0
+}
+
+// occurrence tells the notices of one restore from that of the next. The informers of all kinds notice the same restore, one
+// after the other, and each does so once.
+type occurrence struct {
+	mu    sync.Mutex
+	kinds sets.Set[string] // that have noticed; nil: none ever has
+}
+
+// begins reports whether a notice is the first of a restore. By is the kind whose list it was; "" is a live read of an object.
+func (o *occurrence) begins(by string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if by != "" && o.kinds != nil && !o.kinds.Has(by) {
+		o.kinds.Insert(by)
+		return false
+	}
+	o.kinds = sets.New(by)
+	return true
+}

@@ -1,0 +1,158 @@
+package clientgo_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/clientgo"
+	"github.com/pvbind/pvbind/binding/clientgo/apitest"
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+// text is what is logged.
+type text struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (l *text) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Buffer.Write(p)
+}
+
+func (l *text) count(of string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.Buffer.String(), of)
+}
+
+// told counts the events that tell of a restore.
+func told(server *apitest.Server) (n int) {
+	for _, event := range server.Events() {
+		if event.Reason == decision.EventServerWentBack {
+			n++
+		}
+	}
+	return n
+}
+
+// The informers of all kinds notice one restore: that is told once, all that was known is read, and work goes on. No resync
+// has a part in it.
+func TestW8TheRunnerNotices(t *testing.T) {
+	server, ours, registry, log := newPair(t), &deleter{}, prometheus.NewRegistry(), &text{}
+	r := start(t, server, func(r *clientgo.Runner) {
+		r.Resync, r.Registerer, r.Recorder = -1, registry, server.Server
+		r.Logger = slog.New(slog.NewTextHandler(log, nil))
+		r.Hooks.SourceDeleters = map[string]hooks.Deleter{"hostPath": ours}
+	})
+	r.eventually(func() bool { return r.bound("data") }, "the claim is bound")
+	for i, name := range []string{"first", "second"} {
+		times := i + 1
+		snapshot := server.Snapshot()
+		pair(t, server, "lost")
+		r.eventually(func() bool { return r.bound("lost") }, "another claim is bound, which the backup does not have")
+		server.Restore(snapshot)
+		r.eventually(func() bool { return told(server) == times }, "N the event is sent")
+		pair(t, server, name)
+		r.eventually(func() bool { return r.bound(name) }, "work goes on")
+		r.eventually(func() bool { return counted(t, registry, "pvbind_server_went_back_total") == float64(times) }, "the metric counts it once")
+		assert.Equal(t, times, log.count("the server went back in time; nothing is destroyed"), "so does the log")
+		assert.Equal(t, times, told(server), "and so do events")
+	}
+	assert.True(t, r.bound("data"))
+}
+
+// pair creates a claim and a volume for it.
+func pair(t *testing.T, server *apitest.Server, name string) {
+	t.Helper()
+	for _, object := range []obj.Object{bindingtest.Volume("disk-of-"+name, "10Gi"), bindingtest.Claim("default", name, "5Gi")} {
+		_, err := server.Create(t.Context(), object)
+		require.NoError(t, err)
+	}
+}
+
+// Informers that are client-go's own are blind after a restore: the resync finds that, and work goes on without a restart.
+func TestW8InformersOfTheProgramAreBlind(t *testing.T) {
+	server, ours, log := newPair(t), &deleter{}, &text{}
+	r := start(t, server, func(r *clientgo.Runner) {
+		r.Informers = informers.NewSharedInformerFactory(r.Clientset, 0)
+		r.Resync, r.Recorder = 50*time.Millisecond, server.Server
+		r.Logger = slog.New(slog.NewTextHandler(log, nil))
+		r.Hooks.SourceDeleters = map[string]hooks.Deleter{"hostPath": ours}
+	})
+	r.eventually(func() bool { return r.bound("data") }, "the claim is bound")
+	snapshot := server.Snapshot()
+	pair(t, server, "lost")
+	r.eventually(func() bool { return r.bound("lost") }, "another claim is bound, which the backup does not have")
+	server.Restore(snapshot)
+	pair(t, server, "later")
+	r.eventually(func() bool { return r.bound("later") }, "what comes after the restore is seen")
+	r.eventually(func() bool { return told(server) == 1 }, "N the event is sent")
+	assert.Equal(t, 1, log.count("the Runner watches by itself"))
+	remove(t, server, "data")
+	r.eventually(func() bool { return r.phase("disk") == corev1.VolumeReleased }, "V3 and so is what goes")
+	assert.Zero(t, ours.calls.Load(), "R2")
+	require.NoError(t, r.stop())
+}
+
+// Informers of a program that are made by InformerOf list anew, and are kept.
+func TestW8InformersOfTheProgramThatNotice(t *testing.T) {
+	server, log := newPair(t), &text{}
+	r := start(t, server, func(r *clientgo.Runner) {
+		r.Informers = clientgo.NewInformers(r.Clientset, r.Pods, r.Hooks, func(string, error) {})
+		r.Resync, r.Recorder = 50*time.Millisecond, server.Server
+		r.Logger = slog.New(slog.NewTextHandler(log, nil))
+	})
+	r.eventually(func() bool { return r.bound("data") }, "the claim is bound")
+	snapshot := server.Snapshot()
+	pair(t, server, "lost")
+	r.eventually(func() bool { return r.bound("lost") }, "another claim is bound, which the backup does not have")
+	server.Restore(snapshot)
+	pair(t, server, "later")
+	r.eventually(func() bool { return r.bound("later") }, "what comes after the restore is seen")
+	r.eventually(func() bool { return told(server) == 1 }, "N the event is sent")
+	require.NoError(t, r.stop())
+	assert.Zero(t, log.count("the Runner watches by itself"))
+}
+
+func TestPositionOfAServer(t *testing.T) {
+	for _, test := range []struct {
+		name, seen, list string
+		back             bool
+	}{
+		{"nothing was seen", "", "5", false},
+		{"it is where it was", "5", "5", false},
+		{"it goes on", "5", "10", false},
+		{"it went back", "10", "9", true},
+		{"by number, not by text", "9", "10", false},
+		{"versions that cannot be compared prove nothing", "abc", "5", false},
+		{"nor do those of the list", "5", "", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var p clientgo.Position
+			if test.seen != "" {
+				p.Reached(test.seen)
+			}
+			err := p.Check(test.list)
+			require.Equal(t, test.back, err != nil, "%v", err)
+			if test.back {
+				require.ErrorContains(t, err, "has reached resourceVersion 9 only, not 10")
+				assert.NoError(t, p.Check(test.list), "it is told once")
+			}
+		})
+	}
+}

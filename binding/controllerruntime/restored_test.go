@@ -1,0 +1,119 @@
+package controllerruntime_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/clientgo"
+	"github.com/pvbind/pvbind/binding/clientgo/apitest"
+	"github.com/pvbind/pvbind/binding/controllerruntime"
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+// lines are what is logged.
+type lines struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *lines) add(_, line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, line)
+}
+
+func (l *lines) count(of string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.all {
+		if strings.Contains(line, of) {
+			n++
+		}
+	}
+	return n
+}
+
+func createPair(t *testing.T, server *apitest.Server, namespace, name string) {
+	t.Helper()
+	for _, object := range []obj.Object{bindingtest.Volume("disk-of-"+name, "10Gi"), bindingtest.Claim(namespace, name, "5Gi")} {
+		_, err := server.Create(t.Context(), object)
+		require.NoError(t, err)
+	}
+}
+
+func told(server *apitest.Server) (n int) {
+	for _, event := range server.Events() {
+		if event.Reason == decision.EventServerWentBack {
+			n++
+		}
+	}
+	return n
+}
+
+// The manager's cache is blind after a restore, unless its informers list anew. Either way work goes on without a restart.
+func TestW8TheManagerGoesOnAfterARestore(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		cache cache.Options
+		blind int
+	}{
+		{"the cache is blind", cache.Options{}, 1},
+		{"the cache has one namespace and is blind", cache.Options{DefaultNamespaces: map[string]cache.Config{"default": {}}}, 1},
+		{"the cache lists anew", cache.Options{NewInformer: clientgo.NewInformer}, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			server, log := newServer(t), &lines{}
+			createPair(t, server, "default", "data")
+			manage(t, server, &controllerruntime.Reconciler{Resync: 50 * time.Millisecond, Recorder: server.Server}, func(o *ctrl.Options) {
+				o.Cache, o.Logger = test.cache, funcr.New(log.add, funcr.Options{})
+			})
+			eventually(t, func() bool { return isBound(server, "data") }, "the claim is bound")
+			snapshot := server.Snapshot()
+			createPair(t, server, "default", "lost")
+			eventually(t, func() bool { return isBound(server, "lost") }, "another claim is bound, which the backup does not have")
+			server.Restore(snapshot)
+			eventually(t, func() bool { return told(server) == 1 }, "N it is told")
+			createPair(t, server, "default", "later")
+			eventually(t, func() bool { return isBound(server, "later") }, "what comes after the restore is seen")
+			require.NoError(t, server.Delete(t.Context(), obj.ClaimKey("default", "data"), metav1.DeleteOptions{}))
+			stored := server.Claim("default", "data")
+			stored.Finalizers = nil
+			_, err := server.Update(t.Context(), stored)
+			require.NoError(t, err)
+			eventually(t, func() bool { return server.Volume("disk-of-data").Status.Phase == corev1.VolumeReleased }, "V3 and what goes")
+			assert.Equal(t, 1, told(server), "once")
+			assert.Equal(t, 1, log.count("the server went back in time; nothing is destroyed"), "once")
+			assert.Equal(t, test.blind, log.count("pvbind watches by itself"))
+		})
+	}
+}
+
+// Where the manager's cache has some namespaces, no others are looked at after a restore either.
+func TestW8OtherNamespacesStayOthers(t *testing.T) {
+	server := newServer(t)
+	createPair(t, server, "default", "data")
+	manage(t, server, &controllerruntime.Reconciler{Resync: 50 * time.Millisecond, Recorder: server.Server}, func(o *ctrl.Options) {
+		o.Cache.DefaultNamespaces = map[string]cache.Config{"default": {}}
+	})
+	eventually(t, func() bool { return isBound(server, "data") }, "the claim is bound")
+	snapshot := server.Snapshot()
+	createPair(t, server, "default", "lost")
+	eventually(t, func() bool { return isBound(server, "lost") }, "another claim is bound")
+	server.Restore(snapshot)
+	createPair(t, server, "other", "theirs")
+	createPair(t, server, "default", "later")
+	eventually(t, func() bool { return isBound(server, "later") }, "work goes on")
+	assert.Empty(t, server.Claim("other", "theirs").Status.Phase == corev1.ClaimBound)
+}

@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+// ErrWentBack is in the error of the sync that notices that the server went back in time.
+var ErrWentBack = errors.New("the server went back in time: it may have been restored from a backup, and nothing is destroyed until every claim and volume has been read anew")
+
+// restore is what is left to do since the server went back in time (W8): every claim and volume that was known is read live,
+// and until the last one has been, nothing is destroyed. The zero value is a server that never went back.
+type restore struct {
+	unread map[obj.Key]struct{}          // the claims and volumes that were not read since
+	held   map[obj.Key]struct{}          // the syncs that would destroy something, to be run again after the last read
+	made   map[obj.Key][]decision.Answer // what provisioners made in those syncs
+	gone   tombstones                    // the UIDs that were known to be gone before, and may be there again
+	unsaid bool                          // no event has told of it yet
+}
+
+// ObserveRestore notes that the server went back in time, and returns the keys of all claims and volumes, in order: the next
+// sync of each begins with a live read (W8). What was read before proves nothing any more, nor that an object is gone.
+func (s *State) ObserveRestore() []obj.Key {
+	for _, running := range s.tasks {
+		running.live, running.contradicted, running.outdated = nil, nil, true
+	}
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(s.objects[obj.KindVolume])), maps.Keys(s.objects[obj.KindClaim]))
+	slices.SortFunc(keys, obj.CompareKeys)
+	s.restore.unsaid = len(keys) > 0
+	s.restore.gone, s.gone, s.gonePods = s.gone, tombstones{}, tombstones{}
+	return s.distrust(keys...)
+}
+
+// distrust has these objects read anew, and nothing destroyed before that is done.
+func (s *State) distrust(keys ...obj.Key) []obj.Key {
+	for _, key := range keys {
+		zeromap.Put(&s.restore.unread, key, struct{}{})
+		s.doubt(key)
+	}
+	return keys
+}
+
+// doubt has an object read before anything is decided on it. Where its last write is in doubt already it is read anyhow, and
+// stays with the sync that made the write (B6).
+func (s *State) doubt(key obj.Key) {
+	if _, doubted := s.inDoubt[key]; !doubted {
+		s.markInDoubt(key, key)
+	}
+}
+
+// readAnew returns the read of an object in doubt.
+func (s *State) readAnew(key obj.Key) decision.Action {
+	if _, unread := s.restore.unread[key]; unread {
+		return decision.ReadLive(key, "W8", "the server went back in time")
+	}
+	return decision.ReadLive(key, "B6", "its last write was lost, or its outcome is unknown")
+}
+
+// maybeBack reports whether a claim or volume was known to be gone before the server went back. That a cache shows it proves no
+// more than that it was gone: its next sync reads it.
+func (s *State) maybeBack(key obj.Key, object obj.Object) bool {
+	if key.Kind != obj.KindVolume && key.Kind != obj.KindClaim || !s.restore.gone.has(object.GetUID()) {
+		return false
+	}
+	s.restore.gone.remove(object.GetUID())
+	s.doubt(key)
+	return true
+}
+
+// observeLive stores what a live read shows and returns whom that wakes. It replaces what is known in the same version: after
+// a restore the server gives other writes the versions that it gave before.
+func (s *State) observeLive(key obj.Key, parsed Parsed) []obj.Key {
+	s.restore.gone.remove(parsed.object.GetUID())
+	if known := s.Known(key); known != nil && sameVersion(known, parsed.object) {
+		s.set(key, known, parsed)
+		s.noteAnnouncement(key, parsed.object)
+		return nil
+	}
+	return s.observe(parsed)
+}
+
+// notice takes an older version, or an object that was gone, that a sync has read twice. Where the object is being read anew
+// that is no news. Else the server went back just now: all that is known is read anew, and the sync ends with the error.
+func (s *State) notice(t *task, found obj.Object) error {
+	if _, expected := s.restore.unread[t.pending.Key]; expected {
+		return nil
+	}
+	t.wake(s.ObserveRestore(), t.key)
+	s.tell(t, found)
+	return fmt.Errorf("metadata.resourceVersion: the server has %s, though a later one was known or the object was deleted: %w", found.GetResourceVersion(), ErrWentBack)
+}
+
+// tell publishes the event on an object that the server has, once each time that the server went back.
+func (s *State) tell(t *task, on obj.Object) {
+	if s.restore.unsaid && on != nil {
+		s.restore.unsaid = false
+		t.publish = append(t.publish, decision.ServerWentBack(on))
+	}
+}
+
+// reread notes that an object has been read, and returns the syncs that waited for the last one.
+func (s *State) reread(key obj.Key) (woken []obj.Key) {
+	delete(s.restore.unread, key)
+	if len(s.restore.unread) > 0 {
+		return nil
+	}
+	woken = slices.SortedFunc(maps.Keys(s.restore.held), obj.CompareKeys)
+	s.restore.held = nil
+	return woken
+}
+
+// unreadError returns the error of a live read that gave no reply.
+func (s *State) unreadError(key obj.Key, err error) error {
+	if _, unread := s.restore.unread[key]; !unread {
+		return err
+	}
+	return fmt.Errorf("%w; until it is read nothing is destroyed, for the server went back in time", err)
+}
+
+// hold reports whether the action has to wait until all is read anew. If so, the sync ends, and runs again after that, with
+// what it has made for its claim: else nobody would delete that any more (P2).
+func (s *State) hold(t *task, action decision.Action) bool {
+	if len(s.restore.unread) == 0 || !destroys(action, s.Known(action.Target())) {
+		return false
+	}
+	zeromap.Put(&s.restore.held, t.key, struct{}{})
+	if made := slices.DeleteFunc(slices.Clone(t.answers), func(a decision.Answer) bool { return a.Of != decision.RunProvisioner && a.Of != decision.CreateVolume }); len(made) > 0 {
+		zeromap.Put(&s.restore.made, t.key, made)
+	}
+	return true
+}
+
+// resume returns what the sync of that key had made when it was held.
+func (s *State) resume(key obj.Key) []decision.Answer {
+	made := s.restore.made[key]
+	delete(s.restore.made, key)
+	return made
+}
+
+// destroys reports whether storage or data may be lost by an action: by itself, or because it lets somebody else go on. That
+// is so of a deleter, of a recycler and of the end of a volume; of a volume that is Released, for which an external
+// provisioner waits, or taken from a claim; and of a finalizer that is removed from what is being deleted. Which finalizers a
+// draft leaves is not known yet (X9), so that whatever is written to such an object waits, its status aside.
+func destroys(action decision.Action, known obj.Object) bool {
+	if action.Announces() { // what it announces would wait
+		return true
+	}
+	switch action.Kind {
+	case decision.RunDeleter, decision.RunRecycler, decision.DeleteVolume:
+		return true
+	case decision.UpdateVolumeStatus:
+		return action.Volume.Status.Phase == corev1.VolumeReleased
+	case decision.UpdateVolume:
+		return isDeleted(known) || unbinds(as[*corev1.PersistentVolume](known), action.Volume)
+	case decision.UpdateClaim:
+		return isDeleted(known)
+	}
+	return false
+}
+
+// unbinds reports whether a write takes a volume from the claim that it is bound to.
+func unbinds(before, after *corev1.PersistentVolume) bool {
+	if before == nil || before.Spec.ClaimRef == nil || before.Spec.ClaimRef.UID == "" {
+		return false
+	}
+	return after.Spec.ClaimRef == nil || after.Spec.ClaimRef.UID != before.Spec.ClaimRef.UID
+}
+
+// isDeleted reports whether an object is being deleted.
+func isDeleted(known obj.Object) bool { return known != nil && known.GetDeletionTimestamp() != nil }

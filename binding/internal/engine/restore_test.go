@@ -1,0 +1,193 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
+	"github.com/pvbind/pvbind/binding/internal/engine"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+// reads answers the reads of a sync with these objects until it asks for something else, and returns that.
+func reads(t *testing.T, state *engine.State, step engine.Step, key obj.Key, there ...obj.Object) engine.Step {
+	t.Helper()
+	for range 20 {
+		if step.Done || step.Action.Kind != decision.Read {
+			return step
+		}
+		reply := engine.Reply{Err: NotFoundError(step.Action.Key)}
+		if step.Action.Key.IsList() {
+			reply.Err = nil
+		}
+		for _, object := range there {
+			if object.GetName() == step.Action.Key.Name {
+				reply = engine.Reply{Object: object}
+			}
+		}
+		step = state.Proceed(key, reply)
+	}
+	require.Fail(t, "it reads without end")
+	return step
+}
+
+// orphan is a volume whose claim is gone and whose storage is to be deleted, and another volume.
+func orphan() (state *engine.State, orphaned, other *corev1.PersistentVolume) {
+	state = engine.New(decision.Options{Hooks: hooks.Names{SourceDeleters: sets.New("hostPath")}}, 10)
+	orphaned = KnownVolume("a", BoundToClaim, DeletedPolicy, InPhase(corev1.VolumeReleased), OnHostPath)
+	other = KnownVolume("other")
+	state.Observe(orphaned)
+	state.Observe(other)
+	return state, orphaned, other
+}
+
+func TestW8NothingIsDestroyedBeforeTheLastRead(t *testing.T) {
+	state, orphaned, other := orphan()
+	a, b := obj.VolumeKey("a"), obj.VolumeKey("other")
+	require.Equal(t, []obj.Key{a, b}, state.ObserveRestore(), "all that is known")
+	step := state.Start(a)
+	assert.Equal(t, "W8 Read pv/a: the server went back in time", step.Action.String())
+	step = reads(t, state, step, a, orphaned)
+	require.True(t, step.Done, "%s", step.Action)
+	require.NoError(t, step.Err)
+	assert.Zero(t, step.After, "it is woken")
+
+	step = state.Start(b)
+	failed := state.Proceed(b, engine.Reply{Err: ErrConnection})
+	require.ErrorIs(t, failed.Err, ErrConnection)
+	require.ErrorContains(t, failed.Err, "until it is read nothing is destroyed")
+	assert.NotZero(t, failed.After, "W6")
+	step = reads(t, state, state.Start(a), a, orphaned)
+	require.True(t, step.Done, "%s", step.Action)
+
+	step = reads(t, state, state.Start(b), b, other)
+	require.True(t, step.Done, "%s", step.Action)
+	assert.Contains(t, step.Next, a, "the last read wakes it")
+	assert.True(t, reads(t, state, state.Start(a), a, orphaned).Action.Announces(), "R8 the deleter is next")
+}
+
+// The table names every action that may lose storage or data, and some that may not.
+func TestW8WhatWaits(t *testing.T) {
+	for name, test := range map[string]struct {
+		volume *corev1.PersistentVolume
+		claim  *corev1.PersistentVolumeClaim
+		waits  bool
+	}{
+		"V3 a volume is released":       {volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound)), waits: true},
+		"V1 a volume becomes available": {volume: KnownVolume("a", InPhase(corev1.VolumePending))},
+		"V2 a volume becomes Bound":     {volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumePending)), claim: KnownClaim(BoundTo("a"))},
+		"R5 a policy that nobody knows": {volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased), func(v *corev1.PersistentVolume) { v.Spec.PersistentVolumeReclaimPolicy = "Burn" })},
+		"R3 storage is deleted":         {volume: KnownVolume("a", BoundToClaim, DeletedPolicy, InPhase(corev1.VolumeReleased), OnHostPath), waits: true},
+		"F3 the finalizer of a volume leaves": {volume: KnownVolume("a", InPhase(corev1.VolumeAvailable), func(v *corev1.PersistentVolume) {
+			v.DeletionTimestamp, v.Finalizers = &metav1.Time{}, []string{"kubernetes.io/pv-protection"}
+		}), waits: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := engine.New(decision.Options{Protection: decision.ProtectionOn, Hooks: hooks.Names{SourceDeleters: sets.New("hostPath")}}, 10)
+			test.volume.Finalizers = append(test.volume.Finalizers, "kubernetes.io/pv-protection")[:1]
+			objects := []obj.Object{test.volume}
+			if test.claim != nil {
+				objects = append(objects, test.claim)
+			}
+			for _, object := range append(objects, KnownVolume("unread")) {
+				state.Observe(object)
+			}
+			state.ObserveRestore()
+			a := obj.VolumeKey("a")
+			step := reads(t, state, state.Start(a), a, objects...)
+			assert.Equal(t, test.waits, step.Done, "%s %v", step.Action, step.Err)
+		})
+	}
+}
+
+// A sync that finds by itself that the server went back tells of it once, and has all else read anew.
+func TestW8IsNoticedByALiveRead(t *testing.T) {
+	state, orphaned, other := orphan()
+	a, b := obj.VolumeKey("a"), obj.VolumeKey("other")
+	before := KnownVolume("other")
+	other.ResourceVersion, before.ResourceVersion = "30", "20"
+	state.Observe(other)
+	state.Recheck(before)
+	step := reads(t, state, state.Start(b), b, before)
+	require.ErrorIs(t, step.Err, engine.ErrWentBack)
+	assert.NotZero(t, step.After, "W6")
+	require.Len(t, step.Publish, 1, "N")
+	assert.Equal(t, decision.EventServerWentBack, step.Publish[0].Reason)
+	assert.Equal(t, b, step.Publish[0].On)
+	assert.Contains(t, step.Next, a)
+	require.Len(t, state.Unread(), 1, "but for what was read just now")
+
+	older := orphaned.DeepCopy()
+	older.ResourceVersion = "5"
+	step = state.Start(a)
+	require.Equal(t, "W8", step.Action.Rule)
+	for range 2 { // what is read anew is older than it was, as was to be expected: no second notice
+		step = state.Proceed(a, engine.Reply{Object: older})
+		require.NoError(t, step.Err)
+		assert.Empty(t, step.Publish)
+	}
+	assert.Empty(t, state.Unread())
+	assert.Equal(t, "5", state.Known(a).GetResourceVersion())
+}
+
+// After a restore the server gives other writes the versions that it gave before: what is read counts, not what was known.
+func TestW8TheSameVersionWithOtherContent(t *testing.T) {
+	state, orphaned, other := orphan()
+	a := obj.VolumeKey("a")
+	freed := orphaned.DeepCopy()
+	freed.Spec.ClaimRef, freed.Status.Phase = nil, corev1.VolumeAvailable
+	state.ObserveRestore()
+	reads(t, state, state.Start(obj.VolumeKey("other")), obj.VolumeKey("other"), other)
+	step := reads(t, state, state.Start(a), a, freed)
+	require.True(t, step.Done, "R3 its storage is not deleted: %s", step.Action)
+	assert.Nil(t, state.Known(a).(*corev1.PersistentVolume).Spec.ClaimRef)
+}
+
+// What was known to be gone may be there again. A cache that shows it proves nothing: it is read.
+func TestW8WhatWasGoneIsReadBeforeItIsBelieved(t *testing.T) {
+	state, _, _ := orphan()
+	claim := KnownClaim()
+	state.Observe(claim)
+	state.ObserveDeleted(claim)
+	state.ObserveRestore()
+	require.Equal(t, []obj.Key{DataKey}, state.Observe(claim))
+	assert.Nil(t, state.Known(DataKey))
+	step := state.Start(DataKey)
+	require.Equal(t, decision.Read, step.Action.Kind)
+	step = state.Proceed(DataKey, engine.Reply{Object: claim})
+	assert.Equal(t, claim, state.Known(DataKey), "%v", step.Err)
+}
+
+// Nobody reads classes and pods live: what a cache shows is there.
+func TestW8AClassThatWasGoneIsBelieved(t *testing.T) {
+	state, class := engine.New(decision.Options{}, 10), ClassOf("fast", "example.com/disks")
+	key := obj.Key{Kind: obj.KindClass, Name: class.Name}
+	state.Observe(class)
+	state.ObserveDeleted(class)
+	state.ObserveRestore()
+	state.Observe(class)
+	assert.Equal(t, class, state.Known(key))
+}
+
+// A second notice has read again what was read since the first, and the reply that is on its way proves nothing.
+func TestW8ASecondTime(t *testing.T) {
+	state, orphaned, other := orphan()
+	a, b := obj.VolumeKey("a"), obj.VolumeKey("other")
+	state.ObserveRestore()
+	reads(t, state, state.Start(b), b, other)
+	require.Len(t, state.Unread(), 1)
+	step := state.Start(a)
+	require.Equal(t, decision.Read, step.Action.Kind)
+	state.ObserveRestore()
+	require.Len(t, state.Unread(), 2)
+	step = state.Proceed(a, engine.Reply{Object: orphaned})
+	assert.Equal(t, "W8 Read pv/a: the server went back in time", step.Action.String(), "once more")
+	require.Len(t, state.Unread(), 2)
+}

@@ -1,0 +1,104 @@
+package history
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/internal/judge"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+// travel makes a backup of the server, restores it, or lets a controller notice that: by a list whose resourceVersion is
+// below an earlier one. There is one backup in a history, because versions and UIDs of another would be given twice.
+func (h *History) travel(c *Controller) {
+	switch {
+	case !h.backedUp:
+		h.note("backup")
+		h.backup, h.backedUp = h.Server.Snapshot(), true
+	case h.backup != nil:
+		h.note("restore")
+		h.Server.Restore(h.backup)
+		h.backup = nil
+		h.Restored()
+	case c.resyncDue:
+		h.ObserveRestore(c)
+	}
+}
+
+// Restored has every controller held to what the server has from now on. No controller is told.
+func (h *History) Restored() {
+	h.restores++
+	for _, c := range h.Controllers {
+		clear(c.wrote)
+		c.resyncDue = true
+	}
+}
+
+// ObserveRestore lets a controller notice that the server went back in time.
+func (h *History) ObserveRestore(c *Controller) {
+	h.note("%s notices that the server went back", c.Name)
+	c.mustReread(obj.Key{})
+	c.Enqueue(c.State.ObserveRestore())
+}
+
+// mustReread notes that the controller has to read all that it knows once more, but for one object, before it destroys
+// anything.
+func (c *Controller) mustReread(but obj.Key) {
+	c.restores++
+	for _, object := range c.State.Objects() {
+		if key := judge.KeyOf(object); key != but && (key.Kind == obj.KindVolume || key.Kind == obj.KindClaim) {
+			c.unread[key] = true
+		}
+	}
+	delete(c.unread, but)
+}
+
+// learnAfterRestore notes that an object was read by a request that was made after the restore was noticed.
+func (c *Controller) learnAfterRestore(running *runningSync) {
+	target, err := running.Action.Target(), running.Reply.Err
+	if running.restores == c.restores && (err == nil || obj.IsAbsent(err, target)) {
+		delete(c.unread, target)
+	}
+}
+
+// judgeRestore holds a decision to W8.
+func (h *History) judgeRestore(c *Controller, action decision.Action) {
+	if len(c.unread) > 0 && judge.Destroys(action, c.State.Known(action.Target())) {
+		h.Broke("W8: %s: %s, and the server went back: %v was not read since", c.Name, action, slices.SortedFunc(maps.Keys(c.unread), obj.CompareKeys))
+	}
+}
+
+// resync compares once after a restore what the caches have with what the controllers know (W7), and reports whether there
+// was anything to do.
+func (h *History) resync() bool {
+	for _, c := range h.Controllers {
+		if !c.resyncDue {
+			continue
+		}
+		c.resyncDue = false
+		for _, key := range slices.SortedFunc(maps.Keys(c.cache), compareByText) {
+			if key.Kind == obj.KindVolume || key.Kind == obj.KindClaim {
+				c.Enqueue(c.State.Recheck(c.cache[key]))
+			}
+		}
+		h.readUnshown(c)
+		return true
+	}
+	return false
+}
+
+// readUnshown tells a controller of the end of what it knows from a reply alone, and what is not there any more, as the
+// resync of clientgo's Runner does.
+func (h *History) readUnshown(c *Controller) {
+	for _, object := range c.State.Objects() {
+		key := judge.KeyOf(object)
+		if key.Kind != obj.KindVolume && key.Kind != obj.KindClaim || c.cache[key] != nil {
+			continue
+		}
+		if _, err := h.Server.Get(context.Background(), key); obj.IsAbsent(err, key) {
+			c.Enqueue(c.State.ObserveDeleted(object))
+		}
+	}
+}
