@@ -72,6 +72,20 @@ func worldNamed(name string) modelWorld {
 	panic("there is no world " + name)
 }
 
+// TestModelNoticesStorageThatTakesAnyToken has a leader that is paused before its recycler, until another has scrubbed the
+// storage and bound the volume to the next claim. Storage that takes any token scrubs that claim's data (X2), which is what
+// remains of R8. Without so long a pause it does not.
+func TestModelNoticesStorageThatTakesAnyToken(t *testing.T) {
+	world := worldNamed("a recycler, a claim that waits and two leaders")
+	world.sabotage, world.limit = takesAnyToken, 150_000
+	assert.Contains(t, newModel(world).exploreIn(depthFirst).broken, "X2: R4 RunRecycler pv/x")
+	if testing.Short() {
+		return
+	}
+	world.pauses = 0
+	assert.Empty(t, newModel(world).exploreIn(depthFirst).broken)
+}
+
 // TestModelNoticesASilentError expects another error of a bad object than there is (X7).
 func TestModelNoticesASilentError(t *testing.T) {
 	world := worldNamed("a bad class")

@@ -119,6 +119,11 @@ func (m *model) judgeHook(now *state, action decision.Action) {
 	if now.storage.left.has(m.indexOf(action.Target())) {
 		m.broke("X2: %s, which was to be retained", action)
 	}
+	if now := s.volume(volume.Name); now != nil && now.UID == volume.UID && now.Spec.ClaimRef != nil {
+		if user := s.claim(judge.ClaimOf(now)); user != nil && user.UID == now.Spec.ClaimRef.UID && user.Spec.VolumeName == now.Name {
+			m.broke("X2: %s, and %s uses it", action, user.Name)
+		}
+	}
 	claim := s.claim(judge.ClaimOf(volume))
 	serves := claim != nil && phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefBound && (claim.Spec.VolumeName == "" || claim.Spec.VolumeName == volume.Name)
 	if stored, attached := s.attachment(volume.Name); attached {

@@ -1,0 +1,197 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
+)
+
+// twoLeaders are an old controller and a new one on one server, with one storage. A claim that has a volume is deleted, and
+// another waits for it.
+type twoLeaders struct {
+	t        *testing.T
+	server   *bindingtest.Server
+	storage  *bindingtest.Storage
+	old, new *bindingtest.Driver
+}
+
+func newTwoLeaders(t *testing.T, policy corev1.PersistentVolumeReclaimPolicy) *twoLeaders {
+	w := &twoLeaders{t: t, server: bindingtest.NewServer(), storage: bindingtest.NewStorage()}
+	volume := bindingtest.Volume("a", "2Gi", WithPolicy(policy))
+	w.create(volume)
+	w.storage.Add(volume)
+	w.create(bindingtest.Claim("default", "first", "2Gi", RequestingClass(new(""))))
+	w.create(bindingtest.Claim("default", "second", "1Gi", RequestingClass(new(""))))
+	leader := func(name string) *bindingtest.Driver {
+		return bindingtest.NewDriver(w.server, bindingtest.Options{Name: name, Hooks: w.storage.Hooks(Ours, "hostPath"),
+			BindingOptions: decision.Options{Protection: decision.ProtectionOn}})
+	}
+	w.old, w.new = leader("old"), leader("new")
+	require.NoError(t, bindingtest.Settle(t.Context(), w.old, w.new))
+	require.Equal(t, "a", w.server.Claim("default", "first").Spec.VolumeName)
+	require.True(t, w.storage.Write("a"))
+	require.NoError(t, w.server.Delete(t.Context(), obj.ClaimKey("default", "first"), metav1.DeleteOptions{}))
+	return w
+}
+
+func (w *twoLeaders) create(object obj.Object) {
+	_, err := w.server.Create(w.t.Context(), object)
+	require.NoError(w.t, err)
+}
+
+// takesOver has the new leader do all it can, while the old one is paused, for as long as its delays last if the pause is a long
+// one. Pods then write onto what the second claim has got.
+func (w *twoLeaders) takesOver(long bool) {
+	require.NoError(w.t, w.new.Settle(w.t.Context()))
+	w.storage.Restarted() // the new leader cannot know what the old one has done
+	for range 5 {
+		if long {
+			require.NoError(w.t, w.new.AdvanceClock(w.t.Context()))
+		}
+	}
+	if w.used() {
+		w.storage.Write("a")
+	}
+}
+
+func (w *twoLeaders) used() bool {
+	return w.server.Claim("default", "second").Status.Phase == corev1.ClaimBound
+}
+
+// settle lets both go on until nothing is left to do.
+func (w *twoLeaders) settle() {
+	for range 8 {
+		require.NoError(w.t, bindingtest.Settle(w.t.Context(), w.old, w.new))
+		require.NoError(w.t, w.old.AdvanceClock(w.t.Context()))
+		require.NoError(w.t, w.new.AdvanceClock(w.t.Context()))
+	}
+}
+
+// R8, X2: the old leader is paused in the call of the hook, right before the storage does anything. The new one scrubs the
+// storage when it has waited for long enough, and binds the volume to the second claim. Then the old one goes on. Storage that
+// refuses older tokens is safe. What cannot refuse is so from a pause that is not that long.
+func TestR8ALeaderIsPausedInItsHook(t *testing.T) {
+	for name, test := range map[string]struct {
+		long, refuses, lost bool
+	}{
+		"a short pause": {refuses: true},
+		"a long pause":  {refuses: true, long: true},
+		"a short pause, storage that cannot refuse":                      {},
+		"a long pause, storage that cannot refuse: this is what remains": {long: true, lost: true},
+	} {
+		t.Run("R8 "+name, func(t *testing.T) {
+			w := newTwoLeaders(t, corev1.PersistentVolumeReclaimRecycle)
+			if !test.refuses {
+				w.storage.IgnoreTokens()
+			}
+			paused := false
+			w.storage.Use(func(_ context.Context, _ *bindingtest.StorageCall, do func() error) error {
+				if !paused {
+					paused = true
+					w.takesOver(test.long)
+					assert.Equal(t, test.long, w.used(), "the second claim has the volume already")
+				}
+				return do()
+			})
+			require.NoError(t, w.old.Settle(t.Context()))
+			require.True(t, paused)
+			assert.Equal(t, test.lost, len(w.storage.Problems()) > 0, "%s", w.storage.Problems())
+			w.settle()
+			assert.True(t, w.used())
+			if test.long {
+				assert.Equal(t, test.lost, w.storage.Kept()[0].Content == bindingtest.Scrubbed)
+			}
+		})
+	}
+}
+
+// R8, X2: the old leader is paused before any of its calls of the server, and the new one does all it can meanwhile, for a
+// short time or a long one. No call ever takes effect on storage in use: not even where the storage cannot refuse, for after
+// the pause come live reads, a guarded write, or the look at how late it is.
+func TestR8ALeaderIsPausedAnywhere(t *testing.T) {
+	for _, policy := range []corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimRecycle, corev1.PersistentVolumeReclaimDelete} {
+		for _, long := range []bool{false, true} {
+			t.Run(fmt.Sprintf("R8 %s long=%v", policy, long), func(t *testing.T) {
+				pauses := 0
+				for pausedAnywhere(t, policy, long, pauses+1) {
+					pauses++
+				}
+				assert.Greater(t, pauses, 8, "as many calls it makes at least")
+				t.Logf("paused before each of %d calls", pauses)
+			})
+		}
+	}
+}
+
+// pausedAnywhere pauses the old leader before its n-th call, and reports whether it made so many.
+func pausedAnywhere(t *testing.T, policy corev1.PersistentVolumeReclaimPolicy, long bool, n int) (paused bool) {
+	w := newTwoLeaders(t, policy)
+	w.storage.IgnoreTokens()
+	calls := 0
+	w.old.Client.Use(func(call *bindingtest.Call, do func() error) error {
+		if call.Verb != bindingtest.VerbRecord {
+			calls++
+		}
+		if calls == n && !paused {
+			paused = true
+			w.takesOver(long)
+		}
+		return do()
+	})
+	require.NoError(t, w.old.Settle(t.Context()))
+	w.settle()
+	require.Empty(t, w.storage.Problems(), "paused before call %d", n)
+	for _, call := range w.storage.Calls() {
+		require.NotZero(t, call.Token)
+	}
+	if policy == corev1.PersistentVolumeReclaimRecycle {
+		require.True(t, w.used(), "paused before call %d", n)
+	} else {
+		require.Nil(t, w.server.Volume("a"))
+		require.Empty(t, w.storage.Kept())
+	}
+	return paused
+}
+
+// R8: between the announcement and the call the leader is paused for longer than it may be. It announces the call anew, with a
+// larger token.
+func TestR8ACallThatComesTooLate(t *testing.T) {
+	t.Run("R8 by a second", testCallThatComesTooLate)
+}
+
+func testCallThatComesTooLate(t *testing.T) {
+	w := newTwoLeaders(t, corev1.PersistentVolumeReclaimDelete)
+	w.old.Client.Use(bindingtest.Before(1, bindingtest.On(bindingtest.VerbList, obj.KindAttachment), func() {
+		for i := range 31 { // a second each
+			w.create(bindingtest.Class(fmt.Sprintf("class-%d", i)))
+		}
+	}))
+	var tokens []int64
+	w.old.Client.Use(func(call *bindingtest.Call, do func() error) error {
+		if volume, ok := call.Sent.(*corev1.PersistentVolume); ok && call.Verb == bindingtest.VerbUpdate && call.Subresource == "" && volume.DeletionTimestamp == nil {
+			announcement, _ := reclaim.AnnouncementOf(volume)
+			tokens = append(tokens, announcement.Token)
+		}
+		return do()
+	})
+	require.NoError(t, w.old.Settle(t.Context()))
+	require.Empty(t, w.storage.Calls())
+	require.Equal(t, []bindingtest.Delay{{Key: obj.VolumeKey("a"), After: 50 * time.Millisecond}}, w.old.Delayed())
+	require.NoError(t, w.old.AdvanceClock(t.Context()))
+	require.Len(t, w.storage.Calls(), 1)
+	assert.Nil(t, w.server.Volume("a"))
+	assert.Len(t, tokens, 2)
+	assert.IsIncreasing(t, tokens)
+}
