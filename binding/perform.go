@@ -14,7 +14,7 @@ import (
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// perform performs an action with the client, unless it runs a hook. It is all the I/O there is.
+// perform sends an action to the API server through the client and returns the reply. An action that runs a hook is an error.
 func perform(ctx context.Context, client Client, action decision.Action) engine.Reply {
 	if err := action.CheckVersion(); err != nil {
 		return engine.Reply{Err: err}
@@ -80,10 +80,9 @@ func replyOf[O interface {
 	return engine.Reply{Object: object}
 }
 
-// listReads shares the lists of pods or of attachments among syncs. Where a thousand claims of a namespace are deleted at
-// once, each of their syncs reads all its pods, and that of each volume all attachments. One list of a key is read at a time;
-// syncs that come while it is on its way share the next. That begins after they have come, so that it proves to each of them
-// what a list of its own would.
+// listReads coalesces concurrent lists of the same pods, or of the attachments. Where a thousand claims of a namespace are
+// deleted at once, each of their syncs lists all its pods. At most one list of a key is in flight. Syncs that come meanwhile
+// share the one after it, which starts later than each of them has come, and so is as live as a list of its own.
 type listReads struct {
 	mu            sync.Mutex
 	running, next map[obj.Key]*listRead
@@ -114,7 +113,8 @@ func (p *listReads) read(ctx context.Context, key obj.Key, list func() engine.Re
 	return next.got
 }
 
-// join returns the next list, whether it is for this sync to read, and after which other if one is running.
+// join returns the list to share, and whether this sync must read it. running is the list in flight that it must wait for, or
+// nil.
 func (p *listReads) join(key obj.Key) (next, running *listRead, own bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -2,6 +2,7 @@ package reclaim
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"time"
@@ -71,6 +72,15 @@ func (a Announcement) Next(by string, now time.Time, lasts time.Duration) (next 
 // Lasts returns how long after the announcement its controller may be at work: an hour at most.
 func (a Announcement) Lasts() time.Duration {
 	return time.Duration(min(max(a.Seconds, 0), int64(longestAnnouncement/time.Second))) * time.Second
+}
+
+// Notice says in one line who may be at work on the storage and, as a token is most often a time, until about when.
+func (a Announcement) Notice() string {
+	text := fmt.Sprintf("controller %q has announced that it reclaims the storage, and may be at work", a.By)
+	if a.Token > 0 {
+		text += " until about " + time.Unix(0, a.Token).UTC().Add(a.Lasts()).Format(time.RFC3339)
+	}
+	return text
 }
 
 // String returns the value of the annotation.

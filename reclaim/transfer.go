@@ -12,13 +12,12 @@ import (
 	"github.com/pvbind/pvbind/phase"
 )
 
-// A Transfer takes a volume from the claim that has it and gives it to another one, in another namespace too (R7).
+// Transfer names a volume and the claim that is to get it, in any namespace (R7).
 type Transfer struct {
 	// Volume is the name of the volume.
 	Volume string
-	// To is the claim that is to have it. If it has no access modes, all but namespace, name, labels and annotations
-	// comes from the claim that has the volume now. Once the transfer has begun only its name counts. Nil finishes
-	// whatever transfer is under way.
+	// To is the new claim. If it has no access modes, its spec is copied from the claim that has the volume. After the first
+	// write only namespace and name count. Nil continues the transfer that is under way.
 	To *corev1.PersistentVolumeClaim
 }
 
@@ -101,8 +100,8 @@ func NextTransfer(transfer Transfer, known Known, accepting ...Risk) (Step, erro
 	switch {
 	case record == nil:
 		return s.verdict(s.begin(transfer.To))
-	case transfer.To != nil && obj.KeyOf(transfer.To) != record.newClaim():
-		return s.verdict(s.fail(Transferring, "it is being transferred to %s", name(record.newClaim())))
+	case transfer.To != nil && obj.KeyOf(transfer.To) != record.newClaimKey():
+		return s.verdict(s.fail(Transferring, "it is being transferred to %s", name(record.newClaimKey())))
 	}
 	return s.verdict(s.next())
 }
@@ -121,14 +120,14 @@ func waitStep(format string, args ...any) (Step, error) {
 	return Step{Kind: StepWait, Why: fmt.Sprintf(format, args...)}, nil
 }
 
-// fail returns no step. This reason is for verdict.
+// fail records a reason and returns no step: verdict makes an error of the reasons.
 func (s *stepper) fail(code ReasonCode, format string, args ...any) (Step, error) {
 	s.reject(code, format, args...)
 	return Step{}, nil
 }
 
-// verdict returns the step that was decided on, unless the review rejects it: then the first read that the review lacks, or
-// its error.
+// verdict returns the step that was decided on. If objects are missing for the review, it returns the read of the first, and
+// if there are other reasons against the step, their error.
 func (s *stepper) verdict(step Step, err error) (Step, error) {
 	for _, reason := range s.reasons {
 		if reason.Code == Unknown {
@@ -153,24 +152,24 @@ func (s *stepper) begin(to *corev1.PersistentVolumeClaim) (Step, error) {
 	case ref == nil || ref.UID == "":
 		return s.fail(Missing, "no claim has it, so that there is none to transfer it from: use Reserve for %s", nameOf(to))
 	case obj.ReferencedClaim(s.volume) == obj.KeyOf(to):
-		return s.stay(to)
+		return s.alreadyReferenced(to)
 	}
 	from := s.checkSource()
 	s.checkTarget(to, from)
 	s.record = &transferRecord{
 		From:   corev1.ObjectReference{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID},
-		To:     newClaim(to, from, s.volume.Name),
+		To:     claimToCreate(to, from, s.volume.Name),
 		Policy: s.volume.Spec.PersistentVolumeReclaimPolicy,
 		Volume: s.volume.UID,
 	}
-	recorded, err := s.record.on(s.volume)
+	recorded, err := s.record.addTo(s.volume)
 	return Step{Kind: StepUpdateVolume, Volume: recorded, Warnings: s.warnings,
-		Why: fmt.Sprintf("set its policy to Retain, and record the transfer from %s to %s", name(s.record.oldClaim()), nameOf(to))}, err
+		Why: fmt.Sprintf("set its policy to Retain, and record the transfer from %s to %s", name(s.record.oldClaimKey()), nameOf(to))}, err
 }
 
-// stay returns the step for a volume whose claimRef names the claim that is to have it: that claim has it or is getting
-// it, or an earlier one of that name had it.
-func (s *stepper) stay(to *corev1.PersistentVolumeClaim) (Step, error) {
+// alreadyReferenced handles a volume whose claimRef has the new claim's name before the transfer has begun: that claim has it
+// or is getting it, or an earlier one of that name had it.
+func (s *stepper) alreadyReferenced(to *corev1.PersistentVolumeClaim) (Step, error) {
 	claim, read := s.known.claim(obj.KeyOf(to))
 	switch {
 	case s.volume.Status.Phase == corev1.VolumeBound:
@@ -208,7 +207,7 @@ func (s *stepper) checkTarget(to, from *corev1.PersistentVolumeClaim) {
 	}
 }
 
-// checkWaiting rejects a claim that exists and does not wait for the volume and for no other.
+// checkWaiting rejects a claim that exists, unless it names this volume and fits it.
 func (s *stepper) checkWaiting(claim *corev1.PersistentVolumeClaim) {
 	s.checkClaim(claim)
 	if claim.Spec.VolumeName == "" {
@@ -220,12 +219,12 @@ func (s *stepper) checkWaiting(claim *corev1.PersistentVolumeClaim) {
 // none, or the new one. A volume that is somebody else's by now is left as it is: the record may be an old one.
 func (s *stepper) next() (Step, error) {
 	ref, key := s.volume.Spec.ClaimRef, obj.ReferencedClaim(s.volume)
-	toNew := key == s.record.newClaim()
+	toNew := key == s.record.newClaimKey()
 	switch {
 	case toNew && ref.UID != "":
 		return s.finish()
-	case ref != nil && !toNew && (key != s.record.oldClaim() || ref.UID != s.record.From.UID):
-		return s.fail(Taken, "somebody gave it to %s meanwhile, neither %s nor %s", name(key), name(s.record.oldClaim()), name(s.record.newClaim()))
+	case ref != nil && !toNew && (key != s.record.oldClaimKey() || ref.UID != s.record.From.UID):
+		return s.fail(Taken, "somebody gave it to %s meanwhile, neither %s nor %s", name(key), name(s.record.oldClaimKey()), name(s.record.newClaimKey()))
 	case ref == nil:
 		if step, err := s.checkUnclaimed(); step.Kind != "" || len(s.reasons) > 0 {
 			return step, err
@@ -240,14 +239,15 @@ func (s *stepper) next() (Step, error) {
 	return s.removeOldClaim()
 }
 
-// checkUnclaimed reviews whose a volume without claimRef is (M2). No step and no reason: the transfer may have it.
+// checkUnclaimed decides whether the transfer may take a volume that has no claimRef (M2). It returns a step to take first, or
+// records a reason against it, or does neither: then the transfer may take it.
 func (s *stepper) checkUnclaimed() (Step, error) {
 	owners, read := s.known.owners(s.volume.Name)
 	switch {
 	case !read:
 		return readStep(obj.Key{Kind: obj.KindClaims})
 	case !slices.ContainsFunc(owners, s.takesPart):
-		s.checkOwners(name(s.record.newClaim()))
+		s.checkOwners(name(s.record.newClaimKey()))
 		return Step{}, nil
 	case len(owners) == 1:
 		return waitStep("its claimRef was removed while %s has it; it is bound to it again", nameOf(owners[0]))
@@ -258,7 +258,7 @@ func (s *stepper) checkUnclaimed() (Step, error) {
 // takesPart reports whether a claim is the old one or has the name of the new one.
 func (s *stepper) takesPart(claim *corev1.PersistentVolumeClaim) bool {
 	key := obj.KeyOf(claim)
-	return key == s.record.newClaim() || key == s.record.oldClaim() && claim.UID == s.record.From.UID
+	return key == s.record.newClaimKey() || key == s.record.oldClaimKey() && claim.UID == s.record.From.UID
 }
 
 // retain makes the reclaim policy Retain again.
@@ -270,16 +270,16 @@ func (s *stepper) retain() (Step, error) {
 // removeOldClaim deletes the claim that has the volume, and once it is gone pre-binds the volume to the new one. A crash
 // in between leaves a Released volume with policy Retain.
 func (s *stepper) removeOldClaim() (Step, error) {
-	old := s.record.oldClaim()
+	old := s.record.oldClaimKey()
 	claim, read := s.known.claim(old)
 	switch {
 	case !read:
 		return readStep(old)
 	case claim == nil || claim.UID != s.record.From.UID || claim.Spec.VolumeName != "" && claim.Spec.VolumeName != s.volume.Name:
 		s.record.PreBound = true
-		volume, err := s.record.on(preBound(s.volume, &s.record.To))
+		volume, err := s.record.addTo(preBound(s.volume, &s.record.To))
 		return Step{Kind: StepUpdateVolume, Volume: volume, Warnings: s.warnings,
-			Why: fmt.Sprintf("%s is gone: pre-bind it to %s", name(old), name(s.record.newClaim()))}, err
+			Why: fmt.Sprintf("%s is gone: pre-bind it to %s", name(old), name(s.record.newClaimKey()))}, err
 	case s.volume.Spec.ClaimRef == nil:
 		return waitStep("its claimRef was removed while %s has it; it is bound to it again", name(old))
 	case claim.DeletionTimestamp != nil:
@@ -291,7 +291,7 @@ func (s *stepper) removeOldClaim() (Step, error) {
 // deleteOldClaim deletes the old claim. From then on there is no way back, so everything is reviewed once more.
 func (s *stepper) deleteOldClaim(claim *corev1.PersistentVolumeClaim) (Step, error) {
 	s.checkSource()
-	if existing, _ := s.claim(s.record.newClaim()); existing != nil {
+	if existing, _ := s.claim(s.record.newClaimKey()); existing != nil {
 		s.checkWaiting(existing)
 	}
 	return Step{Kind: StepDeleteClaim, Claim: claim.DeepCopy(), Warnings: s.warnings, Why: "the policy of " + s.volume.Name + " is Retain",
@@ -306,7 +306,7 @@ func (s *stepper) bindNewClaim() (Step, error) {
 	case !read:
 		return readStep(obj.KeyOf(to))
 	case phase.BoundByController(s.volume):
-		return Step{Kind: StepUpdateVolume, Volume: preBound(s.volume, to), Why: "without bound-by-controller no controller undoes the reservation"}, nil
+		return Step{Kind: StepUpdateVolume, Volume: preBound(s.volume, to), Why: "remove the annotation bound-by-controller, so that no controller clears its claimRef"}, nil
 	case claim == nil:
 		return Step{Kind: StepCreateClaim, Claim: to.DeepCopy(), Why: s.volume.Name + " is pre-bound to it"}, nil
 	case claim.DeletionTimestamp != nil:
@@ -322,7 +322,7 @@ func (s *stepper) bindNewClaim() (Step, error) {
 // finish ends the transfer once a claim of the new name has the volume. One that had it and is gone leaves it with policy
 // Retain.
 func (s *stepper) finish() (Step, error) {
-	to := s.record.newClaim()
+	to := s.record.newClaimKey()
 	claim, read := s.known.claim(to)
 	policy := s.volume.Spec.PersistentVolumeReclaimPolicy
 	switch {
@@ -338,10 +338,10 @@ func (s *stepper) finish() (Step, error) {
 	case s.volume.Status.Phase != corev1.VolumeBound || phase.Owned(claim) != s.volume.Name:
 		return waitStep("it is being bound to %s", name(to))
 	}
-	ended := s.record.off(s.volume)
+	ended := s.record.removeFrom(s.volume)
 	why := fmt.Sprintf("%s has it; its reclaim policy is %s as before", name(to), s.record.Policy)
 	if policy := ended.Spec.PersistentVolumeReclaimPolicy; policy != s.record.Policy {
-		why = fmt.Sprintf("%s has it, not by this transfer alone; its reclaim policy stays %s, and was %s", name(to), policy, s.record.Policy)
+		why = fmt.Sprintf("%s has it, though not by this transfer, or its policy was changed meanwhile; its reclaim policy stays %s, and was %s", name(to), policy, s.record.Policy)
 	}
 	return Step{Kind: StepUpdateVolume, Volume: ended, Why: why}, nil
 }

@@ -17,24 +17,24 @@ import (
 	"github.com/pvbind/pvbind/storageclass"
 )
 
-// TransferAnnotation on a volume records a transfer under way, as JSON: of which volume, from which claim, to which, and
-// the reclaim policy to restore. Whoever removes it ends the transfer; the volume stays as it is then, with policy Retain.
+// TransferAnnotation holds the record of a transfer in progress, as JSON, on its volume. Removing it cancels the transfer and
+// leaves the volume as it is, with policy Retain.
 const TransferAnnotation = "pvbind.github.io/transfer"
 
-// A transferRecord is what must outlast a crash: the claim that the transfer comes from is deleted halfway.
+// transferRecord holds what a restarted caller needs to go on, for the old claim is deleted during the transfer.
 type transferRecord struct {
 	From   corev1.ObjectReference               `json:"from"` // namespace, name and UID
 	To     corev1.PersistentVolumeClaim         `json:"to"`
 	Policy corev1.PersistentVolumeReclaimPolicy `json:"reclaimPolicy"`
-	// Volume is the UID of the volume: one that is restored from a backup may come with an old record.
+	// Volume is the UID of the volume. It tells a stale record on a restored volume apart.
 	Volume types.UID `json:"volume"`
 	// PreBound says that this transfer pre-bound the volume to the new claim.
 	PreBound bool `json:"preBound,omitempty"`
 }
 
-func (r *transferRecord) oldClaim() obj.Key { return obj.ClaimKey(r.From.Namespace, r.From.Name) }
+func (r *transferRecord) oldClaimKey() obj.Key { return obj.ClaimKey(r.From.Namespace, r.From.Name) }
 
-func (r *transferRecord) newClaim() obj.Key { return obj.KeyOf(&r.To) }
+func (r *transferRecord) newClaimKey() obj.Key { return obj.KeyOf(&r.To) }
 
 // recordOf reads the record from the volume; nil if there is none.
 func recordOf(volume *corev1.PersistentVolume) (*transferRecord, error) {
@@ -47,9 +47,9 @@ func recordOf(volume *corev1.PersistentVolume) (*transferRecord, error) {
 	switch {
 	case err != nil:
 	case record.From.UID == "" || record.To.Namespace == "" || record.To.Name == "" || record.Policy == "":
-		err = fmt.Errorf("it is not complete")
+		err = fmt.Errorf("the record lacks from.uid, to.metadata.namespace, to.metadata.name or reclaimPolicy")
 	case record.Volume != volume.UID:
-		err = fmt.Errorf("it is of a volume with UID %q, and this one has %q: without the annotation there is no transfer", record.Volume, volume.UID)
+		err = fmt.Errorf("the record is for a volume with UID %q, and this one has UID %q; remove the annotation to end the transfer", record.Volume, volume.UID)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("pv/%s: metadata.annotations[%s]: %w", volume.Name, TransferAnnotation, err)
@@ -57,20 +57,20 @@ func recordOf(volume *corev1.PersistentVolume) (*transferRecord, error) {
 	return record, nil
 }
 
-// on returns the volume with the record, and with policy Retain.
-func (r *transferRecord) on(volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+// addTo returns the volume with the record, and with policy Retain.
+func (r *transferRecord) addTo(volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", r.newClaim(), err)
+		return nil, fmt.Errorf("%s: %w", r.newClaimKey(), err)
 	}
 	volume = SetRetain(volume).Volume
 	metav1.SetMetaDataAnnotation(&volume.ObjectMeta, TransferAnnotation, string(text))
 	return volume, nil
 }
 
-// off returns the volume without the record, and with the policy it had. That is restored only where it is clear that the
-// new claim got the volume by this transfer: it was pre-bound and bound as it was, and the policy is still Retain.
-func (r *transferRecord) off(volume *corev1.PersistentVolume) *corev1.PersistentVolume {
+// removeFrom returns the volume without the record. It restores the reclaim policy only where the new claim got the volume by
+// this transfer: the transfer pre-bound it, it was bound as it was, and the policy is still Retain.
+func (r *transferRecord) removeFrom(volume *corev1.PersistentVolume) *corev1.PersistentVolume {
 	volume = volume.DeepCopy()
 	if r.PreBound && !phase.BoundByController(volume) && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain {
 		volume.Spec.PersistentVolumeReclaimPolicy = r.Policy
@@ -79,9 +79,9 @@ func (r *transferRecord) off(volume *corev1.PersistentVolume) *corev1.Persistent
 	return volume
 }
 
-// newClaim returns the claim to create: the requested one, or a copy of the one that has the volume, which may be nil. It
-// names the volume, so that it takes no other, and none is provisioned for it (C6 to C8).
-func newClaim(to, from *corev1.PersistentVolumeClaim, volume string) corev1.PersistentVolumeClaim {
+// claimToCreate returns the new claim: a copy of to or, if that gives only a name, of from, which may be nil. It names the
+// volume, so that it takes no other, and none is provisioned for it (C6 to C8).
+func claimToCreate(to, from *corev1.PersistentVolumeClaim, volume string) corev1.PersistentVolumeClaim {
 	model := to
 	if nameOnly(to) && from != nil {
 		model = from

@@ -19,7 +19,7 @@ func toArchive() *corev1.PersistentVolumeClaim {
 
 // recorded is a volume under transfer from shop/data to archive/data that had the policy Delete.
 func recorded(v *corev1.PersistentVolume) {
-	record := transferRecord{From: oldClaim, Policy: "Delete", Volume: "uid-1", To: newClaim(toArchive(), boundClaim(), "pv-1")}
+	record := transferRecord{From: oldClaim, Policy: "Delete", Volume: "uid-1", To: claimToCreate(toArchive(), boundClaim(), "pv-1")}
 	text, _ := json.Marshal(record)
 	v.Annotations[TransferAnnotation] = string(text)
 }
@@ -267,7 +267,7 @@ func TestTransferToAClaimInFull(t *testing.T) {
 		c.Spec.StorageClassName = new("slow")
 		c.Labels = map[string]string{"app": "archive"}
 	})
-	heir := newClaim(given, boundClaim(), "pv-1")
+	heir := claimToCreate(given, boundClaim(), "pv-1")
 	assert.Equal(t, "slow", *heir.Spec.StorageClassName)
 	assert.Equal(t, given.Labels, heir.Labels)
 	assert.Equal(t, "pv-1", heir.Spec.VolumeName)
@@ -283,5 +283,5 @@ func TestX7MalformedRecords(t *testing.T) {
 	}
 	restored := released(recorded, func(v *corev1.PersistentVolume) { v.UID = "uid-2" })
 	_, err := NextTransfer(Transfer{Volume: "pv-1"}, Known{Volumes: []*corev1.PersistentVolume{restored}})
-	assert.ErrorContains(t, err, `of a volume with UID "uid-1", and this one has "uid-2"`)
+	assert.ErrorContains(t, err, `for a volume with UID "uid-1", and this one has UID "uid-2"`)
 }

@@ -21,12 +21,12 @@ import (
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// Settle runs a binding.Controller until it is idle, and returns what failed. In a test it does what
+// Settle runs a binding.Controller until no sync is left to run, and returns the errors that remain. In a test it does what
 // kube-controller-manager would have done by now: it binds claims, releases volumes, and removes the protection finalizers
 // from what nobody uses.
 //
-// What waits for somebody else is left waiting, such as a claim of a WaitForFirstConsumer class for its scheduler, or
-// of a CSI driver for its provisioner.
+// It waits for no back-off: a sync that failed is repeated at once, a few times. A claim that waits for a scheduler or for an
+// external provisioner stays Pending.
 func Settle(ctx context.Context, c client.Client) error {
 	reconciler := Reconciler{Client: c, BindingOptions: decision.Options{Protection: decision.ProtectionOn}}
 	return reconciler.Settle(ctx)
@@ -47,7 +47,7 @@ func (r *Reconciler) Settle(ctx context.Context) error {
 		return err
 	}
 	for _, object := range objects {
-		if admit(object) {
+		if setServerDefaults(object) {
 			if err := r.Client.Update(ctx, object); err != nil {
 				return err
 			}
@@ -136,25 +136,25 @@ func describe(key obj.Key, err error) error {
 	return fmt.Errorf("%s: %w", key, err)
 }
 
-// admit sets what every server sets and a fake client does not, as far as decisions depend on it (A1, A6). It reports
-// whether anything was missing.
-func admit(object client.Object) bool {
-	missing := false
+// setServerDefaults sets the UID and the defaults that an API server sets and a fake client does not, as far as decisions
+// depend on them (A1, A6). It reports whether it changed the object.
+func setServerDefaults(object client.Object) bool {
+	changed := false
 	if object.GetUID() == "" {
 		object.SetUID(uuid.NewUUID())
-		missing = true
+		changed = true
 	}
 	switch object := object.(type) {
 	case *corev1.PersistentVolume:
 		if object.Spec.PersistentVolumeReclaimPolicy == "" {
 			object.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
-			missing = true
+			changed = true
 		}
 	case *storagev1.StorageClass:
-		missing = setDefault(&object.VolumeBindingMode, storagev1.VolumeBindingImmediate) || missing
-		missing = setDefault(&object.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete) || missing
+		changed = setDefault(&object.VolumeBindingMode, storagev1.VolumeBindingImmediate) || changed
+		changed = setDefault(&object.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete) || changed
 	}
-	return missing
+	return changed
 }
 
 func setDefault[T any](field **T, value T) bool {

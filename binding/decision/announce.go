@@ -3,7 +3,6 @@ package decision
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,19 +25,9 @@ func awaitAnnounced(object obj.Object, key obj.Key, view View, options Options) 
 	if !announced || ours || announcedToken(object, view, options) != 0 || rest <= 0 {
 		return Action{}, false
 	}
-	action = wait("R8", announcedText(announcement))
+	action = wait("R8", announcement.Notice())
 	action.Retry, action.After = RetryAfter, rest
 	return action, true
-}
-
-// announcedText says who has announced it and, as its token is most often a time, when and until when it may be at work.
-func announcedText(announcement reclaim.Announcement) string {
-	text := fmt.Sprintf("controller %q has announced that it reclaims the storage, and may be at work", announcement.By)
-	if announcement.Token == 0 {
-		return text
-	}
-	at := time.Unix(0, announcement.Token).UTC()
-	return text + fmt.Sprintf(" until about %s", at.Add(announcement.Lasts()+hooks.Margin).Format(time.RFC3339))
 }
 
 // announcedToken returns the token that was announced in this sync on the object and stands on it; 0 if none does.

@@ -36,7 +36,7 @@ func TestR8WhatIsAnnounced(t *testing.T) {
 	young.Now, young.Announced = metav1.Unix(10_000, 0), map[obj.Key]metav1.Time{AKey: metav1.Unix(9_990, 0)}
 	old := long
 	old.Answers = nil
-	another, clock := []string{`controller "another"`, "until about 1970-01-01T00:10:30Z"}, readLive
+	another, clock := []string{`controller "another"`, "until about 1970-01-01T00:10:00Z"}, readLive
 	clock.Now = metav1.Unix(3, 4)
 	runDecisions(t, []decisionTest{
 		{name: "R8 R3 before a deleter, whatever was read", volume: MadeByOwn(), known: readLive, want: announces("1")},

@@ -38,13 +38,13 @@ func (b buckets) remove(volume *corev1.PersistentVolume) {
 // volumeTrees has volumes in order of capacity, then by name.
 type volumeTrees = modeTrees[volumeEntry]
 
-// bucket has the volumes of a group. Each is either usable anywhere or bound to a topology. It can also be found by its
-// labels, and by the labels of the nodes that its node affinity accepts.
+// bucket has the volumes of a group. Each is usable on every node or has a node affinity. It can also be found by its labels,
+// and by the labels of the nodes that its node affinity accepts.
 type bucket struct {
 	anywhere volumeTrees
 	affine   volumeTrees // those that have a node affinity
-	// exact has the affine volumes by the node labels that accept them, and candidates those whose node affinity is to be
-	// checked on a node that has the label. The other affine volumes are unindexed.
+	// exact has volumes with a node affinity by node label: that a node has the label is enough. In candidates the node
+	// affinity must also be checked. The other volumes with a node affinity are unindexed.
 	exact, candidates labelTrees[volumeEntry]
 	unindexed         volumeTrees
 	labelled          labelTrees[volumeEntry] // by their own labels
@@ -120,7 +120,8 @@ func (b *bucket) eachOn(node *corev1.Node, visit func(trees volumeTrees, exact b
 	visit(b.unindexed, false)
 }
 
-// eachTopologyLabel visits the labels of the node whose key is a topology key of the bucket.
+// eachTopologyLabel visits at least the labels of the node whose key is a topology key of the bucket. If the node has fewer
+// labels than the bucket has keys it visits all of them; the others have no trees.
 func (b *bucket) eachTopologyLabel(node *corev1.Node, visit func(label)) {
 	if len(b.topologyKeys) > len(node.Labels) {
 		for key, value := range node.Labels {
@@ -251,9 +252,9 @@ type topology struct {
 // maxTopologyLabels is how many values a node affinity may list for the volume to be found by each.
 const maxTopologyLabels = 16
 
-// topologyOf returns the labels that all terms require of one key by In, of several keys those of the one that the fewest
-// nodes have. They are exact if no term requires more, as with nearly every local or zonal volume. A region beside the zone
-// is more.
+// topologyOf chooses a key that every term requires by In, and returns its labels. Of several keys it takes the one that the
+// fewest nodes have. The labels are exact if no term requires anything else, as with nearly every local or zonal volume; a term
+// with a region beside the zone is not.
 func topologyOf(required *corev1.NodeSelector) topology {
 	if len(required.NodeSelectorTerms) == 0 {
 		return topology{}

@@ -123,6 +123,8 @@ func (q *Query) eachIn(trees volumeTrees, visit func(*corev1.PersistentVolume)) 
 // waits reports whether the claim is to wait for a node (M11).
 func (q *Query) waits() bool { return q.WaitsForFirstConsumer && q.Node == nil }
 
+// find returns the match for the claim. A volume whose claimRef names the claim wins, and so does one that would fit on another
+// node. A volume that is only reserved for the claim competes with the free ones.
 func (q *Query) find() match.Match {
 	found := q.findRelated()
 	if q.waits() || found.Volume != nil && found.Volume.Spec.ClaimRef != nil || found.Elsewhere() {
@@ -174,13 +176,13 @@ func (c Choice) Compare(other Choice) int {
 
 // search finds the k best of the free volumes of a Query.
 type search struct {
-	// Query is not embedded by value: then what its functions keep could be best, which Find has on its stack.
+	// Query is embedded as a pointer. By value, the compiler would have best escape to the heap, and Find must not allocate.
 	*Query
 	k    int
 	best []Choice // those found so far, at most k, the best first
 }
 
-// run searches as few trees as have every volume that may fit.
+// run searches the smallest set of trees that has every volume that may fit.
 func (s *search) run() {
 	if s.free == nil {
 		return
@@ -189,29 +191,29 @@ func (s *search) run() {
 	defer func() { s.WellFormed = false }()
 	selector := s.Claim.Spec.Selector
 	if selector == nil || s.selected {
-		s.free.eachOn(s.Node, s.in)
+		s.free.eachOn(s.Node, s.searchTrees)
 		return
 	}
 	required, count := s.free.narrowest(selector)
 	if required.key == "" || s.Node != nil && s.free.countOn(s.Node) < count {
-		s.free.eachOn(s.Node, func(trees volumeTrees, _ bool) { s.in(trees, false) })
+		s.free.eachOn(s.Node, func(trees volumeTrees, _ bool) { s.searchTrees(trees, false) })
 		return
 	}
-	exact := s.Node == nil && len(selector.MatchLabels)+len(selector.MatchExpressions) == 1
-	s.free.eachLabelled(required, func(trees volumeTrees, meet bool) { s.in(trees, exact && meet) })
+	allFit := s.Node == nil && len(selector.MatchLabels)+len(selector.MatchExpressions) == 1
+	s.free.eachLabelled(required, func(trees volumeTrees, meet bool) { s.searchTrees(trees, allFit && meet) })
 }
 
-// in searches trees. If exact is set, all of their volumes that are large enough and have the access modes fit.
-func (s *search) in(trees volumeTrees, exact bool) {
+// searchTrees searches trees. If allFit is set, all of their volumes that are large enough and have the access modes fit.
+func (s *search) searchTrees(trees volumeTrees, allFit bool) {
 	for i := range trees {
 		if trees[i].modes.Contains(s.Modes) {
-			s.inTree(&trees[i], exact && s.Owners == nil)
+			s.searchTree(&trees[i], allFit && s.Owners == nil)
 		}
 	}
 }
 
-// inTree takes the first volumes of the tree that fit, unless k better ones are known.
-func (s *search) inTree(tree *modeTree[volumeEntry], exact bool) {
+// searchTree takes the first volumes of the tree that fit, unless k better ones are known.
+func (s *search) searchTree(tree *modeTree[volumeEntry], allFit bool) {
 	if s.Node == nil && s.full() && accessmode.Compare(tree.modes, s.worst().modes) > 0 {
 		return
 	}
@@ -221,7 +223,7 @@ func (s *search) inTree(tree *modeTree[volumeEntry], exact bool) {
 		if s.full() && s.compare(found, s.worst()) >= 0 {
 			return
 		}
-		if !exact && !s.Fits(found.Volume) {
+		if !allFit && !s.Fits(found.Volume) {
 			continue
 		}
 		s.add(found)

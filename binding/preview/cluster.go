@@ -20,10 +20,10 @@ import (
 // Cluster is what a preview begins with.
 type Cluster struct {
 	// Objects are volumes, claims, classes, pods, nodes and VolumeAttachments, in any order. What is not among them
-	// does not exist: a volume whose claim is missing is taken for Released. One without a UID is created first.
+	// does not exist: a volume whose claim is missing counts as Released. One without a UID is created first.
 	Objects []obj.Object
-	// Options are those of the controller, with the names of the hooks it has. In-use protection is on whatever they
-	// say, for somebody does it.
+	// Options are those of the controller in the cluster, with the names of its hooks. Provisioners are left out. In-use
+	// protection is always on, for kube-controller-manager or this controller does it.
 	Options decision.Options
 }
 
@@ -33,7 +33,7 @@ type Change struct {
 	deletes bool
 }
 
-// Delete deletes the object of that kind, namespace and name. Of a pod the grace period is over at once.
+// Delete deletes the object of that kind, namespace and name. A pod is deleted without its grace period.
 func Delete(object obj.Object) Change { return Change{object, true} }
 
 // Update changes the object of that kind, namespace and name to what is given. What differs from the object in the
@@ -43,7 +43,7 @@ func Update(object obj.Object) Change { return Change{object, false} }
 // Of returns what the changes would do, all made at once. The objects are not modified.
 //
 // It fails if an object cannot be stored, if a change is about an object that is not there or one that the API server
-// would refuse, and with the context's error. What no decision can be made on is in Outcome.Problems.
+// would refuse, and with the context's error. Objects that cannot be decided on are in Outcome.Problems.
 func Of(ctx context.Context, cluster Cluster, changes ...Change) (Outcome, error) {
 	s, err := newSimulation(ctx, cluster)
 	if err != nil {
@@ -54,7 +54,7 @@ func Of(ctx context.Context, cluster Cluster, changes ...Change) (Outcome, error
 		return Outcome{}, err
 	}
 	outcome.Unsettled = s.effects()
-	s.begin()
+	s.resetEffects()
 	for _, change := range changes {
 		if err := s.apply(ctx, change); err != nil {
 			return Outcome{}, err
@@ -91,7 +91,7 @@ func newSimulation(ctx context.Context, cluster Cluster) (*simulation, error) {
 		problems: []string{},
 	}
 	s.options.Protection = decision.ProtectionOn
-	s.options.Hooks.Provisioners = nil
+	s.options.Hooks.Provisioners = nil // what a provisioner would make cannot be known
 	var running, fresh []obj.Object
 	for _, object := range cluster.Objects {
 		key, err := bindingtest.KeyOf(object)
@@ -113,7 +113,7 @@ func newSimulation(ctx context.Context, cluster Cluster) (*simulation, error) {
 			return nil, err
 		}
 	}
-	s.begin()
+	s.resetEffects()
 	s.driver = bindingtest.NewDriver(s.server, bindingtest.Options{BindingOptions: s.options, Hooks: s.hooks()})
 	s.driver.Client.Use(s.recordWrite)
 	return s, nil
@@ -126,8 +126,8 @@ func withDefaults(object obj.Object) obj.Object {
 	return object
 }
 
-// begin forgets what has happened.
-func (s *simulation) begin() {
+// resetEffects starts recording anew.
+func (s *simulation) resetEffects() {
 	s.touched, s.deleted, s.hookRuns = map[obj.Key]obj.Object{}, map[obj.Key]bool{}, nil
 	s.pods, s.nodes = sync.OnceValue(s.podsByClaim), sync.OnceValue(s.nodesByVolume)
 }
@@ -147,7 +147,7 @@ func (s *simulation) touch(key obj.Key, before obj.Object) {
 	}
 }
 
-// settle lets the controller finish, and what is collected because its owner went.
+// settle runs the controller and the garbage collector in turn, until neither changes anything.
 func (s *simulation) settle(ctx context.Context) error {
 	for {
 		if err := s.runController(ctx); err != nil {

@@ -125,6 +125,7 @@ func (s *simulation) storageEffect(before, after *corev1.PersistentVolume) Stora
 	claim, nodes := obj.ReferencedClaim(after), s.nodes()[obj.VolumeKey(after.Name)]
 	pods := podNames(reclaim.BlockRecycling(s.pods()[claim], claim.Namespace, claim.Name)) // (R4)
 	detached := "it is detached from node " + strings.Join(sets.List(nodes), ", ")
+	announcement, announced := reclaim.AnnouncementOf(after)
 	switch action := decision.Action; {
 	case action == reclaim.LeaveToProvisioner && policy == corev1.PersistentVolumeReclaimDelete:
 		effect.Outcome, effect.By = Deleted, decision.By
@@ -134,6 +135,10 @@ func (s *simulation) storageEffect(before, after *corev1.PersistentVolume) Stora
 		effect.Outcome, effect.By, effect.Once = Deleted, decision.Hook, detached
 	case action == reclaim.RunRecycler && len(nodes) > 0 && len(pods) == 0:
 		effect.Outcome, effect.By, effect.Once = Scrubbed, decision.Hook, detached
+	case action == reclaim.RunDeleter && announced: // (R8)
+		effect.Outcome, effect.By, effect.Once = Deleted, decision.Hook, "another is done: "+announcement.Notice()
+	case action == reclaim.RunRecycler && announced && len(pods) == 0:
+		effect.Outcome, effect.By, effect.Once = Scrubbed, decision.Hook, "another is done: "+announcement.Notice()
 	case action == reclaim.RunRecycler:
 		effect.Why = "it is scrubbed once no pod uses it: " + strings.Join(pods, ", ")
 	}

@@ -65,6 +65,11 @@ func (s previewCase) changes(t testing.TB, objects []obj.Object) (changes []prev
 	return changes
 }
 
+// announced puts another controller's announcement on a volume.
+func announced(volume *corev1.PersistentVolume) {
+	reclaim.Announce(volume, reclaim.Announcement{By: "other", Token: 1, Seconds: 60})
+}
+
 func previewCases() []previewCase {
 	pod := bindingtest.Pod("shop", "web", "node-1", "orders")
 	idle := bindingtest.Pod("shop", "web", "", "orders")
@@ -95,6 +100,10 @@ func previewCases() []previewCase {
 			want: gone + "storage of pv/pv-1: Kept, with the data of shop/orders: its reclaim policy is Retain\n"},
 		{name: "R4 Recycle, which is attached", rules: withHooks(), objects: attached(pair(policy("Recycle"))), deletes: []string{"pvc"},
 			want: gone + "storage of pv/pv-1: Scrubbed by hostPath, with the data of shop/orders, once it is detached from node n1, n2\n"},
+		{name: "R8 R3 another controller has announced it", rules: withHooks(), objects: pair(policy("Delete")), edit: announced, deletes: []string{"pvc"},
+			want: gone + "storage of pv/pv-1: Deleted by hostPath, with the data of shop/orders, once another is done: controller \"other\" has announced that it reclaims the storage, and may be at work until about 1970-01-01T00:01:00Z\n"},
+		{name: "R8 R4 another controller has announced it", rules: withHooks(), objects: pair(policy("Recycle")), edit: announced, deletes: []string{"pvc"},
+			want: gone + "storage of pv/pv-1: Scrubbed by hostPath, with the data of shop/orders, once another is done: controller \"other\" has announced that it reclaims the storage, and may be at work until about 1970-01-01T00:01:00Z\n"},
 		{name: "R3 nobody deletes", objects: pair(policy("Delete")), deletes: []string{"pvc"},
 			want: "pv/pv-1: Bound -> Failed\npvc/shop/orders: Bound -> gone\nstorage of pv/pv-1: Kept, with the data of shop/orders: no deleter for hostPath volumes is registered\n"},
 		{name: "R4 Recycle", rules: withHooks(), objects: pair(policy("Recycle")), deletes: []string{"pvc"},

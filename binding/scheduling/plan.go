@@ -37,7 +37,7 @@ func PlanPod(request Request, node *corev1.Node) (Plan, error) {
 	}
 	p.summarizes = true
 	var plan Plan
-	p.read(request.Index, func() { plan = p.on(node) })
+	p.withIndexLocked(request.Index, func() { plan = p.on(node) })
 	return plan, nil
 }
 
@@ -57,7 +57,7 @@ func PlanPodOnNodes(request Request, nodes []*corev1.Node) (Plans, error) {
 		return plans, nil
 	}
 	plans.Plans = make([]Plan, len(nodes))
-	p.read(request.Index, func() {
+	p.withIndexLocked(request.Index, func() {
 		for _, claim := range p.unbound {
 			claim.Preselect()
 		}

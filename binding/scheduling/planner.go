@@ -30,7 +30,7 @@ type planner struct {
 type boundClaim struct {
 	exists   bool
 	affinity match.Affinity
-	reason   Reason // if the node will not do
+	reason   Reason // reported if the volume is not usable on the node
 }
 
 // unboundClaim is a claim that a volume is to be found or provisioned for (S4), and what it can have on the node at hand.
@@ -41,7 +41,7 @@ type unboundClaim struct {
 	// selected is the node that its volume is being provisioned for, if hasSelected is set.
 	selected    string
 	hasSelected bool
-	// promised is the volume that it gets by the plan of another pod.
+	// promised is the volume that the plan of another pod assumes for it.
 	promised string
 	// pools is where its class provisions from; nil if free storage is not counted.
 	pools pools
@@ -52,8 +52,8 @@ type unboundClaim struct {
 type option struct {
 	candidates []index.Choice           // the best first; none if a volume is pre-bound to the claim
 	assigned   *corev1.PersistentVolume // the one that is pre-bound, or one of the candidates: see assignment
-	elsewhere  string                   // the volume that is pre-bound to the claim and cannot be used on the node
-	blocked    Cause                    // why none can be provisioned; "": one can
+	elsewhere  string                   // the name of a volume that is pre-bound to the claim and not usable on the node
+	blocked    Cause                    // why no volume can be provisioned; empty if one can
 	pool       *storagev1.CSIStorageCapacity
 }
 
@@ -136,8 +136,8 @@ func newUnboundClaim(claim *corev1.PersistentVolumeClaim, class *storagev1.Stora
 	return c, nil
 }
 
-// read calls plan while the Index, in which the claims are searched for, does not change.
-func (p *planner) read(volumes *index.Index, plan func()) {
+// withIndexLocked gives each unbound claim its query on the Index, and calls plan. The Index does not change meanwhile.
+func (p *planner) withIndexLocked(volumes *index.Index, plan func()) {
 	if volumes == nil {
 		volumes = &index.Index{}
 	}
@@ -165,7 +165,7 @@ func (p *planner) on(node *corev1.Node) Plan {
 		return plan
 	}
 	for _, claim := range p.unbound {
-		claim.look(node, len(p.unbound))
+		claim.findOptions(node, len(p.unbound))
 	}
 	p.assignment.assign(p.unbound)
 	for _, claim := range p.unbound {
@@ -190,10 +190,10 @@ func (p *planner) provisionedElsewhere(node *corev1.Node) []Reason {
 	return reasons
 }
 
-// look finds what the claim can have on a node, with as many candidates as the pod has unbound claims. A volume that
-// the Index has reserved counts as pre-bound: no other claim gets it. A volume that another pod's plan assumes counts until
-// that plan is reverted, even if the volume is gone (M13).
-func (c *unboundClaim) look(node *corev1.Node, claims int) {
+// findOptions finds what the claim can get on a node: the volume pre-bound to it, or else as many free candidates as the pod has
+// unbound claims. A volume that the Index has reserved for the claim counts as pre-bound. If the plan of another pod assumes a
+// volume for the claim, only that one will do until the plan is reverted (M13).
+func (c *unboundClaim) findOptions(node *corev1.Node, claims int) {
 	c.Node = node
 	c.option = option{candidates: c.candidates[:0]}
 	c.pool, c.blocked = c.provisionOn(node)

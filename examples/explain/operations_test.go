@@ -17,6 +17,7 @@ import (
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/examples/internal/dump"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 var patchOf = regexp.MustCompile(`^kubectl patch pv (\S+) --type=merge -p '(.*)'$`)
@@ -153,4 +154,15 @@ func TestPatchMakesTheOneOfTheOther(t *testing.T) {
 			assert.Equal(t, fieldsOf(after), merged(fieldsOf(before), patch))
 		})
 	}
+}
+
+// R8: a volume whose storage another controller has announced to reclaim waits for that.
+func TestAReclaimThatWaitsForAnother(t *testing.T) {
+	volume := bindingtest.Volume("old", "1Gi")
+	volume.Spec.PersistentVolumeReclaimPolicy, volume.Status.Phase = corev1.PersistentVolumeReclaimDelete, corev1.VolumeReleased
+	volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "shop", Name: "gone", UID: "uid-1"}
+	reclaim.Announce(volume, reclaim.Announcement{By: "pvbinder-0", Token: 1, Seconds: 60})
+	groups := newCluster([]obj.Object{volume}, newProgress(nil, time.Now)).report().Volumes
+	require.Len(t, groups, 1)
+	assert.Contains(t, groups[0].Why, `controller "pvbinder-0" has announced that it reclaims the storage, and may be at work until about 1970-01-01T00:01:00Z`)
 }

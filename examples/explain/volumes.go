@@ -51,6 +51,9 @@ func (c *cluster) stuck(volume *corev1.PersistentVolume) *volumeGroup {
 		return nil
 	}
 	c.addAttachments(group)
+	if announcement, announced := reclaim.AnnouncementOf(volume); announced && !announcement.Done && group.Policy != string(corev1.PersistentVolumeReclaimRetain) {
+		group.Why += "; " + announcement.Notice()
+	}
 	for _, claim := range c.requestedBy(volume) {
 		group.Why += "; " + claim.String() + " requests it by name"
 	}
