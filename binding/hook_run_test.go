@@ -20,6 +20,7 @@ import (
 	"github.com/pvbind/pvbind/binding/internal/hookrun"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // hookedController is a server with what the objects say, and a controller with the hooks that knows all of it.
@@ -337,4 +338,56 @@ func TestB6AClientThatPanicsLeavesNothingLocked(t *testing.T) {
 	_, err := controller.Sync(t.Context(), DataKey)
 	require.NoError(t, err)
 	assert.Equal(t, corev1.ClaimBound, server.Claim("default", "data").Status.Phase)
+}
+
+// R8: the time of a call counts from its announcement, and one that comes too late is not made.
+func TestR8TheTimeOfAnAnnouncedCall(t *testing.T) {
+	volume := releasedVolume(corev1.PersistentVolumeReclaimDelete)
+	action := decision.Action{Kind: decision.RunDeleter, Hook: "hostPath", Volume: volume, Token: 7}
+	for name, test := range map[string]struct {
+		since  time.Duration
+		called bool
+	}{
+		"at once":           {0, true},
+		"after a while":     {20 * time.Second, true},
+		"at the last":       {hooks.Margin, true},
+		"a moment too late": {hooks.Margin + 1, false},
+	} {
+		t.Run("R8 "+name, func(t *testing.T) {
+			called, left := false, time.Duration(0)
+			hookSet := hooks.Set{Timeout: time.Hour, SourceDeleters: map[string]hooks.Deleter{"hostPath": Deletes(func(ctx context.Context, request hooks.ReclaimRequest) error {
+				deadline, _ := ctx.Deadline()
+				called, left = true, time.Until(deadline)
+				assert.Equal(t, int64(7), request.Token)
+				return nil
+			})}}
+			got := (&hookrun.Runner{}).Run(t.Context(), hookSet, action, func() time.Duration { return test.since })
+			require.Equal(t, test.called, called)
+			if called {
+				assert.LessOrEqual(t, left, time.Hour-test.since)
+				return
+			}
+			var late *hooks.Error
+			require.ErrorAs(t, got.Err, &late)
+			assert.Equal(t, hooks.InProgress, late.Meaning, "it is announced anew")
+		})
+	}
+}
+
+// R8: no two Controllers announce by the same identity, not even one after the other in one process.
+func TestR8EachControllerHasAnIdentity(t *testing.T) {
+	seen := map[string]bool{}
+	for range 3 {
+		hookSet := hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": Deletes(func(context.Context, hooks.ReclaimRequest) error { return ErrBroken })}}
+		server, controller := hookedController(t, hookSet, releasedVolume(corev1.PersistentVolumeReclaimDelete))
+		_, err := controller.Sync(t.Context(), AKey)
+		require.NoError(t, err)
+		announcement, announced := reclaim.AnnouncementOf(server.Volume("a"))
+		require.True(t, announced)
+		assert.NotEmpty(t, announcement.By)
+		assert.False(t, seen[announcement.By])
+		assert.InDelta(t, time.Now().UnixNano(), announcement.Token, float64(time.Minute))
+		assert.Equal(t, hooks.DefaultTimeout, announcement.Lasts())
+		seen[announcement.By] = true
+	}
 }

@@ -322,6 +322,16 @@ func (s *State) Awaits(key obj.Key) bool {
 	return announced && announcement.By != s.options.Identity && !s.Outwaited(key)
 }
 
+// SeesAnnouncements reports whether any object that is known carries an announcement, or a sync has made one.
+func (s *State) SeesAnnouncements() bool {
+	for _, running := range s.tasks {
+		if slices.ContainsFunc(running.answers, func(answer decision.Answer) bool { return answer.Token != 0 }) {
+			return true
+		}
+	}
+	return len(s.announced) > 0
+}
+
 // Outwaited reports whether the state has seen the announcement on the object for as long as it counts.
 func (s *State) Outwaited(key obj.Key) bool {
 	seen, announced := s.announced[key]

@@ -22,7 +22,7 @@ var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 //
 //   - resourceVersions count by their order among those of the same name, for that and equality is all that the
 //     server and the controllers ever ask of them, and the next one is newer than all;
-//   - the two leaders count without their order, for they run the same code on the same rules, unless they announce by name;
+//   - the two leaders count without their order, for they run the same code on the same rules, unless an announcement has their names;
 //   - tokens count by their order, for the next one is larger than all;
 //   - the resourceVersion in a claimRef and all times do not count, for nothing reads them;
 //   - of the changes of a kind, those that everybody has been told of do not count.
@@ -32,7 +32,7 @@ var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 func (m *model) print(now *state) fingerprint {
 	n := &m.notes
 	n.start(m.revisions)
-	n.named = m.hooked()
+	n.named = now.announced()
 	n.server(&now.server)
 	n.bytes(now.people, now.faults, now.pauses, byte(btoi(now.asked)))
 	n.names(now.storage.kept)
@@ -57,6 +57,38 @@ func (m *model) print(now *state) fingerprint {
 		return fingerprintOf(n.swapped)
 	}
 	return fingerprintOf(n.text)
+}
+
+// announced reports whether there is an announcement anywhere in the state, which names a leader.
+func (s *state) announced() bool {
+	for _, stored := range s.server.objects {
+		if stored != nil && stored.token > 0 {
+			return true
+		}
+	}
+	if s.late.announces() {
+		return true
+	}
+	for _, l := range s.leaders {
+		if l != nil && l.announced(&s.server) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *leader) announced(s *tinyServer) (found bool) {
+	for kind := range watched {
+		l.pending(s, kind, func(told change) { found = found || told.token > 0 })
+	}
+	for _, running := range l.running {
+		found = found || running.announces()
+	}
+	return found || l.state.SeesAnnouncements()
+}
+
+func (e *request) announces() bool {
+	return e != nil && (e.token > 0 || e.action.Token > 0 || e.answer != nil && e.answer.got != nil && e.answer.got.token > 0)
 }
 
 func fingerprintOf(text []byte) fingerprint {
