@@ -9,7 +9,7 @@ import (
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// Match says which calls a fault is about.
+// Match selects the calls that a fault is about.
 type Match func(*Call) bool
 
 // AnyWrite matches creates, updates and deletes.

@@ -19,12 +19,14 @@ type State struct {
 	options decision.Options
 	// tasks are the syncs that have begun and not finished.
 	tasks map[obj.Key]*task
-	// locks says which sync has an object locked: its own, or the volume that a claim's sync binds.
+	// locks maps a locked object to the key of the sync that has it locked. A sync locks its own object, and a claim's sync
+	// also the volume that it binds.
 	locks map[obj.Key]obj.Key
 	// waiters are the syncs to run once an object is unlocked.
 	waiters links
-	// inDoubt are the objects whose last write was lost or had an unknown outcome, with the sync that made it.
-	// A volume in it stays reserved for that claim until a live read tells (B6).
+	// inDoubt maps each object that must be read live before the next decision to the sync that left it so: its last write
+	// conflicted or has an unknown outcome, or a cache contradicts what is known (W7). A volume that a claim's sync left in
+	// doubt stays reserved for that claim until the read (B6).
 	inDoubt map[obj.Key]obj.Key
 	// leftInDoubt is the same from the other side: by sync, the objects that it left in doubt.
 	leftInDoubt links
@@ -51,7 +53,7 @@ type sighting struct {
 	since time.Time
 }
 
-// rejection is what a write was about that the server rejected.
+// rejection has the versions of claim and volume that a rejected write was about.
 type rejection struct {
 	claimVersion          string
 	volume, volumeVersion string

@@ -101,8 +101,8 @@ func (s *State) handleStored(t *task, got Reply) error {
 	return nil
 }
 
-// wake notes the keys to sync next, but for what the task itself sees to: its own key, and after a write of its own the
-// volume that it binds. What somebody else did to that volume is the volume's business too.
+// wake adds keys to those that are synced after this task, but for the given ones. After a write the task goes on with its own
+// key and the volume that it binds; after a read only with its own key, for another client may have changed the volume.
 func (t *task) wake(keys []obj.Key, but ...obj.Key) {
 	for _, key := range keys {
 		if !slices.Contains(but, key) {
@@ -117,8 +117,8 @@ func (s *State) markInDoubt(object, by obj.Key) {
 	zeromap.Put(&s.inDoubt, object, by)
 }
 
-// clearDoubt notes that the outcome of the object's last write is known, and returns whom that wakes. The volume that was
-// reserved for it is free, unless the sync of its claim has it locked.
+// clearDoubt notes that the outcome of the object's last write is known, and returns the keys to sync for it. If the sync of a
+// claim made that write to a volume, the volume is reserved no more, unless that sync still has it locked.
 func (s *State) clearDoubt(key obj.Key) []obj.Key {
 	by := s.inDoubt[key]
 	delete(s.inDoubt, key)
@@ -212,8 +212,8 @@ func (s *State) handleRead(t *task, got Reply) error {
 	return nil
 }
 
-// contradictionIn returns what a reply says against what was known when its read was sent, if it does. What an informer
-// has shown since counts no more than the reply: the next read tells which of the two is newer.
+// contradictionIn reports whether a reply contradicts what was known when its read was sent. What an informer has shown since
+// does not count: the next read tells which of the two is newer.
 func (s *State) contradictionIn(got Reply, t *task) (found contradiction, contradicts bool) {
 	switch {
 	case obj.IsAbsent(got.Err, t.pending.Key):

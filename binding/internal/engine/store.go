@@ -141,7 +141,8 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 }
 
 // drop removes an object and remembers that its UID is gone. It returns what it removed; nil if nothing of that UID was
-// stored. One that has taken its name since stays: a claim whose class is not known is bound at once (M11). Of a pod it
+// stored. It keeps an object of the same name with another UID: without a class that was created again, its claims would bind at
+// once (M11). Of a pod it
 // returns the claims too.
 func (s *store) drop(key obj.Key, uid types.UID) (old obj.Object, named []obj.Key) {
 	s.tombstonesOf(key.Kind).add(uid)
@@ -203,10 +204,10 @@ func (s *store) enlistAll(class string) {
 	}
 }
 
-// links says which objects refer to an object. The zero value is ready to use.
+// links is a reverse index: for each key, the keys that refer to it. The zero value is ready to use.
 type links map[obj.Key]map[obj.Key]struct{}
 
-// add lets an object refer to another; the zero Key is none.
+// add records that an object refers to another. It does nothing if that is the zero Key.
 func (l *links) add(from, to obj.Key) {
 	if to == (obj.Key{}) {
 		return
@@ -236,7 +237,7 @@ func (l links) of(to obj.Key) []obj.Key {
 	return slices.SortedFunc(maps.Keys(l[to]), obj.CompareKeys)
 }
 
-// drain forgets who refers to an object, and returns them in order.
+// drain removes the keys that refer to an object, and returns them in order.
 func (l links) drain(to obj.Key) []obj.Key {
 	from := l.of(to)
 	delete(l, to)

@@ -68,8 +68,8 @@ func (s *State) advance(t *task) Step {
 	return s.issue(t, action)
 }
 
-// giveUp ends a sync that exceeds stepLimit. Somebody undoes each of its writes. It marks the claim as rejected, so that no
-// volume, whatever its version, is offered to the claim before the delay is over.
+// giveUp ends a sync that exceeds stepLimit, most likely because another client undoes each of its writes. It marks the claim as
+// rejected, so that no volume is offered to it before the delay is over.
 func (s *State) giveUp(t *task) Step {
 	if claim := s.claim(t.key); claim != nil {
 		zeromap.Put(&s.rejected, t.key, rejection{claimVersion: claim.ResourceVersion})
@@ -96,7 +96,7 @@ func (s *State) versionOf(key obj.Key) string {
 	return ""
 }
 
-// readInDoubt returns the read that comes before anything is decided: of an object whose last write, by this or an earlier
+// readInDoubt returns a live read of an object in doubt, which comes before every decision: one whose last write, by this or an earlier
 // sync of the same key, was lost or has an unknown outcome.
 func (s *State) readInDoubt(t *task) (decision.Action, bool) {
 	for _, key := range append([]obj.Key{t.key, t.volume}, s.leftInDoubt.of(t.key)...) {
@@ -212,8 +212,8 @@ func (s *State) finish(t *task, action decision.Action, err error) Step {
 	return ended
 }
 
-// stop ends a sync, unlocks its objects and returns the syncs that they blocked as Next, this one perhaps among them. Unlike
-// finish it keeps the offers to a claim whose sync another one blocks.
+// stop unlocks the objects of a sync and returns its last Step. Next has the syncs that those locks blocked. A sync that another
+// one blocks ends here without finish: its offers stay, and it runs again.
 func (s *State) stop(t *task) Step {
 	s.unlockVolume(t)
 	delete(s.tasks, t.key)
@@ -229,8 +229,8 @@ const (
 	lastDelay  = 2 * time.Minute
 )
 
-// delay returns after how long the key is to be synced again: longer after each failure in a row, and not at all where
-// only a change helps (W6).
+// delay returns the back-off before the next sync of the key: firstDelay after a failure, doubled with each further one in a
+// row, at most lastDelay. It returns 0 where only a change of an object helps (W6).
 func (s *State) delay(key obj.Key, action decision.Action, err error) time.Duration {
 	var invalid *obj.InvalidError
 	if errors.As(err, &invalid) || err == nil && action.Retry == decision.RetryNever {
