@@ -55,6 +55,7 @@ type runningSync struct {
 
 	restores       int // how often its controller had noticed a restore when it was asked
 	serverRestores int // how often there was one
+	evidence       int // how often there had been one when the first of reads was made
 }
 
 // Restart replaces the engine of a controller by one that remembers nothing, which will be told of all objects anew.
@@ -97,6 +98,9 @@ func (h *History) learn(c *Controller, running *runningSync) {
 		return
 	case !running.Action.Writes():
 		if err == nil || obj.IsAbsent(err, target) {
+			if len(running.reads) == 0 {
+				running.evidence = running.serverRestores
+			}
 			running.reads = append(running.reads, target)
 			delete(c.inDoubt, target)
 		}

@@ -32,6 +32,8 @@ type History struct {
 	backup   *bindingtest.Server // nil: none was made, or it was restored
 	backedUp bool
 	restores int
+	// outrun: the server was restored after the reads on which the write at hand was decided. No controller can notice that.
+	outrun bool
 
 	handedOut []handedOut
 	log       []string // what happened, a line each
@@ -182,7 +184,9 @@ func (h *History) arrive() {
 		_, err := h.Server.Update(context.Background(), call.Sent)
 		h.note("late: update %s: %v", call.Key, err)
 	}
+	h.outrun = h.restores > 0
 	h.judgeCalls("late")
+	h.outrun = false
 }
 
 // Deliver lets a controller observe the next change of a watch, and reports whether there was one.
@@ -216,7 +220,9 @@ func (h *History) Work(c *Controller, key obj.Key, suffers Fault) {
 		running.Reply = &reply
 		h.note("%s: %s %s", c.Name, running.Action, suffers)
 		h.keepCopy(running.Reply.Object)
+		h.outrun = len(running.reads) > 0 && running.evidence != h.restores
 		h.judgeCalls(c.Name)
+		h.outrun = false
 	default:
 		h.note("%s hears of %s", c.Name, key)
 		h.learn(c, running)
@@ -236,7 +242,7 @@ func (h *History) proceed(c *Controller, key obj.Key, step engine.Step) {
 	}
 	if !step.Done {
 		h.judgeDecision(c, step.Action, before.reads)
-		c.Running[key] = &runningSync{Action: step.Action, reads: before.reads, failed: before.failed, announced: before.announced}
+		c.Running[key] = &runningSync{Action: step.Action, reads: before.reads, failed: before.failed, announced: before.announced, evidence: before.evidence}
 		return
 	}
 	if step.Err != nil {
