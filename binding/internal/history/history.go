@@ -15,6 +15,7 @@ import (
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/engine"
 	"github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -33,7 +34,9 @@ type History struct {
 	backedUp bool
 	restores int
 	// outrun: the server was restored after the reads on which the write at hand was decided. No controller can notice that.
-	outrun bool
+	// outrunLate has the late writes of which that is true.
+	outrun     bool
+	outrunLate map[*bindingtest.Call]bool
 
 	handedOut []handedOut
 	log       []string // what happened, a line each
@@ -122,6 +125,9 @@ func (h *History) suffer(c *Controller, call *bindingtest.Call, do func() error)
 	case ArrivesLate:
 		if call.Writes() {
 			h.Late = append(h.Late, call)
+			if h.outrun {
+				zeromap.Put(&h.outrunLate, call, true)
+			}
 		}
 		return testkit.ErrConnection
 	case saysNotFound:
@@ -184,7 +190,7 @@ func (h *History) arrive() {
 		_, err := h.Server.Update(context.Background(), call.Sent)
 		h.note("late: update %s: %v", call.Key, err)
 	}
-	h.outrun = h.restores > 0
+	h.outrun = h.outrunLate[call]
 	h.judgeCalls("late")
 	h.outrun = false
 }
@@ -216,11 +222,11 @@ func (h *History) Work(c *Controller, key obj.Key, suffers Fault) {
 		h.proceed(c, key, c.timed().Start(key))
 	case running.Reply == nil:
 		c.fault, running.restores, running.serverRestores = suffers, c.restores, h.restores
+		h.outrun = len(running.reads) > 0 && running.evidence != h.restores
 		reply := c.perform(running)
 		running.Reply = &reply
 		h.note("%s: %s %s", c.Name, running.Action, suffers)
 		h.keepCopy(running.Reply.Object)
-		h.outrun = len(running.reads) > 0 && running.evidence != h.restores
 		h.judgeCalls(c.Name)
 		h.outrun = false
 	default:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/judge"
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -30,6 +31,9 @@ func (h *History) travel(c *Controller) {
 // Restored has every controller held to what the server has from now on. No controller is told.
 func (h *History) Restored() {
 	h.restores++
+	for _, call := range h.Late {
+		zeromap.Put(&h.outrunLate, call, true)
+	}
 	for _, c := range h.Controllers {
 		clear(c.wrote)
 		c.resyncDue = true
