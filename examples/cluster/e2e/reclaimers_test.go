@@ -98,7 +98,7 @@ func tenantsOfAllKinds(t *testing.T, a api, seen *view, storage tenantStorage) (
 	t.Helper()
 	for _, suffix := range []string{"disks", refusing} {
 		given(class("recycled-"+suffix), class("anew-"+suffix), class("made-"+suffix, provisioner("example.com/"+suffix)))(t, a)
-		of := func(kind string, i int, volume pv) tenant {
+		of := func(kind string, i int, volume func(int) pv) tenant {
 			name := fmt.Sprintf("%s-%s-%d", kind, suffix, i)
 			return tenant{a, seen, storage, claim(name, "1Gi", inClass(kind+"-"+suffix)), volume}
 		}
@@ -108,7 +108,7 @@ func tenantsOfAllKinds(t *testing.T, a api, seen *view, storage tenantStorage) (
 			storage.add(shared)
 			given(shared)(t, a)
 			anew := volume(fmt.Sprintf("v-anew-%s-%d", suffix, i), "1Gi", ofClass("anew-"+suffix), policy(corev1.PersistentVolumeReclaimDelete))
-			tenants = append(tenants, of("anew", i, anew), of("made", i, nil))
+			tenants = append(tenants, of("anew", i, func(int) pv { return anew }), of("made", i, nil))
 		}
 		for i := range perKind + 3 {
 			tenants = append(tenants, of("recycled", i, nil))

@@ -85,8 +85,8 @@ type tenant struct {
 	view    *view
 	storage tenantStorage
 	claim   *corev1.PersistentVolumeClaim
-	// volume, if any, is made anew for each claim, as soon as the one before is gone.
-	volume *corev1.PersistentVolume
+	// volume, if any, makes the volume for the n-th claim, as soon as there is none of its name.
+	volume func(n int) *corev1.PersistentVolume
 }
 
 // tenantStorage is what a pod of a tenant does with a disk.
@@ -98,22 +98,23 @@ type tenantStorage interface {
 
 // live goes on until the context ends. The claim that it has then, it deletes.
 func (t tenant) live(ctx context.Context) error {
-	for ctx.Err() == nil {
-		if err := t.once(ctx); err != nil {
+	for n := 0; ctx.Err() == nil; n++ {
+		if err := t.once(ctx, n); err != nil {
 			return fmt.Errorf("the tenant of claim %s: %w", t.claim.Name, err)
 		}
 	}
 	return nil
 }
 
-func (t tenant) once(ctx context.Context) error {
+func (t tenant) once(ctx context.Context, n int) error {
 	always := context.WithoutCancel(ctx)
 	if t.volume != nil {
-		if !t.view.await(ctx, func() bool { return t.view.volume(t.volume.Name) == nil }) {
+		volume := t.volume(n)
+		if !t.view.await(ctx, func() bool { return t.view.volume(volume.Name) == nil }) {
 			return nil
 		}
-		t.storage.add(t.volume)
-		if err := createPatiently(always, t.api, []obj.Object{t.volume}); err != nil {
+		t.storage.add(volume)
+		if err := createPatiently(always, t.api, []obj.Object{volume}); err != nil {
 			return err
 		}
 	}
