@@ -31,7 +31,7 @@ func (e explainTest) run(t *testing.T) {
 	e.known.Claims = append(e.known.Claims, e.claim)
 	claim, known := e.claim.DeepCopy(), CopyOf(e.known)
 
-	got, err := decision.ExplainClaim(e.claim, e.known, e.options)
+	got, err := decision.ExplainClaim(e.claim, e.known, Unprotected(e.options))
 
 	require.NoError(t, err)
 	assert.Equal(t, DataKey, got.Claim)
