@@ -117,6 +117,18 @@ func TestExplainClaim(t *testing.T) {
 	}
 }
 
+func TestExplainClaimThatIsNotStored(t *testing.T) {
+	unstored := KnownClaim(OfUID(""))
+	got, err := decision.ExplainClaim(unstored, Knowing(KnownVolume("a")), decision.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, decision.ClaimBinding, got.State)
+	assert.Empty(t, unstored.UID, "X6")
+
+	got, err = decision.ExplainClaim(unstored, Knowing(KnownVolume("a", RefersToStale)), decision.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, decision.ClaimUnmatched, got.State, "L4: the volume is another claim's of that name")
+}
+
 func TestExplainClaimErrors(t *testing.T) {
 	t.Run("X7 a malformed claim has no explanation", func(t *testing.T) {
 		got, err := decision.ExplainClaim(KnownClaim(Requesting("-1")), decision.Snapshot{}, decision.Options{})
