@@ -3,6 +3,7 @@ package bindingtest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -18,6 +19,8 @@ type Outcome struct {
 	Unbound []UnboundClaim
 	// Unplaced are the pods that name claims and have no node, in the order of their names, unless pods are left to others.
 	Unplaced []UnplacedPod
+	// Failed are the volumes whose phase is Failed, because their storage could not be deleted or recycled.
+	Failed []FailedVolume
 }
 
 // UnboundClaim is a claim that is not Bound.
@@ -36,7 +39,15 @@ type UnplacedPod struct {
 	Why string
 }
 
-// String returns one line for each claim that is not Bound and each pod that is not placed; "" if there is none.
+// FailedVolume is a volume whose storage could not be deleted or recycled.
+type FailedVolume struct {
+	Volume obj.Key
+	// Why says in one line what failed.
+	Why string
+}
+
+// String returns one line for each claim that is not Bound, each pod that is not placed and each volume that is Failed; "" if there
+// is none.
 func (o Outcome) String() string {
 	var lines []string
 	for _, claim := range o.Unbound {
@@ -45,10 +56,13 @@ func (o Outcome) String() string {
 	for _, pod := range o.Unplaced {
 		lines = append(lines, pod.Pod.String()+": "+pod.Why)
 	}
+	for _, volume := range o.Failed {
+		lines = append(lines, volume.Volume.String()+": Failed: "+volume.Why)
+	}
 	return strings.Join(lines, "\n")
 }
 
-// Err returns an error with the text of String; nil if every claim is Bound and every pod placed.
+// Err returns an error with the text of String; nil if that is empty.
 func (o Outcome) Err() error {
 	if text := o.String(); text != "" {
 		return errors.New(text)
@@ -85,6 +99,11 @@ func (s *settlement) outcome() Outcome {
 		}
 	}
 	o.Unplaced = slices.Clone(s.pods.waiting)
+	for _, volume := range all[*corev1.PersistentVolume](s.world) {
+		if volume.Status.Phase == corev1.VolumeFailed {
+			o.Failed = append(o.Failed, FailedVolume{obj.VolumeKey(volume.Name), volume.Status.Message})
+		}
+	}
 	return o
 }
 
@@ -97,8 +116,13 @@ func (s *settlement) unbound(claim *corev1.PersistentVolumeClaim) UnboundClaim {
 	if explanation.State == "" && err != nil {
 		parts[0] = err.Error()
 	}
-	if warning, warned := s.warnings[key]; warned && !strings.Contains(parts[0], warning.Message) {
-		parts = append(parts, warning.Message)
+	if name := explanation.Provisioner; explanation.State == decision.ClaimAwaitsProvisioner && !s.serves(name) {
+		parts = append(parts, fmt.Sprintf("SettleOptions.Provisioners leaves %s to somebody else", name))
+	}
+	for _, warning := range s.warnings[key] {
+		if !strings.Contains(parts[0], warning) {
+			parts = append(parts, warning)
+		}
 	}
 	if why := s.pods.refused[key]; why != "" {
 		parts = append(parts, why)

@@ -2,6 +2,7 @@ package bindingtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -24,7 +25,7 @@ func (s *settlement) playDrivers(ctx context.Context) {
 	drivers := s.drivers()
 	for _, claim := range all[*corev1.PersistentVolumeClaim](s.world) {
 		if driver := requestedOf(claim); drivers.Has(driver) && s.isDue(claim) {
-			s.report(claim, s.provision(ctx, claim, driver))
+			s.attempted(obj.KeyOf(claim), s.provision(ctx, claim, driver))
 		}
 	}
 	for _, volume := range all[*corev1.PersistentVolume](s.world) {
@@ -52,6 +53,11 @@ func (s *settlement) drivers() sets.Set[string] {
 		}
 	}
 	return names
+}
+
+// serves reports whether a provisioner is played, or a hook.
+func (s *settlement) serves(provisioner string) bool {
+	return s.drivers().Has(provisioner) || s.options.Hooks.Names().Provisioners.Has(provisioner)
 }
 
 // migrated returns the CSI driver that stands in for a provisioner, or the provisioner.
@@ -86,29 +92,20 @@ func (s *settlement) isDue(claim *corev1.PersistentVolumeClaim) bool {
 	return err == nil && (!waits || claim.Annotations[storageclass.SelectedNodeAnnotation] != "")
 }
 
-// report notes how it went to make a volume for a claim.
-func (s *settlement) report(claim *corev1.PersistentVolumeClaim, err error) {
-	s.attempted(obj.KeyOf(claim), err)
-	if err != nil {
-		s.Record(decision.Event{On: obj.KeyOf(claim), UID: claim.UID, Type: corev1.EventTypeWarning,
-			Reason: decision.EventProvisioningFailed, Message: err.Error()})
-	}
-}
-
-// provision makes the volume for a claim.
+// provision makes the volume for a claim. That the storage fails is told by an event on the claim.
 func (s *settlement) provision(ctx context.Context, claim *corev1.PersistentVolumeClaim, driver string) error {
-	if claim.Spec.Selector != nil {
-		return fmt.Errorf("the provisioner %s failed: a claim with a selector gets no volume made", driver)
-	}
 	class := s.world.Class(storageclass.OfClaim(claim))
-	volume, err := s.storage.provision(ctx, hooks.ProvisionRequest{
+	volume, err := s.make(ctx, hooks.ProvisionRequest{
 		Claim:  claim.DeepCopy(),
 		Class:  class.DeepCopy(),
 		Node:   claim.Annotations[storageclass.SelectedNodeAnnotation],
 		Volume: volumeOf(driver, claim, class),
-	}, s.world)
+	})
 	if err != nil {
-		return fmt.Errorf("the provisioner %s failed: %w", driver, err)
+		s.again = s.mayTryAgain(obj.KeyOf(claim)) || s.again
+		s.Record(decision.Event{On: obj.KeyOf(claim), UID: claim.UID, Type: corev1.EventTypeWarning,
+			Reason: decision.EventProvisioningFailed, Message: fmt.Sprintf("the provisioner %s failed: %v", driver, err)})
+		return nil
 	}
 	// A crash here leaves storage that the next call for the same claim returns.
 	stored, err := s.api.CreateVolume(ctx, volume)
@@ -116,6 +113,14 @@ func (s *settlement) provision(ctx context.Context, claim *corev1.PersistentVolu
 		s.note(stored)
 	}
 	return err
+}
+
+// make makes the storage, if an external-provisioner would have it made.
+func (s *settlement) make(ctx context.Context, request hooks.ProvisionRequest) (*corev1.PersistentVolume, error) {
+	if request.Claim.Spec.Selector != nil {
+		return nil, errors.New("the claim has a selector, and only volumes that exist can match one")
+	}
+	return s.storage.provision(ctx, request, s.world)
 }
 
 // volumeOf returns the volume that an external-provisioner makes for a claim, but for its source.

@@ -59,7 +59,7 @@ type settlement struct {
 	again    bool // something failed that is to be tried again
 	failures map[obj.Key]error
 	pods     scheduler
-	warnings map[obj.Key]decision.Event // the last one on each object
+	warnings map[obj.Key][]string // the messages of warnings about each object, each once
 }
 
 func newSettlement(api API, options SettleOptions) *settlement {
@@ -72,7 +72,7 @@ func newSettlement(api API, options SettleOptions) *settlement {
 		tries:    map[obj.Key]int{},
 		failures: map[obj.Key]error{},
 		pods:     scheduler{chosen: map[obj.Key]string{}, selected: map[obj.Key]int{}},
-		warnings: map[obj.Key]decision.Event{},
+		warnings: map[obj.Key][]string{},
 	}
 	s.recorder, _ = api.(binding.Recorder)
 	s.options.Binding.Protection = decision.ProtectionOn // until the zero value says so
@@ -197,10 +197,10 @@ func (s *settlement) remaining() error {
 	return errors.Join(slices.SortedFunc(maps.Values(s.failures), func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })...)
 }
 
-// Record keeps the last warning about each object, and gives every event to a server that takes events.
+// Record keeps what warnings say about each object, and gives every event to a server that takes events.
 func (s *settlement) Record(event decision.Event) {
-	if event.Type == corev1.EventTypeWarning {
-		s.warnings[event.On] = event
+	if event.Type == corev1.EventTypeWarning && !slices.Contains(s.warnings[event.On], event.Message) {
+		s.warnings[event.On] = append(s.warnings[event.On], event.Message)
 	}
 	if s.recorder != nil {
 		s.recorder.Record(event)

@@ -206,9 +206,11 @@ func (s *settlement) carryOut(ctx context.Context, plan scheduling.Plan) (why st
 		case decision.UpdateVolume:
 			err = noted(s, s.api.UpdateVolume, ctx, step.Volume)
 		case decision.UpdateClaim:
-			if s.pods.selected[obj.KeyOf(step.Claim)]++; s.pods.selected[obj.KeyOf(step.Claim)] > 1+retries {
-				return "provisioning for it fails again and again"
+			key := obj.KeyOf(step.Claim)
+			if s.pods.selected[key] > retries { // each time somebody has removed it again, because provisioning failed
+				return fmt.Sprintf("provisioning for %s has failed %d times", key, s.pods.selected[key])
 			}
+			s.pods.selected[key]++
 			err = noted(s, s.api.UpdateClaim, ctx, step.Claim)
 		case decision.Nothing:
 			return ""
