@@ -37,8 +37,8 @@ var rooms = map[string][]string{
 	"binding/internal/engine":       join(belowDecision, "binding/decision"),
 	"binding/internal/hookrun":      belowController,
 	"binding":                       join(belowController, "binding/internal/hookrun"),
-	"binding/bindingtest":           join(belowController, "binding/internal/hookrun", "binding"),
-	"binding/preview":               join(belowController, "binding/internal/hookrun", "binding", "binding/bindingtest"),
+	"binding/bindingtest":           join(belowController, "binding/scheduling", "binding/internal/hookrun", "binding"),
+	"binding/preview":               join(belowController, "binding/scheduling", "binding/internal/hookrun", "binding", "binding/bindingtest"),
 }
 
 var (

@@ -56,12 +56,12 @@ func settlesALife(t *testing.T, c client.Client) {
 	for _, object := range []client.Object{bindingtest.Volume("disk", "10Gi"), bindingtest.Claim("default", "data", "5Gi")} {
 		require.NoError(t, c.Create(ctx, object))
 	}
-	require.NoError(t, controllerruntime.Settle(ctx, c))
+	settle(t, c)
 	claim := claimOf(t, c)
 	assert.Equal(t, corev1.ClaimBound, claim.Status.Phase)
 	assert.Equal(t, corev1.VolumeBound, volumeOf(t, c).Status.Phase)
 	require.NoError(t, c.Delete(ctx, claim))
-	require.NoError(t, controllerruntime.Settle(ctx, c))
+	settle(t, c)
 	assert.True(t, apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(claim), claim)), "F2 nobody uses it")
 	assert.Equal(t, corev1.VolumeReleased, volumeOf(t, c).Status.Phase, "V3")
 }

@@ -45,23 +45,21 @@ func TestABackedFakeIsAnAPIServer(t *testing.T) {
 // invoked is a fake clientset on which actions are invoked as its typed clients do.
 type invoked struct{ *fake.Clientset }
 
-func resourceOf(object runtime.Object) schema.GroupVersionResource {
-	switch object.(type) {
-	case *storagev1.StorageClass, *storagev1.VolumeAttachment:
-		kind, _ := meta.UnsafeGuessKindToResource(storagev1.SchemeGroupVersion.WithKind(fmt.Sprintf("%T", object)[len("*v1."):]))
-		return kind
-	}
-	kind, _ := meta.UnsafeGuessKindToResource(corev1.SchemeGroupVersion.WithKind(fmt.Sprintf("%T", object)[len("*v1."):]))
-	return kind
-}
-
-func resourceOfKey(key obj.Key) schema.GroupVersionResource {
+func resourceOf(kind obj.Kind) schema.GroupVersionResource {
 	group := corev1.SchemeGroupVersion
-	if key.Kind == obj.KindClass || key.Kind == obj.KindAttachment {
+	if kind == obj.KindClass || kind == obj.KindAttachment || kind == obj.KindCSINode {
 		group = storagev1.SchemeGroupVersion
 	}
-	resource, _ := meta.UnsafeGuessKindToResource(group.WithKind(string(key.Kind)))
+	resource, _ := meta.UnsafeGuessKindToResource(group.WithKind(string(kind)))
 	return resource
+}
+
+func keyOf(object obj.Object) (schema.GroupVersionResource, string) {
+	key, err := bindingtest.KeyOf(object)
+	if err != nil {
+		panic(err)
+	}
+	return resourceOf(key.Kind), key.Namespace
 }
 
 func (i invoked) do(action clienttesting.Action) (obj.Object, error) {
@@ -73,23 +71,26 @@ func (i invoked) do(action clienttesting.Action) (obj.Object, error) {
 }
 
 func (i invoked) Create(_ context.Context, object obj.Object) (obj.Object, error) {
-	return i.do(clienttesting.NewCreateAction(resourceOf(object), object.GetNamespace(), object))
+	resource, namespace := keyOf(object)
+	return i.do(clienttesting.NewCreateAction(resource, namespace, object))
 }
 
 func (i invoked) Update(_ context.Context, object obj.Object) (obj.Object, error) {
-	return i.do(clienttesting.NewUpdateAction(resourceOf(object), object.GetNamespace(), object))
+	resource, namespace := keyOf(object)
+	return i.do(clienttesting.NewUpdateAction(resource, namespace, object))
 }
 
 func (i invoked) UpdateStatus(_ context.Context, object obj.Object) (obj.Object, error) {
-	return i.do(clienttesting.NewUpdateSubresourceAction(resourceOf(object), "status", object.GetNamespace(), object))
+	resource, namespace := keyOf(object)
+	return i.do(clienttesting.NewUpdateSubresourceAction(resource, "status", namespace, object))
 }
 
 func (i invoked) Get(_ context.Context, key obj.Key) (obj.Object, error) {
-	return i.do(clienttesting.NewGetAction(resourceOfKey(key), key.Namespace, key.Name))
+	return i.do(clienttesting.NewGetAction(resourceOf(key.Kind), key.Namespace, key.Name))
 }
 
 func (i invoked) Delete(_ context.Context, key obj.Key, options metav1.DeleteOptions) error {
-	_, err := i.do(clienttesting.NewDeleteActionWithOptions(resourceOfKey(key), key.Namespace, key.Name, options))
+	_, err := i.do(clienttesting.NewDeleteActionWithOptions(resourceOf(key.Kind), key.Namespace, key.Name, options))
 	return err
 }
 

@@ -36,6 +36,7 @@ func kinds() map[schema.GroupResource]obj.Kind {
 		{Resource: "pods"}:                                          obj.KindPod,
 		{Group: storagev1.GroupName, Resource: "storageclasses"}:    obj.KindClass,
 		{Group: storagev1.GroupName, Resource: "volumeattachments"}: obj.KindAttachment,
+		{Group: storagev1.GroupName, Resource: "csinodes"}:          obj.KindCSINode,
 	}
 }
 
