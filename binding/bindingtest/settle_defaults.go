@@ -40,16 +40,14 @@ func (s *settlement) complete(ctx context.Context, object obj.Object) obj.Object
 	return object
 }
 
-// withDefaults returns a copy with a UID and the defaults; nil if the object has both. Nodes need neither.
+// withDefaults returns a copy with a UID and the defaults that decisions depend on; nil if the object has both. Nodes need neither.
 func withDefaults(object obj.Object) obj.Object {
 	lacks := object.GetUID() == ""
 	switch o := object.(type) {
 	case *corev1.Node, *storagev1.CSINode:
 		return nil
 	case *corev1.PersistentVolume:
-		lacks = lacks || o.Spec.PersistentVolumeReclaimPolicy == "" || o.Spec.VolumeMode == nil
-	case *corev1.PersistentVolumeClaim:
-		lacks = lacks || o.Spec.VolumeMode == nil
+		lacks = lacks || o.Spec.PersistentVolumeReclaimPolicy == ""
 	case *storagev1.StorageClass:
 		lacks = lacks || o.ReclaimPolicy == nil || o.VolumeBindingMode == nil
 	}

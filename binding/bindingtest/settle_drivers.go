@@ -13,6 +13,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/hooks"
+	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
@@ -140,7 +141,7 @@ func volumeOf(driver string, claim *corev1.PersistentVolumeClaim, class *storage
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
 			StorageClassName:              class.Name,
 			VolumeAttributesClassName:     spec.VolumeAttributesClassName,
-			VolumeMode:                    spec.VolumeMode,
+			VolumeMode:                    new(match.VolumeModeOf(spec.VolumeMode)),
 		},
 	}
 	if class.ReclaimPolicy != nil {
