@@ -147,7 +147,9 @@ func TestADeleterThatFailsIsLoggedOnce(t *testing.T) {
 // What changes is said again, and each object has its own line.
 func TestAWarningThatChangesIsLoggedAgain(t *testing.T) {
 	disks, log := &storage{}, &lines{}
-	disks.provision = func(*corev1.PersistentVolume) error { return fmt.Errorf("only %d disks are left", min(disks.asked.Load(), 3)) }
+	disks.provision = func(*corev1.PersistentVolume) error {
+		return fmt.Errorf("only %d disks are left", min(disks.asked.Load(), 3))
+	}
 	r := startWithDisks(t, disks, log)
 	r.again(&disks.asked, 5)
 	require.NoError(t, r.stop())
