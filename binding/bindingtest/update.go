@@ -145,6 +145,9 @@ func keepMetadata(object, old obj.Object) {
 	object.SetResourceVersion(old.GetResourceVersion())
 	object.SetGeneration(old.GetGeneration())
 	object.SetCreationTimestamp(old.GetCreationTimestamp())
+	if object.GetManagedFields() == nil {
+		object.SetManagedFields(old.GetManagedFields())
+	}
 	if deleted := old.GetDeletionTimestamp(); deleted != nil {
 		object.SetDeletionTimestamp(deleted.DeepCopy())
 	}

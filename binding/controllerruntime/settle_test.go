@@ -15,7 +15,6 @@ import (
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo"
 	"github.com/pvbind/pvbind/binding/controllerruntime"
-	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/hooks"
 )
 
@@ -25,8 +24,7 @@ func TestPodGetsItsVolume(t *testing.T) {
 	// The code under test makes a claim, and a pod that uses it.
 	require.NoError(t, c.Create(t.Context(), bindingtest.Claim("default", "data", "5Gi")))
 	require.NoError(t, c.Create(t.Context(), bindingtest.Pod("default", "web", "node", "data")))
-
-	require.NoError(t, controllerruntime.Settle(t.Context(), c))
+	controllerruntime.MustBind(t, c)
 
 	claim := &corev1.PersistentVolumeClaim{}
 	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "data"}, claim))
@@ -38,6 +36,13 @@ func get[T client.Object](t *testing.T, c client.Client, object T) T {
 	t.Helper()
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(object), object))
 	return object
+}
+
+func settle(t *testing.T, c client.Client) bindingtest.Outcome {
+	t.Helper()
+	outcome, err := controllerruntime.Settle(t.Context(), c, bindingtest.SettleOptions{})
+	require.NoError(t, err)
+	return outcome
 }
 
 func claimOf(t *testing.T, c client.Client) *corev1.PersistentVolumeClaim {
@@ -54,25 +59,25 @@ func TestSettleFollowsALife(t *testing.T) {
 	ctx := t.Context()
 	c := fake.NewClientBuilder().WithObjects(bindingtest.Volume("disk", "10Gi"), bindingtest.Claim("default", "data", "5Gi"),
 		bindingtest.Pod("default", "web", "node", "data")).Build()
-	require.NoError(t, controllerruntime.Settle(ctx, c))
+	settle(t, c)
 	claim := claimOf(t, c)
 	assert.Contains(t, claim.Finalizers, "kubernetes.io/pvc-protection", "F1")
 	assert.Equal(t, claim.UID, volumeOf(t, c).Spec.ClaimRef.UID)
 	version := claim.ResourceVersion
-	require.NoError(t, controllerruntime.Settle(ctx, c))
+	settle(t, c)
 	assert.Equal(t, version, claimOf(t, c).ResourceVersion, "X8 a second time writes nothing")
 
 	require.NoError(t, c.Delete(ctx, claim))
-	require.NoError(t, controllerruntime.Settle(ctx, c))
+	settle(t, c)
 	assert.NotNil(t, claimOf(t, c).DeletionTimestamp, "F2 the pod uses it")
 
 	require.NoError(t, c.Delete(ctx, bindingtest.Pod("default", "web", "node")))
-	require.NoError(t, controllerruntime.Settle(ctx, c))
+	settle(t, c)
 	require.NoError(t, client.IgnoreNotFound(c.Get(ctx, client.ObjectKeyFromObject(claim), claim)))
 	assert.Equal(t, corev1.VolumeReleased, volumeOf(t, c).Status.Phase, "V3 the claim is gone")
 
 	require.NoError(t, c.Create(ctx, bindingtest.Claim("default", "data", "5Gi")))
-	require.NoError(t, controllerruntime.Settle(ctx, c))
+	settle(t, c)
 	assert.Empty(t, claimOf(t, c).Spec.VolumeName, "X3 another claim of that name does not inherit the volume")
 }
 
@@ -89,7 +94,7 @@ func TestSettleTellsWhatFailed(t *testing.T) {
 				return c.Update(ctx, object, options...)
 			},
 		}).Build()
-	err := controllerruntime.Settle(t.Context(), c)
+	_, err := controllerruntime.Settle(t.Context(), c, bindingtest.SettleOptions{})
 	require.ErrorIs(t, err, broken)
 	require.ErrorContains(t, err, "pv/bad: spec.capacity[storage]")
 	assert.Equal(t, corev1.ClaimBound, claimOf(t, c).Status.Phase, "X7 the rest goes on")
@@ -97,7 +102,8 @@ func TestSettleTellsWhatFailed(t *testing.T) {
 
 func TestSettleNamesAMalformedObjectOnce(t *testing.T) {
 	c := fake.NewClientBuilder().WithObjects(bindingtest.Volume("disk", "10Gi", func(v *corev1.PersistentVolume) { v.Spec.Capacity = nil })).Build()
-	assert.EqualError(t, controllerruntime.Settle(t.Context(), c), "pv/disk: spec.capacity[storage]: is missing")
+	_, err := controllerruntime.Settle(t.Context(), c, bindingtest.SettleOptions{})
+	assert.EqualError(t, err, "pv/disk: spec.capacity[storage]: is missing")
 }
 
 func TestSettleWithHooks(t *testing.T) {
@@ -106,12 +112,11 @@ func TestSettleWithHooks(t *testing.T) {
 	claim := bindingtest.Claim("default", "data", "5Gi")
 	claim.Spec.StorageClassName = &class.Name
 	ours := &provisioner{}
-	reconciler := &controllerruntime.Reconciler{
-		Client: fake.NewClientBuilder().WithObjects(class, claim).Build(),
-		Hooks:  hooks.Set{Provisioners: map[string]hooks.Provisioner{class.Provisioner: ours}},
-	}
-	require.NoError(t, reconciler.Settle(t.Context()))
-	bound := claimOf(t, reconciler.Client)
+	c := fake.NewClientBuilder().WithObjects(class, claim).Build()
+	options := bindingtest.SettleOptions{Hooks: hooks.Set{Provisioners: map[string]hooks.Provisioner{class.Provisioner: ours}}}
+	outcome, err := controllerruntime.Settle(t.Context(), c, options)
+	require.NoError(t, errors.Join(err, outcome.Err()))
+	bound := claimOf(t, c)
 	assert.Equal(t, "pvc-"+string(bound.UID), bound.Spec.VolumeName, "P2")
 	assert.Equal(t, corev1.ClaimBound, bound.Status.Phase)
 }
@@ -124,24 +129,27 @@ func TestSettleReclaimsWhatIsDetached(t *testing.T) {
 	storage.Add(disk)
 	attachment := bindingtest.Attachment("disk", "n1")
 	c := fake.NewClientBuilder().WithObjects(disk, bindingtest.Claim("default", "data", "5Gi"), attachment).Build()
-	reconciler := &controllerruntime.Reconciler{Client: c, BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: storage.Hooks("example.com/ours", "hostPath")}
-	require.NoError(t, reconciler.Settle(t.Context()))
+	options := bindingtest.SettleOptions{Hooks: storage.Hooks("example.com/ours", "hostPath")}
+	settleWith := func() {
+		_, err := controllerruntime.Settle(t.Context(), c, options)
+		require.NoError(t, err)
+	}
+	settleWith()
 	require.NoError(t, c.Delete(t.Context(), claimOf(t, c)))
-	require.NoError(t, reconciler.Settle(t.Context()))
+	settleWith()
 	assert.Equal(t, corev1.VolumeReleased, volumeOf(t, c).Status.Phase)
 	assert.Len(t, storage.Kept(), 1, "R3 it is attached")
 
 	require.NoError(t, c.Delete(t.Context(), attachment))
-	require.NoError(t, reconciler.Settle(t.Context()))
+	settleWith()
 	assert.Empty(t, storage.Kept())
 }
 
 func TestSettleOfWhatCannotBe(t *testing.T) {
-	require.EqualError(t, (&controllerruntime.Reconciler{}).Settle(t.Context()), "controllerruntime.Reconciler: no Client")
+	_, err := controllerruntime.Settle(t.Context(), nil, bindingtest.SettleOptions{})
+	require.EqualError(t, err, "controllerruntime.Settle: no client")
 	refused := controllerruntime.Reconciler{Pods: clientgo.PodsIgnored}
-	want := "controllerruntime.Reconciler: protection depends on pods, and Pods is Ignored"
-	require.EqualError(t, refused.Settle(t.Context()), want)
-	require.EqualError(t, refused.SetupWithManager(nil), want)
+	require.EqualError(t, refused.SetupWithManager(nil), "controllerruntime.Reconciler: protection depends on pods, and Pods is Ignored")
 }
 
 func TestSettleObeysTheContext(t *testing.T) {
@@ -152,7 +160,8 @@ func TestSettleObeysTheContext(t *testing.T) {
 			return c.Update(ctx, object, options...)
 		},
 	}).Build()
-	require.ErrorIs(t, controllerruntime.Settle(ctx, c), context.Canceled)
+	_, err := controllerruntime.Settle(ctx, c, bindingtest.SettleOptions{})
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 // provisioner fails as often as it says.

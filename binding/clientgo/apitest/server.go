@@ -4,9 +4,8 @@
 //	server := apitest.New(bindingtest.NewServer())
 //	clientset := kubernetes.NewForConfigOrDie(server.Start(t))
 //
-// It answers get, list, watch, create, update, update of status and delete for volumes, claims, classes, nodes, pods
-// and attachments, with the conflicts, the defaults and the finalizers of bindingtest, and takes events and leases. It
-// has no discovery, no patch, no selectors and no paging.
+// It answers every verb for volumes, claims, classes, nodes, pods and attachments, with the conflicts, the defaults and the
+// finalizers of bindingtest, binds pods, takes and lists events, and takes leases. It has no discovery and no paging.
 package apitest
 
 import (
@@ -146,7 +145,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case request.Resource == "events":
-		s.takeEvent(w, r, request)
+		s.serveEvents(w, r, request)
 	case request.Resource == "leases":
 		s.leases.serve(w, r, request)
 	case request.Verb == "watch":
