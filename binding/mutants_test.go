@@ -70,6 +70,8 @@ var killers = []struct {
 }{
 	{room: "internal/scenario", run: []string{"^TestScenario$"}},
 	{room: "internal/engine", run: []string{"^TestR3WhatIsAttachedAsASyncReadsIt$"}},
+	{room: "internal/engine", run: []string{"^TestRh(How|No|Namespaces)"}},
+	{room: ".", run: []string{"^Test(RhATenants|W9)"}},
 	{room: "internal/history", run: []string{"^TestVerbsTakeNothingFromWhoIsBound$"}},
 	{room: "internal/engine", run: []string{"^TestRecheck"}},
 	{room: "internal/history", run: []string{"^TestR8"}},

@@ -45,8 +45,8 @@ type Reconciler struct {
 	// Resync is how often the server is asked, by one small list of each kind, how far it is: a minute if zero, never if
 	// negative. That is how it is noticed that etcd was restored from a backup.
 	Resync time.Duration
-	// Options are those of controller-runtime's controller. MaxConcurrentReconciles is 64 if zero. The rate limiter is
-	// always the Reconciler's own, which delays a retry for as long as the binding.Controller says.
+	// Options are those of controller-runtime's controller. MaxConcurrentReconciles is 64 if zero, and half of them
+	// are for one namespace at most. The rate limiter is always the Reconciler's own, which delays a retry for as long as the binding.Controller says.
 	Options controller.TypedOptions[obj.Key]
 
 	controller *binding.Controller
@@ -81,7 +81,11 @@ func (r *Reconciler) newController(other Client, recorder binding.Recorder) *bin
 	if r.Client != nil {
 		other = Client{Client: r.Client}
 	}
-	return &binding.Controller{Client: other, Recorder: recorder, Options: r.BindingOptions, Hooks: r.Hooks}
+	return &binding.Controller{Client: other, Recorder: recorder, Options: r.BindingOptions, Hooks: r.Hooks, Workers: r.concurrency()}
+}
+
+func (r *Reconciler) concurrency() int {
+	return cmp.Or(r.Options.MaxConcurrentReconciles, defaultConcurrency)
 }
 
 // startRecorder publishes events until the manager stops.
@@ -127,7 +131,7 @@ type queue = workqueue.TypedRateLimitingInterface[obj.Key]
 // watch has the manager report changes to the controller, and sync the keys that follow from them.
 func (r *Reconciler) watch(mgr manager.Manager) error {
 	options := r.Options
-	options.MaxConcurrentReconciles = cmp.Or(options.MaxConcurrentReconciles, defaultConcurrency)
+	options.MaxConcurrentReconciles = r.concurrency()
 	options.RateLimiter = &r.delays
 	build := builder.TypedControllerManagedBy[obj.Key](mgr).
 		Named("pvbind").

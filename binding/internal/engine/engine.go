@@ -34,6 +34,8 @@ type State struct {
 	offers offers
 	// slots bounds how many hooks run at once (Rh).
 	slots hookSlots
+	// shares bounds how many syncs run at once for one namespace (W9).
+	shares syncShares
 	// lastEvents are the events of the last decision on a key (N).
 	lastEvents map[obj.Key][]decision.Event
 	// rejected are the claims whose last write the server rejected, and that are to be synced again after a delay.
@@ -63,6 +65,9 @@ type rejection struct {
 func New(options decision.Options, maxHooks int) *State {
 	return &State{store: store{index: &index.Index{}}, options: options.WithDefaults(), slots: hookSlots{limit: maxHooks}}
 }
+
+// ShareWorkers tells how many syncs the caller runs at once. At most half of them are those of one namespace from now on (W9).
+func (s *State) ShareWorkers(workers int) { s.shares.limit = half(workers) }
 
 // Step is what a sync needs next: an action to perform, whose Reply goes to Proceed, or nothing if the sync is done.
 type Step struct {
@@ -96,7 +101,8 @@ type Reply struct {
 // must not go back: a time.Time of time.Now does not, by its monotonic reading.
 func (s *State) SetTime(now time.Time) { s.now = now }
 
-// Start begins a sync. If another sync has the object locked, this one is done at once, and runs again after the other.
+// Start begins a sync. If another sync has the object locked, or its namespace has its share of the syncs, this one is done at
+// once, and runs again after another has ended.
 func (s *State) Start(key obj.Key) Step { return s.StartDraft(key).Complete() }
 
 // StartDraft is Start for a caller who holds a lock, and calls Step.Complete when it does not any more.
@@ -105,7 +111,11 @@ func (s *State) StartDraft(key obj.Key) Step {
 		s.waiters.add(key, key)
 		return Step{Done: true}
 	}
-	t := &task{key: key, answers: s.resume(key)}
+	namespace := s.namespaceOf(key)
+	if !s.shares.begin(key, namespace) {
+		return Step{Done: true}
+	}
+	t := &task{key: key, namespace: namespace, answers: s.resume(key)}
 	zeromap.Put(&s.locks, key, key)
 	zeromap.Put(&s.tasks, key, t)
 	return s.advance(t)
