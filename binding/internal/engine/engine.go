@@ -141,7 +141,7 @@ func (s *State) ProceedDraft(key obj.Key, got Reply) Step {
 		err = s.handleWrite(t, got)
 	}
 	if err != nil {
-		return s.finish(t, decision.Action{}, fmt.Errorf("%s: %w", t.pending, err))
+		return s.finish(t, decision.Action{Events: s.failedUpdate(t, err)}, fmt.Errorf("%s: %w", t.pending, err))
 	}
 	return s.advance(t)
 }
