@@ -103,8 +103,8 @@ func (s *Server) Forget() {
 // Restore takes the server back to a snapshot, as an etcd that is restored from a backup, and ends all watches. A
 // watch that goes on from a later version gets nothing until the server has reached that once more, as with kube-apiserver.
 func (s *Server) Restore(snapshot *bindingtest.Server) {
+	s.mu.Lock() // so that no watch reads the change itself
 	s.Server.Restore(snapshot)
-	s.mu.Lock()
 	for kind := range s.journals {
 		s.journals[kind] = newJournal(s.Server.Watch(kind))
 	}
