@@ -211,7 +211,9 @@ func TestSettleOnComesToAnEnd(t *testing.T) {
 	assert.Contains(t, err.Error(), "update pv/a: +finalizer kubernetes.io/pv-protection")
 }
 
-func withMode(claim *corev1.PersistentVolumeClaim) { claim.Spec.VolumeMode = new(corev1.PersistentVolumeFilesystem) }
+func withMode(claim *corev1.PersistentVolumeClaim) {
+	claim.Spec.VolumeMode = new(corev1.PersistentVolumeFilesystem)
+}
 
 // The first status of a claim that was written by hand is what a server would have given it.
 func TestAClaimThatWaitsIsPending(t *testing.T) {

@@ -75,7 +75,6 @@ func newSettlement(api API, options SettleOptions) *settlement {
 		warnings: map[obj.Key][]string{},
 	}
 	s.recorder, _ = api.(binding.Recorder)
-	s.options.Binding.Protection = decision.ProtectionOn // until the zero value says so
 	// Each call of SettleOn is another controller, and none leaves a call of a hook behind: the next one need not wait for that.
 	s.options.Binding.Identity = cmp.Or(options.Binding.Identity, "bindingtest.SettleOn")
 	s.controller = &binding.Controller{Client: s.api, Recorder: s, Options: s.options.Binding, Hooks: options.Hooks, Now: clockOf(api)}

@@ -15,7 +15,6 @@ import (
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo"
 	"github.com/pvbind/pvbind/binding/controllerruntime"
-	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/hooks"
 )
 
@@ -149,7 +148,7 @@ func TestSettleReclaimsWhatIsDetached(t *testing.T) {
 func TestSettleOfWhatCannotBe(t *testing.T) {
 	_, err := controllerruntime.Settle(t.Context(), nil, bindingtest.SettleOptions{})
 	require.EqualError(t, err, "controllerruntime.Settle: no client")
-	refused := controllerruntime.Reconciler{Pods: clientgo.PodsIgnored, BindingOptions: decision.Options{Protection: decision.ProtectionOn}}
+	refused := controllerruntime.Reconciler{Pods: clientgo.PodsIgnored}
 	require.EqualError(t, refused.SetupWithManager(nil), "controllerruntime.Reconciler: protection depends on pods, and Pods is Ignored")
 }
 
