@@ -136,11 +136,10 @@ func TestDelaysAreNotWork(t *testing.T) {
 }
 
 func TestProtectionIsAnOption(t *testing.T) {
-	options := bindingtest.DriverOptions{BindingOptions: decision.Options{Protection: decision.ProtectionOn}}
 	for name, test := range map[string]struct {
 		options bindingtest.DriverOptions
 		goes    bool
-	}{"on": {options, true}, "off": {bindingtest.DriverOptions{}, false}} {
+	}{"on": {bindingtest.DriverOptions{}, true}, "off": {bindingtest.DriverOptions{BindingOptions: decision.Options{Protection: decision.ProtectionOff}}, false}} {
 		t.Run("F3 "+name, func(t *testing.T) {
 			cluster := testkit.NewDrivenWith(test.options, bindingtest.Volume("a", "1Gi"))
 			require.NoError(t, cluster.Settle(t.Context()))

@@ -23,7 +23,8 @@ func (s *settlement) complete(ctx context.Context, object obj.Object) obj.Object
 	s.api.seen[key] = object
 	if whole := withDefaults(object); whole != nil {
 		stored, err := s.api.Update(ctx, whole)
-		if s.attempted(key, err); err != nil {
+		if err != nil {
+			s.failed(key, err)
 			return object
 		}
 		object = stored
@@ -32,7 +33,8 @@ func (s *settlement) complete(ctx context.Context, object obj.Object) obj.Object
 		pending := claim.DeepCopy()
 		pending.Status.Phase = corev1.ClaimPending
 		stored, err := s.api.UpdateClaimStatus(ctx, pending)
-		if s.attempted(key, err); err != nil {
+		if err != nil {
+			s.failed(key, err)
 			return object
 		}
 		object = stored
@@ -40,16 +42,14 @@ func (s *settlement) complete(ctx context.Context, object obj.Object) obj.Object
 	return object
 }
 
-// withDefaults returns a copy with a UID and the defaults; nil if the object has both. Nodes need neither.
+// withDefaults returns a copy with a UID and the defaults that decisions depend on; nil if the object has both. Nodes need neither.
 func withDefaults(object obj.Object) obj.Object {
 	lacks := object.GetUID() == ""
 	switch o := object.(type) {
 	case *corev1.Node, *storagev1.CSINode:
 		return nil
 	case *corev1.PersistentVolume:
-		lacks = lacks || o.Spec.PersistentVolumeReclaimPolicy == "" || o.Spec.VolumeMode == nil
-	case *corev1.PersistentVolumeClaim:
-		lacks = lacks || o.Spec.VolumeMode == nil
+		lacks = lacks || o.Spec.PersistentVolumeReclaimPolicy == ""
 	case *storagev1.StorageClass:
 		lacks = lacks || o.ReclaimPolicy == nil || o.VolumeBindingMode == nil
 	}
@@ -83,8 +83,9 @@ func (s *settlement) makeEphemeralClaims(ctx context.Context) {
 			if existing, _ := s.world.Claim(claim.Namespace, claim.Name); existing != nil {
 				continue // the pod's own or, if not, it is said where the pod is placed
 			}
-			_, err := s.api.Create(ctx, claim) // the next round finds it
-			s.attempted(obj.KeyOf(claim), err)
+			if _, err := s.api.Create(ctx, claim); err != nil { // the next round finds what was made
+				s.failed(obj.KeyOf(claim), err)
+			}
 		}
 	}
 }

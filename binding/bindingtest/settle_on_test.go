@@ -1,58 +1,49 @@
 package bindingtest_test
 
 import (
-	"fmt"
+	"context"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
-	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/internal/settling"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-const driver = "csi.example.com"
+// inMemory tells the stories on a server in memory.
+type inMemory struct{ *bindingtest.Server }
 
-// csiClass is a class of a CSI driver.
-func csiClass(name string, mode storagev1.VolumeBindingMode, changes ...func(sc)) sc {
-	return bindingtest.Class(name, append([]func(sc){func(class sc) { class.Provisioner, class.VolumeBindingMode = driver, &mode }}, changes...)...)
+func (m inMemory) Create(ctx context.Context, object obj.Object) error {
+	_, err := m.Server.Create(ctx, object)
+	return err
 }
 
-// zoned is a node in a zone.
-func zoned(name, zone string) *corev1.Node {
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
-		corev1.LabelHostname: name, corev1.LabelTopologyZone: zone}}}
+func (m inMemory) Update(ctx context.Context, object obj.Object) error {
+	_, err := m.Server.Update(ctx, object)
+	return err
 }
 
-// statefulSet is what the controller of a StatefulSet makes: a claim and a pod for each replica.
-func statefulSet(class string, replicas int) []obj.Object {
-	var objects []obj.Object
-	for i := range replicas {
-		claim := fmt.Sprint("data-db-", i)
-		objects = append(objects, bindingtest.Claim("shop", claim, "5Gi", RequestingClass(&class)), bindingtest.Pod("shop", fmt.Sprint("db-", i), "", claim))
+func (m inMemory) Delete(ctx context.Context, object obj.Object) error {
+	key, err := bindingtest.KeyOf(object)
+	if err != nil {
+		return err
 	}
-	return objects
+	return m.Server.Delete(ctx, key, metav1.DeleteOptions{})
 }
 
-func TestAStatefulSetIsBoundAndPlaced(t *testing.T) {
-	objects := append(statefulSet("fast", 2), csiClass("fast", storagev1.VolumeBindingWaitForFirstConsumer), zoned("n1", "a"), zoned("n2", "b"))
-	cluster := bindingtest.NewCluster(objects...)
-	cluster.MustBind(t)
-	for i, zone := range []string{"a", "b"} {
-		claim := cluster.Claim("shop", fmt.Sprint("data-db-", i))
-		volume := cluster.Volume(claim.Spec.VolumeName)
-		assert.Equal(t, driver, volume.Spec.CSI.Driver)
-		assert.Equal(t, []corev1.NodeSelectorRequirement{Require1(corev1.LabelTopologyZone, corev1.NodeSelectorOpIn, zone)},
-			volume.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions)
-		pod, err := cluster.Get(t.Context(), bindingtest.PodKey("shop", fmt.Sprint("db-", i)))
-		require.NoError(t, err)
-		assert.Equal(t, fmt.Sprint("n", i+1), pod.(*corev1.Pod).Spec.NodeName)
+func (m inMemory) Get(ctx context.Context, object obj.Object) (obj.Object, error) {
+	key, err := bindingtest.KeyOf(object)
+	if err != nil {
+		return nil, err
 	}
-	for _, call := range cluster.Calls() {
-		t.Log(call.Actor, call)
-	}
+	return m.Server.Get(ctx, key)
+}
+
+func (m inMemory) Settle(ctx context.Context, options bindingtest.SettleOptions) (bindingtest.Outcome, error) {
+	return bindingtest.SettleOn(ctx, m.Server, options)
+}
+
+func TestClaimsJustBind(t *testing.T) {
+	settling.Run(t, func(*testing.T) settling.Cluster { return inMemory{bindingtest.NewServer()} })
 }

@@ -33,7 +33,7 @@ func DraftForVolume(volume *corev1.PersistentVolume, view View, options Options)
 	}
 	action, err := nextByClaim(volume, view, options)
 	settled := action.Kind == Nothing || action.Kind == Wait // else the phase may still have to become Bound
-	if settled && options.Protection == ProtectionOn && reclaim.VolumeReleasable(volume) {
+	if settled && options.Protection != ProtectionOff && reclaim.VolumeReleasable(volume) {
 		// A crash before this write leaves a volume that is being deleted and protected, as it was.
 		return removeFinalizer(volume, reclaim.VolumeProtection, "F3", "it is being deleted and not bound"), nil
 	}
@@ -237,7 +237,7 @@ func storageNoted(volume *corev1.PersistentVolume) bool {
 // keptByOthers reports whether a volume stays that has these finalizers left, although it is being deleted.
 func keptByOthers(finalizers []string, options Options) bool {
 	return slices.ContainsFunc(finalizers, func(finalizer string) bool {
-		return options.Protection != ProtectionOn || finalizer != reclaim.VolumeProtection
+		return options.Protection == ProtectionOff || finalizer != reclaim.VolumeProtection
 	})
 }
 
