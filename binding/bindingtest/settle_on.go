@@ -133,9 +133,9 @@ func (s *settlement) observe(objects []obj.Object) {
 	for _, object := range objects {
 		s.note(object)
 	}
-	for key, object := range gone {
+	for _, key := range slices.SortedFunc(maps.Keys(gone), compareKeys) {
 		if s.known[key] == nil {
-			s.queue.add(s.controller.ObserveDeleted(object)...)
+			s.queue.add(s.controller.ObserveDeleted(gone[key])...)
 		}
 	}
 }
