@@ -41,7 +41,8 @@ type Reconciler struct {
 	Hooks          hooks.Set
 	// Pods is clientgo.PodsWatched unless set.
 	Pods clientgo.PodWatch
-	// Recorder publishes events; nil: clientgo.StartRecorder on the manager's connection.
+	// Recorder publishes events; nil: clientgo.StartRecorder on the manager's connection. Warnings are in the manager's log as
+	// well, each once: see clientgo.WarningLog.
 	Recorder binding.Recorder
 	// Resync is how often the server is asked, by one small list of each kind, how far it is: a minute if zero, never if
 	// negative. That is how it is noticed that etcd was restored from a backup.
