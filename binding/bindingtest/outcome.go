@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
@@ -62,12 +63,12 @@ func (o Outcome) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// Err returns an error with the text of String; nil if that is empty.
+// Err returns an error with the text of String unless every claim is Bound and every pod placed.
 func (o Outcome) Err() error {
-	if text := o.String(); text != "" {
-		return errors.New(text)
+	if len(o.Unbound)+len(o.Unplaced) == 0 {
+		return nil
 	}
-	return nil
+	return errors.New(o.String())
 }
 
 // TB is what MustBindOn uses of a *testing.T, so that this package does not import package testing.
@@ -93,9 +94,10 @@ func (s *settlement) outcome() Outcome {
 	if s.world == nil {
 		return o
 	}
+	served := s.drivers().Union(s.options.Hooks.Names().Provisioners)
 	for _, claim := range all[*corev1.PersistentVolumeClaim](s.world) {
 		if claim.Status.Phase != corev1.ClaimBound {
-			o.Unbound = append(o.Unbound, s.unbound(claim))
+			o.Unbound = append(o.Unbound, s.unbound(claim, served))
 		}
 	}
 	o.Unplaced = slices.Clone(s.pods.waiting)
@@ -107,7 +109,8 @@ func (s *settlement) outcome() Outcome {
 	return o
 }
 
-func (s *settlement) unbound(claim *corev1.PersistentVolumeClaim) UnboundClaim {
+// unbound says why a claim is not Bound, given the provisioners that somebody serves.
+func (s *settlement) unbound(claim *corev1.PersistentVolumeClaim, served sets.Set[string]) UnboundClaim {
 	key := obj.KeyOf(claim)
 	options := s.options.Binding
 	options.Hooks = s.options.Hooks.Names()
@@ -116,7 +119,7 @@ func (s *settlement) unbound(claim *corev1.PersistentVolumeClaim) UnboundClaim {
 	if explanation.State == "" && err != nil {
 		parts[0] = err.Error()
 	}
-	if name := explanation.Provisioner; explanation.State == decision.ClaimAwaitsProvisioner && !s.serves(name) {
+	if name := explanation.Provisioner; explanation.State == decision.ClaimAwaitsProvisioner && !served.Has(name) {
 		parts = append(parts, fmt.Sprintf("SettleOptions.Provisioners leaves %s to somebody else", name))
 	}
 	for _, warning := range s.warnings[key] {

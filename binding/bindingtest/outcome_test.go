@@ -128,7 +128,13 @@ func TestOutcomeNamesStorageThatIsNotDeleted(t *testing.T) {
 			})
 			require.NoError(t, cluster.Delete(t.Context(), obj.ClaimKey("default", "c"), metav1.DeleteOptions{}))
 			outcome, err := cluster.Settle(t.Context())
-			assert.Regexp(t, "^pv/pvc-uid-2: .*busy$", errors.Join(outcome.Err(), err).Error())
+			if name == "hook" {
+				require.NoError(t, err)
+				assert.Equal(t, "pv/pvc-uid-2: Failed: the volume cannot be reclaimed: busy", outcome.String())
+			} else {
+				require.EqualError(t, err, "pv/pvc-uid-2: deleting its storage failed: busy")
+			}
+			assert.NoError(t, outcome.Err(), "every claim that there is")
 			assert.Len(t, storage.Kept(), 1)
 			busy = false
 			cluster.MustBind(t)
@@ -191,6 +197,49 @@ func TestSettleOnReturnsWhatKeepsItFromReading(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
+// Whichever call fails once, or takes effect without an answer: in the end all is as if none had, and no error remains.
+func TestSettleOnGetsOverAnyFault(t *testing.T) {
+	objects := []obj.Object{ClassOf("waits", "csi.example.com", WaitsForFirstConsumer), ClassOf("own", "example.com/own"), hostNode("n1"),
+		bindingtest.Volume("a", "1Gi", OfClass("waits")), bindingtest.Claim("default", "a", "1Gi", ofClass("waits")), bindingtest.Claim("default", "b", "2Gi", ofClass("waits")),
+		bindingtest.Claim("default", "c", "1Gi", ofClass("own")), bindingtest.Pod("default", "p", "", "a", "b"), bindingtest.Pod("default", "q", "n1", "b", "c")}
+	faults := map[string]func(int) bindingtest.Hook{
+		"conflict":    func(n int) bindingtest.Hook { return bindingtest.Conflict(n, bindingtest.AnyWrite) },
+		"failure":     func(n int) bindingtest.Hook { return bindingtest.Fail(n, bindingtest.AnyWrite, errors.New("broken")) },
+		"lost answer": func(n int) bindingtest.Hook { return bindingtest.LoseAnswer(n, bindingtest.AnyWrite) },
+	}
+	for name, fault := range faults {
+		for n, faulty := 1, true; faulty; n++ {
+			own := bindingtest.NewStorage()
+			cluster := bindingtest.NewClusterWith(bindingtest.SettleOptions{Hooks: own.Hooks("example.com/own")}, objects...)
+			writes := 0
+			cluster.Client.Use(fault(n), func(call *bindingtest.Call, do func() error) error {
+				if call.Writes() {
+					writes++
+				}
+				return do()
+			})
+			settled := func() {
+				outcome, err := cluster.Settle(t.Context())
+				require.NoError(t, errors.Join(err, outcome.Err()), "%s of write %d", name, n)
+			}
+			settled()
+			for _, key := range []obj.Key{bindingtest.PodKey("default", "p"), bindingtest.PodKey("default", "q"),
+				obj.ClaimKey("default", "b"), obj.ClaimKey("default", "c")} {
+				require.NoError(t, cluster.Delete(t.Context(), key, metav1.DeleteOptions{}))
+			}
+			settled()
+			assert.Equal(t, "a", cluster.Claim("default", "a").Spec.VolumeName)
+			volumes, err := cluster.List(t.Context(), obj.KindVolume, "")
+			require.NoError(t, err)
+			assert.Len(t, volumes, 1, "%s of write %d", name, n)
+			assert.Empty(t, append(cluster.Storage.Kept(), own.Kept()...), "%s of write %d", name, n)
+			assert.Empty(t, cluster.Storage.Problems(), "%s of write %d", name, n)
+			assert.Empty(t, own.Problems(), "%s of write %d", name, n)
+			faulty = writes >= n
+		}
+	}
+}
+
 // Somebody undoes what the controller does, again and again.
 func TestSettleOnComesToAnEnd(t *testing.T) {
 	cluster := bindingtest.NewCluster(bindingtest.Volume("a", "1Gi"))
@@ -211,7 +260,9 @@ func TestSettleOnComesToAnEnd(t *testing.T) {
 	assert.Contains(t, err.Error(), "update pv/a: +finalizer kubernetes.io/pv-protection")
 }
 
-func withMode(claim *corev1.PersistentVolumeClaim) { claim.Spec.VolumeMode = new(corev1.PersistentVolumeFilesystem) }
+func withMode(claim *corev1.PersistentVolumeClaim) {
+	claim.Spec.VolumeMode = new(corev1.PersistentVolumeFilesystem)
+}
 
 // The first status of a claim that was written by hand is what a server would have given it.
 func TestAClaimThatWaitsIsPending(t *testing.T) {

@@ -23,7 +23,8 @@ func (s *settlement) complete(ctx context.Context, object obj.Object) obj.Object
 	s.api.seen[key] = object
 	if whole := withDefaults(object); whole != nil {
 		stored, err := s.api.Update(ctx, whole)
-		if s.attempted(key, err); err != nil {
+		if err != nil {
+			s.failed(key, err)
 			return object
 		}
 		object = stored
@@ -32,7 +33,8 @@ func (s *settlement) complete(ctx context.Context, object obj.Object) obj.Object
 		pending := claim.DeepCopy()
 		pending.Status.Phase = corev1.ClaimPending
 		stored, err := s.api.UpdateClaimStatus(ctx, pending)
-		if s.attempted(key, err); err != nil {
+		if err != nil {
+			s.failed(key, err)
 			return object
 		}
 		object = stored
@@ -81,8 +83,9 @@ func (s *settlement) makeEphemeralClaims(ctx context.Context) {
 			if existing, _ := s.world.Claim(claim.Namespace, claim.Name); existing != nil {
 				continue // the pod's own or, if not, it is said where the pod is placed
 			}
-			_, err := s.api.Create(ctx, claim) // the next round finds it
-			s.attempted(obj.KeyOf(claim), err)
+			if _, err := s.api.Create(ctx, claim); err != nil { // the next round finds what was made
+				s.failed(obj.KeyOf(claim), err)
+			}
 		}
 	}
 }

@@ -26,12 +26,16 @@ func (s *settlement) playDrivers(ctx context.Context) {
 	drivers := s.drivers()
 	for _, claim := range all[*corev1.PersistentVolumeClaim](s.world) {
 		if driver := requestedOf(claim); drivers.Has(driver) && s.isDue(claim) {
-			s.attempted(obj.KeyOf(claim), s.provision(ctx, claim, driver))
+			if err := s.provision(ctx, claim, driver); err != nil {
+				s.failed(obj.KeyOf(claim), err)
+			}
 		}
 	}
 	for _, volume := range all[*corev1.PersistentVolume](s.world) {
 		if drivers.Has(s.driverOf(volume)) {
-			s.attempted(obj.VolumeKey(volume.Name), s.reclaim(ctx, volume))
+			if err := s.reclaim(ctx, volume); err != nil {
+				s.failed(obj.VolumeKey(volume.Name), err)
+			}
 		}
 	}
 }
@@ -54,11 +58,6 @@ func (s *settlement) drivers() sets.Set[string] {
 		}
 	}
 	return names
-}
-
-// serves reports whether a provisioner is played, or a hook.
-func (s *settlement) serves(provisioner string) bool {
-	return s.drivers().Has(provisioner) || s.options.Hooks.Names().Provisioners.Has(provisioner)
 }
 
 // migrated returns the CSI driver that stands in for a provisioner, or the provisioner.
@@ -160,7 +159,7 @@ func (s *settlement) reclaim(ctx context.Context, volume *corev1.PersistentVolum
 	released := volume.Status.Phase == corev1.VolumeReleased || volume.Status.Phase == corev1.VolumeFailed
 	deletes := volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete
 	switch {
-	case deletes && (!released || s.world.attached(volume.Name)):
+	case deletes && (!released || s.world.attached[volume.Name]):
 		return nil
 	case volume.DeletionTimestamp != nil && !finalized:
 		return nil // all is done

@@ -56,8 +56,9 @@ type settlement struct {
 	queue    queue
 	syncs    map[obj.Key]int
 	tries    map[obj.Key]int
-	again    bool // something failed that is to be tried again
-	failures map[obj.Key]error
+	again    bool              // something failed that is to be tried again
+	failures map[obj.Key]error // of syncs
+	undone   map[obj.Key]error // what else failed in this round
 	pods     scheduler
 	warnings map[obj.Key][]string // the messages of warnings about each object, each once
 }
@@ -75,7 +76,6 @@ func newSettlement(api API, options SettleOptions) *settlement {
 		warnings: map[obj.Key][]string{},
 	}
 	s.recorder, _ = api.(binding.Recorder)
-	s.options.Binding.Protection = decision.ProtectionOn // until the zero value says so
 	// Each call of SettleOn is another controller, and none leaves a call of a hook behind: the next one need not wait for that.
 	s.options.Binding.Identity = cmp.Or(options.Binding.Identity, "bindingtest.SettleOn")
 	s.controller = &binding.Controller{Client: s.api, Recorder: s, Options: s.options.Binding, Hooks: options.Hooks, Now: clockOf(api)}
@@ -98,7 +98,7 @@ func clockOf(api API) func() time.Time {
 
 // round reads everything once and lets each part of the cluster do what it can do now. It reports whether anything was written.
 func (s *settlement) round(ctx context.Context) (wrote bool, err error) {
-	s.again, s.api.wrote = false, false
+	s.again, s.api.wrote, s.undone = false, false, map[obj.Key]error{}
 	objects, err := s.list(ctx)
 	if err != nil {
 		return false, err
@@ -133,9 +133,9 @@ func (s *settlement) observe(objects []obj.Object) {
 	for _, object := range objects {
 		s.note(object)
 	}
-	for key, object := range gone {
+	for _, key := range slices.SortedFunc(maps.Keys(gone), compareKeys) {
 		if s.known[key] == nil {
-			s.queue.add(s.controller.ObserveDeleted(object)...)
+			s.queue.add(s.controller.ObserveDeleted(gone[key])...)
 		}
 	}
 }
@@ -161,7 +161,9 @@ func (s *settlement) sync(ctx context.Context) error {
 		}
 		result, err := s.controller.Sync(ctx, key)
 		s.queue.add(result.Next...)
-		s.failed(key, err)
+		if delete(s.failures, key); err != nil {
+			s.failures[key] = describe(key, err)
+		}
 		if result.After > 0 && s.mayTryAgain(key) {
 			s.queue.add(key)
 		}
@@ -171,20 +173,10 @@ func (s *settlement) sync(ctx context.Context) error {
 	}
 }
 
-// attempted notes how something went that is not the controller's, and has it tried again in another round if it failed.
-func (s *settlement) attempted(key obj.Key, err error) {
-	s.failed(key, err)
-	if err != nil && s.mayTryAgain(key) {
-		s.again = true
-	}
-}
-
-// failed keeps the error of a key until a later attempt succeeds.
+// failed notes that something failed that is not the controller's, and has another round try it again.
 func (s *settlement) failed(key obj.Key, err error) {
-	delete(s.failures, key)
-	if err != nil {
-		s.failures[key] = describe(key, err)
-	}
+	s.undone[key] = describe(key, err)
+	s.again = s.mayTryAgain(key) || s.again
 }
 
 func (s *settlement) mayTryAgain(key obj.Key) bool {
@@ -194,7 +186,10 @@ func (s *settlement) mayTryAgain(key obj.Key) bool {
 
 // remaining returns the errors that are left.
 func (s *settlement) remaining() error {
-	return errors.Join(slices.SortedFunc(maps.Values(s.failures), func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })...)
+	errs := slices.Collect(maps.Values(s.failures))
+	errs = slices.AppendSeq(errs, maps.Values(s.undone))
+	slices.SortFunc(errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	return errors.Join(errs...)
 }
 
 // Record keeps what warnings say about each object, and gives every event to a server that takes events.

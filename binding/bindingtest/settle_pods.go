@@ -113,9 +113,9 @@ func (s *settlement) place(ctx context.Context, pod *corev1.Pod) (why string) {
 	if why := s.carryOut(ctx, plan); why != "" {
 		return fmt.Sprintf("node %s is chosen; %s", plan.Node.Name, why)
 	}
-	err = s.api.BindPod(ctx, pod, plan.Node.Name)
-	if s.attempted(plan.Pod, err); err != nil {
-		return err.Error()
+	if err := s.api.BindPod(ctx, pod, plan.Node.Name); err != nil {
+		s.failed(plan.Pod, err)
+		return fmt.Sprintf("node %s is chosen, and the server refuses: %v", plan.Node.Name, err)
 	}
 	return ""
 }
@@ -199,8 +199,8 @@ func (s *settlement) carryOut(ctx context.Context, plan scheduling.Plan) (why st
 	}
 	for {
 		step, err := scheduling.NextForPlan(plan, s.world)
-		if s.failed(plan.Pod, err); err != nil {
-			return err.Error()
+		if err != nil {
+			return err.Error() // about a claim that is malformed
 		}
 		switch step.Kind {
 		case decision.UpdateVolume:
@@ -217,7 +217,8 @@ func (s *settlement) carryOut(ctx context.Context, plan scheduling.Plan) (why st
 		default:
 			return step.Why
 		}
-		if s.attempted(plan.Pod, err); err != nil {
+		if err != nil {
+			s.failed(plan.Pod, err)
 			return err.Error()
 		}
 	}

@@ -27,9 +27,10 @@ type world struct {
 	objects           map[obj.Key]obj.Object
 	index             index.Index
 	pods              map[obj.Key][]*corev1.Pod // by the claims that they name; made when needed
+	attached          map[string]bool           // the volumes that attachments name
 }
 
-func newWorld() *world { return &world{objects: map[obj.Key]obj.Object{}} }
+func newWorld() *world { return &world{objects: map[obj.Key]obj.Object{}, attached: map[string]bool{}} }
 
 func (w *world) put(object obj.Object) {
 	if key, err := KeyOf(object); err == nil {
@@ -40,6 +41,8 @@ func (w *world) put(object obj.Object) {
 		w.index.Set(o)
 	case *corev1.PersistentVolumeClaim:
 		w.index.SetClaim(o)
+	case *storagev1.VolumeAttachment:
+		w.attached[obj.AttachedVolume(o).Name] = true
 	}
 }
 
@@ -113,11 +116,6 @@ func (w *world) PodsOf(namespace, claim string) ([]*corev1.Pod, decision.Source)
 		}
 	}
 	return w.pods[obj.ClaimKey(namespace, claim)], decision.FromLiveRead
-}
-
-// attached reports whether an attachment names the volume.
-func (w *world) attached(volume string) bool {
-	return len(obj.AttachmentsOf(all[*storagev1.VolumeAttachment](w), volume)) > 0
 }
 
 // Find returns the best volume for the claim.

@@ -148,5 +148,5 @@ func TestStorageHooksByName(t *testing.T) {
 	assert.Equal(t, map[string]hooks.Deleter{"hostPath": storage, "nfs": storage}, set.SourceDeleters)
 	assert.Equal(t, map[string]hooks.Recycler{"hostPath": storage, "nfs": storage}, set.Recyclers)
 	assert.True(t, errors.Is(storage.Delete(t.Context(), hooks.ReclaimRequest{Volume: bindingtest.Volume("a", "1Gi")}), nil))
-	assert.Equal(t, []string{"the storage is not attached to a server"}, storage.Problems())
+	assert.Equal(t, []string{"the storage is attached to no server in memory, so that nobody knows what is in use: look at Kept and Calls"}, storage.Problems())
 }

@@ -3,11 +3,16 @@ package controllerruntime_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -176,4 +181,57 @@ func (p *provisioner) Provision(_ context.Context, request hooks.ProvisionReques
 	}
 	request.Volume.Spec.HostPath = &corev1.HostPathVolumeSource{Path: "/mnt/" + request.Volume.Name}
 	return request.Volume, nil
+}
+
+// A scheme that lacks a kind is named, and what to do about it.
+func TestSettleNeedsAScheme(t *testing.T) {
+	scheme := runtime.NewScheme()
+	settleOn := func() error {
+		_, err := controllerruntime.Settle(t.Context(), fake.NewClientBuilder().WithScheme(scheme).Build(), bindingtest.SettleOptions{})
+		return err
+	}
+	require.NoError(t, corev1.AddToScheme(scheme))
+	require.ErrorContains(t, settleOn(), ": add storagev1.AddToScheme to the client's scheme")
+	scheme = runtime.NewScheme()
+	require.NoError(t, storagev1.AddToScheme(scheme))
+	require.ErrorContains(t, settleOn(), ": add corev1.AddToScheme to the client's scheme")
+	require.NoError(t, corev1.AddToScheme(scheme))
+	require.NoError(t, settleOn())
+}
+
+// fakeTest is a *testing.T that says what it failed with.
+type fakeTest struct {
+	*testing.T
+	failed string
+}
+
+func (f *fakeTest) Fatalf(format string, a ...any) { f.failed = fmt.Sprintf(format, a...) }
+
+func TestMustBindFailsTheTest(t *testing.T) {
+	class := "absent"
+	c := fake.NewClientBuilder().WithObjects(bindingtest.Claim("default", "data", "5Gi", func(claim *corev1.PersistentVolumeClaim) { claim.Spec.StorageClassName = &class })).Build()
+	inner := &fakeTest{T: t}
+	controllerruntime.MustBind(inner, c)
+	assert.Equal(t, `not everything is bound:
+pvc/default/data: no volume fits, and the storage class "absent" that could provision one does not exist: 0/0 volumes fit: there are none`, inner.failed)
+	assert.Equal(t, corev1.ClaimPending, claimOf(t, c).Status.Phase)
+}
+
+// A server that refuses to place a pod is not asked to let an update do it.
+func TestAPodIsPlacedByItsBinding(t *testing.T) {
+	refused := apierrors.NewForbidden(corev1.Resource("pods"), "web", errors.New("not you"))
+	c := fake.NewClientBuilder().WithObjects(bindingtest.Volume("disk", "10Gi"), bindingtest.Claim("default", "data", "5Gi"),
+		bindingtest.Pod("default", "web", "", "data"), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}).
+		WithInterceptorFuncs(interceptor.Funcs{
+			SubResourceCreate: func(_ context.Context, _ client.Client, name string, pod, binding client.Object, _ ...client.SubResourceCreateOption) error {
+				assert.Equal(t, "binding", name)
+				assert.Equal(t, corev1.ObjectReference{Kind: "Node", Name: "n1"}, binding.(*corev1.Binding).Target)
+				assert.Equal(t, pod.GetUID(), binding.GetUID())
+				return refused
+			},
+		}).Build()
+	outcome, err := controllerruntime.Settle(t.Context(), c, bindingtest.SettleOptions{})
+	require.ErrorIs(t, err, refused)
+	require.Len(t, outcome.Unplaced, 1)
+	assert.Empty(t, get(t, c, bindingtest.Pod("default", "web", "")).Spec.NodeName)
 }

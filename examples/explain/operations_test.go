@@ -50,8 +50,7 @@ func settled(t *testing.T) (running, report) {
 	require.NoError(t, err)
 	objects := in.Objects()
 	server := bindingtest.NewServer(objects...)
-	protecting := bindingtest.DriverOptions{BindingOptions: decision.Options{Protection: decision.ProtectionOn}}
-	return running{server, bindingtest.NewDriver(server, protecting)}, newCluster(objects, newProgress(nil, time.Now)).report()
+	return running{server, bindingtest.NewDriver(server, bindingtest.DriverOptions{})}, newCluster(objects, newProgress(nil, time.Now)).report()
 }
 
 // Every command, given at once or after the controller has done its part, does what was said of it, and is refused if

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
-	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/obj"
 )
@@ -37,8 +36,7 @@ type cluster struct {
 
 func newCluster(hookSet hooks.Set, objects ...obj.Object) *cluster {
 	server := bindingtest.NewServer(objects...)
-	options := bindingtest.DriverOptions{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: hookSet}
-	return &cluster{Server: server, Driver: bindingtest.NewDriver(server, options)}
+	return &cluster{Server: server, Driver: bindingtest.NewDriver(server, bindingtest.DriverOptions{Hooks: hookSet})}
 }
 
 // teller reports what happens on a cluster and below the root.

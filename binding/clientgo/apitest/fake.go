@@ -18,8 +18,8 @@ import (
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// Back makes a fake clientset answer as an API server where binding depends on it: for volumes, claims, classes, nodes, pods and
-// attachments it has UIDs, resourceVersions and conflicts, a status apart from the rest, defaults, finalizers that hold what
+// Back makes a fake clientset answer as an API server where binding depends on it: for volumes, claims, classes, nodes, CSINodes,
+// pods and attachments it has UIDs, resourceVersions and conflicts, a status apart from the rest, defaults, finalizers that hold what
 // is deleted, and watches that begin where a list ended. Call it once, after the clientset is made and before anything watches:
 //
 //	clientset := fake.NewClientset(volume, claim)

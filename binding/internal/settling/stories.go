@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
-	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -39,11 +39,11 @@ func stories() []story {
 
 // fast is a WaitForFirstConsumer class of a CSI driver.
 func fast(edits ...func(*storagev1.StorageClass)) *storagev1.StorageClass {
-	return ClassOf("fast", driver, append([]func(*storagev1.StorageClass){WaitsForFirstConsumer}, edits...)...)
+	return testkit.ClassOf("fast", driver, append([]func(*storagev1.StorageClass){testkit.WaitsForFirstConsumer}, edits...)...)
 }
 
 func now(edits ...func(*storagev1.StorageClass)) *storagev1.StorageClass {
-	return ClassOf("now", driver, edits...)
+	return testkit.ClassOf("now", driver, edits...)
 }
 
 func aStatefulSet(s *Story) {
@@ -59,7 +59,7 @@ func aStatefulSet(s *Story) {
 func whatADriverMakes(s *Story) {
 	s.create(now(func(c *storagev1.StorageClass) { c.MountOptions = []string{"noatime"} }))
 	block := func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) }
-	s.create(claimOf("data", "now", RequestingModes(corev1.ReadWriteMany, corev1.ReadOnlyMany), block))
+	s.create(claimOf("data", "now", testkit.RequestingModes(corev1.ReadWriteMany, corev1.ReadOnlyMany), block))
 	s.bind()
 	claim, volume := s.claim("data"), s.volume("data")
 	assert.Equal(s, "pvc-"+string(claim.UID), volume.Name)
@@ -143,7 +143,7 @@ func anAttachedVolume(s *Story) {
 }
 
 func aDefaultClass(s *Story) {
-	s.create(now(DefaultClass), bindingtest.Claim(namespace, "data", "1Gi"), bindingtest.Claim(namespace, "static", "1Gi", RequestingClass(new(""))))
+	s.create(now(testkit.DefaultClass), bindingtest.Claim(namespace, "data", "1Gi"), bindingtest.Claim(namespace, "static", "1Gi", testkit.RequestingClass(new(""))))
 	outcome := s.settle()
 	assert.Equal(s, driver, s.volume("data").Spec.CSI.Driver)
 	assert.Equal(s, "now", *s.claim("data").Spec.StorageClassName, "C2")
@@ -165,7 +165,7 @@ func theTopologyOfADriver(s *Story) {
 		{Name: driver, NodeID: "1", TopologyKeys: []string{"csi.example.com/rack"}}, {Name: "anywhere.example.com", NodeID: "1"}}}}
 	node := zoned("n1", "a")
 	node.Labels["csi.example.com/rack"] = "r7"
-	s.create(fast(), ClassOf("anywhere", "anywhere.example.com", WaitsForFirstConsumer), node, csiNode)
+	s.create(fast(), testkit.ClassOf("anywhere", "anywhere.example.com", testkit.WaitsForFirstConsumer), node, csiNode)
 	s.create(claimOf("racked", "fast"), claimOf("free", "anywhere"), bindingtest.Pod(namespace, "p", "", "racked", "free"))
 	s.bind()
 	assertIn(s, s.volume("racked"), "csi.example.com/rack", "r7")
@@ -173,9 +173,12 @@ func theTopologyOfADriver(s *Story) {
 }
 
 func localVolumes(s *Story) {
-	s.create(bindingtest.Class("local", WaitsForFirstConsumer), zoned("n1", "a"), zoned("n2", "b"))
+	s.create(bindingtest.Class("local", testkit.WaitsForFirstConsumer), zoned("n1", "a"), zoned("n2", "b"))
+	onDisk := func(v *corev1.PersistentVolume) {
+		v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/mnt/disk"}}
+	}
 	for _, node := range []string{"n1", "n2"} {
-		s.create(bindingtest.Volume("disk-"+node, "10Gi", OfClass("local"), Affine(Term(Require1(corev1.LabelHostname, corev1.NodeSelectorOpIn, node)))))
+		s.create(bindingtest.Volume("disk-"+node, "10Gi", testkit.OfClass("local"), onDisk, testkit.Affine(testkit.Term(testkit.Require1(corev1.LabelHostname, corev1.NodeSelectorOpIn, node)))))
 	}
 	onN2 := bindingtest.Pod(namespace, "p", "", "first")
 	onN2.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: "b"}
@@ -209,14 +212,14 @@ func ephemeralVolumes(s *Story) {
 }
 
 func aMigratedClass(s *Story) {
-	s.create(ClassOf("old", "kubernetes.io/aws-ebs"), claimOf("data", "old"))
+	s.create(testkit.ClassOf("old", "kubernetes.io/aws-ebs"), claimOf("data", "old"))
 	s.bind()
 	assert.Equal(s, "ebs.csi.aws.com", s.volume("data").Spec.CSI.Driver)
 }
 
 func nobodyServesTheClass(s *Story) {
 	s.options.Provisioners = []string{"other.example.com"}
-	s.create(now(), bindingtest.Class("manual"), ClassOf("gone", "kubernetes.io/glusterfs"))
+	s.create(now(), bindingtest.Class("manual"), testkit.ClassOf("gone", "kubernetes.io/glusterfs"))
 	s.create(claimOf("a", "absent"), claimOf("b", "manual"), claimOf("c", "now"), claimOf("d", "gone"))
 	assert.Equal(s, `pvc/default/a: no volume fits, and the storage class "absent" that could provision one does not exist: 0/0 volumes fit: there are none
 pvc/default/b: no volume fits, and the storage class "manual" provisions none (provisioner "kubernetes.io/no-provisioner"): 0/0 volumes fit: there are none

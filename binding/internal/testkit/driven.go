@@ -2,7 +2,6 @@ package testkit
 
 import (
 	"github.com/pvbind/pvbind/binding/bindingtest"
-	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -12,9 +11,9 @@ type Driven struct {
 	*bindingtest.Driver
 }
 
-// NewDriven starts a server with these objects in it and a controller that protects what is in use. Nothing is synced before Settle.
+// NewDriven starts a server with these objects in it and a controller on it. Nothing is synced before Settle.
 func NewDriven(objects ...obj.Object) *Driven {
-	return NewDrivenWith(bindingtest.DriverOptions{BindingOptions: decision.Options{Protection: decision.ProtectionOn}}, objects...)
+	return NewDrivenWith(bindingtest.DriverOptions{}, objects...)
 }
 
 // NewDrivenWith starts a server with these objects in it, and a controller with these options.
