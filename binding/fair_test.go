@@ -102,7 +102,8 @@ func ofClass(name string) func(*corev1.PersistentVolumeClaim) {
 // A tenant has claims of a class whose provisioner hangs. The time in which this plays passes only when nothing else is left to
 // happen.
 func TestRhATenantsHooksLeaveRoomForOthers(t *testing.T) {
-	for maxConcurrent, longest := range map[int]time.Duration{0: time.Millisecond, 2: time.Millisecond, 1: 2*2*time.Second + time.Millisecond} {
+	const timeout, atOnce = 2 * time.Second, time.Millisecond
+	for maxConcurrent, longest := range map[int]time.Duration{0: atOnce, 2: atOnce, 1: 2*timeout + atOnce} {
 		t.Run(fmt.Sprintf("Rh MaxConcurrent %d", maxConcurrent), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				hookSet := provisionedBy1(func(ctx context.Context, request hooks.ProvisionRequest) (*corev1.PersistentVolume, error) {
@@ -112,7 +113,7 @@ func TestRhATenantsHooksLeaveRoomForOthers(t *testing.T) {
 					}
 					return MakesPaths(ctx, request)
 				})
-				hookSet.Timeout, hookSet.MaxConcurrent = 2*time.Second, maxConcurrent
+				hookSet.Timeout, hookSet.MaxConcurrent = timeout, maxConcurrent
 				server, controller := hookedController(t, hookSet, provisionable()[0])
 				crowd := newCrowd(t, 64, controller, server)
 				for n := range 200 {
@@ -154,7 +155,7 @@ func TestW9ATenantsSlowSyncsLeaveWorkersForOthers(t *testing.T) {
 			for n := range many {
 				c.create(t, bindingtest.Volume(fmt.Sprint("recycled-", n), "1Gi", func(v *corev1.PersistentVolume) {
 					v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRecycle
-					v.Spec.ClaimRef = &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: "tenant", Name: fmt.Sprint("gone-", n), UID: "gone"}
+					v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "tenant", Name: fmt.Sprint("gone-", n), UID: "gone"}
 				}))
 			}
 		}, func(server *bindingtest.Server) (left int) {
@@ -168,7 +169,8 @@ func TestW9ATenantsSlowSyncsLeaveWorkersForOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				hookSet := hooks.Set{MaxConcurrent: 100, Recyclers: map[string]hooks.Recycler{"hostPath": Recycles(func(context.Context, hooks.ReclaimRequest) error { return nil })}}
+				recycles := Recycles(func(context.Context, hooks.ReclaimRequest) error { return nil })
+				hookSet := hooks.Set{MaxConcurrent: 100, Recyclers: map[string]hooks.Recycler{"hostPath": recycles}}
 				server, controller := hookedController(t, hookSet)
 				client := server.NewClient("controller")
 				client.Use(func(call *bindingtest.Call, do func() error) error {

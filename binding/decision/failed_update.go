@@ -18,7 +18,8 @@ func FailedUpdate(action Action, decidedFor obj.Object, err error) []Event {
 	}
 	change := fmt.Sprintf("the next change to %s (%s) fails", action.Target(), action.Why)
 	const again = "It is tried again, more and more seldom, and at once when the object changes"
-	events := []Event{warning(written, EventFailedUpdate, fmt.Sprintf("%s: %s. %s", change, oneline.Text(err.Error(), messageLimit/2), again))}
+	because := oneline.Text(err.Error(), messageLimit/2) // so that the rest is not cut
+	events := []Event{warning(written, EventFailedUpdate, fmt.Sprintf("%s: %s. %s", change, because, again))}
 	if decidedFor != nil && decidedFor.GetUID() != written.GetUID() {
 		events = append(events, warning(decidedFor, EventFailedUpdate, change+". "+again))
 	}

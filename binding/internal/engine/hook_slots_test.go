@@ -130,8 +130,8 @@ func TestRhNamespacesThatWaitAreServedInTurn(t *testing.T) {
 }
 
 // TestRhSlotsAgainstAModel has workers sync keys in any order, each key so often; some syncs want a hook. The model is
-// that a hook runs for a key at most once, no more than the bound at a time, half of that for a namespace, and that nothing is left when all
-// that Next returned was synced.
+// that a hook runs for a key at most once, no more than the bound at a time, half of that for a namespace, and that nothing is
+// left when all that Next returned was synced.
 func TestRhSlotsAgainstAModel(t *testing.T) {
 	for seed := range uint64(500) {
 		random := rand.New(rand.NewPCG(seed, 1))
