@@ -65,11 +65,11 @@ const (
 	LosesAnswer       Fault = "loses answer" // it arrived
 	ArrivesLate       Fault = "arrives late" // it arrives some time, or never
 	throttles         Fault = "is throttled"
-	saysNotFound      Fault = "is told NotFound"
-	saysProxyNotFound Fault = "is told NotFound by a proxy"
+	SaysNotFound      Fault = "is told NotFound"
+	SaysProxyNotFound Fault = "is told NotFound by a proxy"
 )
 
-var faults = []Fault{Conflicts, forbids, Fails, LosesAnswer, ArrivesLate, throttles, saysNotFound, saysProxyNotFound}
+var faults = []Fault{Conflicts, forbids, Fails, LosesAnswer, ArrivesLate, throttles, SaysNotFound, SaysProxyNotFound}
 
 // Directed returns a history on the server in which nothing is random. Its caller adds the controllers and takes each step.
 func Directed(server *bindingtest.Server) *History {
@@ -130,12 +130,12 @@ func (h *History) suffer(c *Controller, call *bindingtest.Call, do func() error)
 			}
 		}
 		return testkit.ErrConnection
-	case saysNotFound:
+	case SaysNotFound:
 		if call.Verb == bindingtest.VerbGet && !c.liedTo[call.Key] { // nothing survives a server that lies again and again
 			c.liedTo[call.Key] = true
 			return testkit.NotFoundError(call.Key)
 		}
-	case saysProxyNotFound:
+	case SaysProxyNotFound:
 		return testkit.ProxyError(call.Key)
 	}
 	delete(c.liedTo, call.Key)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding/internal/engine"
 	"github.com/pvbind/pvbind/binding/internal/scenario"
@@ -43,15 +44,21 @@ func TestModel(t *testing.T) {
 			})
 		}
 	})
-	total := exploration{}
+	total, cells := exploration{}, coverage{}
 	for _, f := range found {
 		total.states, total.edges, total.settled = total.states+f.states, total.edges+f.edges, total.settled+f.settled
 		total.writes = max(total.writes, f.writes)
+		for of, met := range f.cells {
+			for d := range met {
+				cells.add(of, d)
+			}
+		}
 	}
 	t.Logf("in all %s", total)
 	if mode := ModeOfRun(); !t.Failed() && (mode == RunFull || mode == RunLong) {
 		assert.Greater(t, total.states, 1_000_000)
 	}
+	cells.judge(t, !t.Failed() && (ModeOfRun() == RunFull || ModeOfRun() == RunLong))
 }
 
 // worldsOfRun returns the worlds of this run: all, but in the usual mode one of the large ones only, drawn by lot.
@@ -108,13 +115,14 @@ type model struct {
 	found  []move
 	notes  notes
 	judged map[settledState][]string
+	cells  coverage
 
 	memories map[fingerprint]*engine.State
 }
 
 // newModel readies a world.
 func newModel(world modelWorld) *model {
-	m := &model{modelWorld: world, judged: map[settledState][]string{}, memories: map[fingerprint]*engine.State{}}
+	m := &model{modelWorld: world, judged: map[settledState][]string{}, cells: coverage{}, memories: map[fingerprint]*engine.State{}}
 	rows, names := rowsIn(world.tables)
 	m.rows = rows
 	var keys []obj.Key
@@ -144,7 +152,7 @@ func newModel(world modelWorld) *model {
 
 // beginning returns the first state.
 func (m *model) beginning() *state {
-	now := &state{server: tinyServer{revisions: m.revisions}, people: m.people, faults: m.faults, pauses: m.pauses}
+	now := &state{server: tinyServer{revisions: m.revisions}, people: m.people, faults: m.faults, pauses: m.pauses, lies: m.lies, travel: m.travel}
 	for _, name := range m.start {
 		object, ok := m.rows[name].object(&now.server)
 		if !ok {
@@ -152,6 +160,9 @@ func (m *model) beginning() *state {
 		}
 		now.server.create(object)
 		m.addStorage(now, m.indexOf(keyOfAny(object)))
+		if volume, ok := object.(*corev1.PersistentVolume); ok && volume.Spec.ClaimRef != nil {
+			now.data[m.indexOf(keyOfAny(object))].Of = volume.Spec.ClaimRef.UID
+		}
 	}
 	now.server.log = [len(watched)][]change{}
 	for who := range m.leaders {

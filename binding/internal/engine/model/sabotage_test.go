@@ -16,12 +16,16 @@ const (
 	dropsVersion sabotage = "writes carry no resourceVersion"
 	trustsCache  sabotage = "reads are answered from the cache"
 	wakesNobody  sabotage = "what a sync asks to be synced next is not"
+	tellsNobody  sabotage = "no event is sent"
 	// takesAnyToken is about the storage: what remains then of the promise of R8.
 	takesAnyToken sabotage = "the storage takes any token"
 )
 
 // sabotaged returns what comes of a call.
-func (m *model) sabotaged(now *state, l *leader, action decision.Action) answer {
+func (m *model) sabotaged(now *state, l *leader, running *request) answer {
+	changed := *running
+	running = &changed
+	action := &running.action
 	switch {
 	case m.sabotage == dropsVersion && action.Volume != nil:
 		action.Volume = action.Volume.DeepCopy()
@@ -35,7 +39,7 @@ func (m *model) sabotaged(now *state, l *leader, action decision.Action) answer 
 		}
 		return answer{fail: notFound}
 	}
-	return m.perform(now, action)
+	return m.perform(now, running)
 }
 
 // TestModelNoticesSabotage breaks controllers on purpose. Each is caught, and the counterexample is short.

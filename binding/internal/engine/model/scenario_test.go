@@ -158,7 +158,7 @@ func (s *scenarioWriter) command(text string) error {
 // commandFor returns a move as a command.
 func (s *scenarioWriter) commandFor(mv move) string {
 	who := leaderNames[mv.who] + ": "
-	suffering := map[moveKind]string{conflicts: ": conflict", losesRequest: ": lost", losesAnswer: ": answer lost", delays: ": late"}[mv.kind]
+	suffering := map[moveKind]string{conflicts: ": conflict", losesRequest: ": lost", losesAnswer: ": answer lost", delays: ": late", lies: ": told NotFound", proxies: ": proxied"}[mv.kind]
 	switch mv.kind {
 	case observes:
 		return who + "observe " + shortOf(watched[mv.at])
@@ -170,6 +170,14 @@ func (s *scenarioWriter) commandFor(mv move) string {
 		return who + "crash"
 	case arrives:
 		return "arrive"
+	case resyncs:
+		return who + "resync"
+	case backsUp:
+		return "snapshot"
+	case goesBack:
+		return "restore"
+	case notices:
+		return who + "observe restore"
 	case outwaits, outlives:
 		return who + "outwait " + s.display(s.keys[mv.at])
 	case userActs:

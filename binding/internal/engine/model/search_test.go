@@ -22,8 +22,11 @@ type edge struct {
 // agentOf numbers who takes a move: a cache of a controller, which are the first numbers, or a sync of it. Whoever may
 // take a move at every state has to take one some time.
 func agentOf(mv move) uint8 {
-	if mv.kind == observes {
+	switch mv.kind {
+	case observes:
 		return mv.who*uint8(len(watched)) + mv.at
+	case resyncs:
+		return uint8(len(watched))*2 + 2*maxNames + mv.who
 	}
 	return uint8(len(watched))*2 + mv.who*maxNames + mv.at
 }
@@ -34,6 +37,7 @@ type exploration struct {
 	writes                 int // at most, from any state, until it is settled
 	broken                 string
 	path                   []move // to where it broke
+	cells                  coverage
 }
 
 func (e exploration) String() string {
@@ -69,7 +73,7 @@ func (m *model) exploreIn(order searchOrder) exploration {
 	if s.broken == "" {
 		s.judgeAll()
 	}
-	s.states = len(s.nodes)
+	s.states, s.exploration.cells = len(s.nodes), s.model.cells
 	return s.exploration
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/judge"
@@ -16,7 +17,10 @@ import (
 // tinyStorage is what of a storage matters to the model: which volumes have any, by their names, on which of it there
 // is data, and which outlived its volume because that was to be retained. It is a value, as tinyServer is. That it does
 // what bindingtest.Storage does is held by TestModelStorageMatchesBindingtest.
-type tinyStorage struct{ kept, written, left nameSet }
+type tinyStorage struct {
+	kept, written, left nameSet
+	excused             nameSet // of these a restore of the server has brought volumes back, or taken them away
+}
 
 func (s *tinyStorage) provision(at int) {
 	s.kept |= nameAt(at)
@@ -34,7 +38,8 @@ func (s *tinyStorage) recycle(at int) { s.written &^= nameAt(at) }
 func (s *tinyStorage) write(at int) { s.written |= nameAt(at) & s.kept }
 
 // runHook does what a controller asks of the storage.
-func (m *model) runHook(now *state, action decision.Action) answer {
+func (m *model) runHook(now *state, of *request) answer {
+	action := of.action
 	at := m.indexOf(action.Target())
 	if token := tokenOf(action.Token); token > 0 {
 		if token < now.tokens[at] && m.sabotage != takesAnyToken {
@@ -42,7 +47,13 @@ func (m *model) runHook(now *state, action decision.Action) answer {
 		}
 		now.tokens[at] = max(now.tokens[at], token)
 	}
-	m.judgeHook(now, action)
+	m.meet(now, of, nil)
+	if !of.outrun { // else nobody could know
+		m.judgeHook(now, action)
+	} else {
+		now.storage.excused |= nameAt(at)
+	}
+	now.data[at] = judge.Data{}
 	switch action.Kind {
 	case decision.RunProvisioner:
 		now.storage.provision(at)
@@ -116,6 +127,9 @@ func (m *model) judgeHook(now *state, action decision.Action) {
 		return
 	}
 	s, volume := &now.server, action.Volume
+	if wrong := judge.WrongOfReclaim(volume.Name, s.claims(), objectsOf[*storagev1.VolumeAttachment](s.list(obj.KindAttachment).listed)); wrong != "" {
+		m.broke("%s: %s", wrong, action)
+	}
 	if now.storage.left.has(m.indexOf(action.Target())) {
 		m.broke("X2: %s, which was to be retained", action)
 	}
@@ -126,9 +140,6 @@ func (m *model) judgeHook(now *state, action decision.Action) {
 	}
 	claim := s.claim(judge.ClaimOf(volume))
 	serves := claim != nil && phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefBound && (claim.Spec.VolumeName == "" || claim.Spec.VolumeName == volume.Name)
-	if stored, attached := s.attachment(volume.Name); attached {
-		m.broke("X2: %s, and %s attaches it", action, stored)
-	}
 	unborn := volume.UID == "" && (s.volume(volume.Name) == nil || claim != nil && claim.DeletionTimestamp != nil && !phase.BindCompleted(claim))
 	if serves && !unborn {
 		m.broke("X2: %s, and its claim exists", action)
@@ -144,6 +155,7 @@ func judgeStorage(s *tinyServer, storage tinyStorage) (broken []string) {
 		}
 		volume := s.volume(key.Name)
 		switch kept := storage.kept.has(at); {
+		case storage.excused.has(at):
 		case kept && volume == nil && !storage.left.has(at) && untraced(s, key.Name):
 			broken = append(broken, "P2: the storage of "+key.Name+" is lost track of")
 		case !kept && volume != nil && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete && volume.DeletionTimestamp == nil:
