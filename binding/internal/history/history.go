@@ -14,6 +14,7 @@ import (
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/engine"
+	"github.com/pvbind/pvbind/binding/internal/judge"
 	"github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/obj"
@@ -259,7 +260,7 @@ func (h *History) proceed(c *Controller, key obj.Key, step engine.Step) {
 	}
 	if step.After > 0 && (before.failed || step.Err != nil) {
 		c.Failed = append(c.Failed, key)
-	} else if step.After > 0 && c.State.Awaits(key) {
+	} else if step.After > 0 && slices.ContainsFunc(c.State.Objects(), func(o obj.Object) bool { return c.State.Awaits(judge.KeyOf(o)) }) {
 		c.waiting = append(c.waiting, key)
 	}
 	for i, next := range step.Next {

@@ -73,8 +73,8 @@ func stuckVolume(rules decision.Options, volume *corev1.PersistentVolume, world 
 	case ref == nil || ref.UID == "" || volume.Status.Phase != corev1.VolumePending && volume.Status.Phase != corev1.VolumeAvailable:
 		return ""
 	}
-	if claim, _ := world.Claim(ref.Namespace, ref.Name); claim != nil && claim.DeletionTimestamp != nil {
-		return "" // its binding is neither finished nor taken back (C12)
+	if claim, _ := world.Claim(ref.Namespace, ref.Name); claim != nil && (claim.DeletionTimestamp != nil || claim.Status.Phase == corev1.ClaimLost) {
+		return "" // its binding is neither finished nor taken back (C12), or its claim tells that it is Lost
 	}
 	return "it is " + string(volume.Status.Phase) + ", and has the claimRef of a claim"
 }

@@ -44,6 +44,7 @@ func (m *model) newAction(d userAction) userAction {
 			m.addStorage(next, at)
 		}
 		m.retainStorage(next, at, before)
+		m.excuseForce(next, d.trouble, at, before)
 		next.data[at] = next.data[at].Edited(asVolume(before), asVolume(next.server.objects[at]))
 		return next.server.written[at] != written
 	}

@@ -194,6 +194,8 @@ func (n *notes) leader(now *state, l *leader) {
 	n.names(l.queue)
 	n.names(l.inDoubt)
 	n.names(l.unread)
+	n.names(l.delayed)
+	n.names(l.due)
 	n.bytes(byte(btoi(l.resyncDue)), byte(btoi(l.mayNotice)), l.noticed)
 	if n.named { // it may have announced something
 		n.Text(l.name)

@@ -152,6 +152,15 @@ func newModel(world modelWorld) *model {
 
 // beginning returns the first state.
 func (m *model) beginning() *state {
+	now := m.unsettled()
+	if m.settledFirst {
+		m.settle(now)
+	}
+	return now
+}
+
+// unsettled returns the state before any controller has taken a step.
+func (m *model) unsettled() *state {
 	now := &state{server: tinyServer{revisions: m.revisions}, people: m.people, faults: m.faults, pauses: m.pauses, lies: m.lies, travel: m.travel}
 	for _, name := range m.start {
 		object, ok := m.rows[name].object(&now.server)
@@ -171,20 +180,18 @@ func (m *model) beginning() *state {
 	for who := range now.leaders {
 		m.catchUp(&state{}, now, who)
 	}
-	if m.settledFirst {
-		m.settle(now)
-	}
 	return now
 }
 
-// settle takes steps, the first there is each time, until there is none left.
-func (m *model) settle(now *state) {
+// settle takes steps, the first there is each time, until there is none left, and returns them.
+func (m *model) settle(now *state) (path []move) {
 	for range maxSteps {
 		moves := m.moves(now)
 		first := slices.IndexFunc(moves, move.byController)
 		if first < 0 {
-			return
+			return path
 		}
+		path = append(path, moves[first])
 		*now = *m.apply(now, moves[first])
 	}
 	panic("the beginning does not settle")

@@ -34,6 +34,7 @@ const (
 	receives                      // its answer is seen, and the sync decides again
 	outlives                      // it has seen the announcement of a leader that is gone for long enough
 	resyncs                       // it compares its caches with what it knows, some time after a restore (W7)
+	retries                       // a delay is over
 	firstByOthers                 // the first that is not a controller's own
 	crashes                       // all that a controller knew is lost
 	conflicts                     // a write is refused, for somebody else's was first
@@ -106,6 +107,11 @@ func (m *model) movesOf(found []move, now *state, who uint8, l *leader) []move {
 	if l.resyncDue && l.idle(&now.server) {
 		found = append(found, move{kind: resyncs, who: who})
 	}
+	for at := range l.due.each {
+		if l.idle(&now.server) {
+			found = append(found, move{retries, who, uint8(at)})
+		}
+	}
 	if l.mayNotice {
 		found = append(found, move{kind: notices, who: who})
 	}
@@ -172,7 +178,7 @@ func (m *model) apply(now *state, mv move) *state {
 	next := *now
 	next.met |= m.troubleOf(mv)
 	switch mv.kind {
-	case observes, starts, sends, receives, resyncs, notices:
+	case observes, starts, sends, receives, resyncs, retries, notices:
 		m.step(&next, mv)
 	case outwaits, outlives:
 		if mv.kind == outwaits {
@@ -201,7 +207,11 @@ func (m *model) apply(now *state, mv move) *state {
 		}
 		next.people--
 	}
-	for who := range next.leaders {
+	for who, l := range next.leaders {
+		if l != nil && next.server.writes != now.server.writes && l.due != l.delayed {
+			l = new(*l)
+			l.due, next.leaders[who] = l.delayed, l
+		}
 		m.catchUp(now, &next, who)
 	}
 	return &next
@@ -231,7 +241,7 @@ func (m *model) beyond(now *state, mv move) bool {
 func (m *model) step(next *state, mv move) {
 	l := next.leaders[mv.who]
 	switch mv.kind {
-	case observes, starts, receives, outwaits, outlives, resyncs, notices:
+	case observes, starts, receives, outwaits, outlives, resyncs, retries, notices:
 		l = l.clone()
 		l.state.SetTime(next.server.now())
 	default:
@@ -249,6 +259,10 @@ func (m *model) step(next *state, mv move) {
 		m.receive(next, l, at)
 	case outwaits, outlives:
 		l.state.Outwait(m.keys[at])
+		l.queue |= nameAt(at)
+		l.due = l.delayed // a claim may have waited for what is announced on its volume
+	case retries:
+		l.due &^= nameAt(at)
 		l.queue |= nameAt(at)
 	case resyncs:
 		m.resync(&next.server, l)
@@ -353,8 +367,13 @@ func (m *model) decided(l *leader, at int, step engine.Step, was request) {
 	if errors.Is(step.Err, engine.ErrWentBack) {
 		m.noticeRestore(l, was.target)
 	}
-	if step.After > 0 && (failed || step.Err != nil) {
+	again := step.After > 0 && (failed || step.Err != nil)
+	if again {
 		l.queue |= nameAt(at)
+	}
+	l.due &^= nameAt(at)
+	if l.delayed &^= nameAt(at); step.After > 0 && !again && !l.state.Awaits(m.keys[at]) {
+		l.delayed |= nameAt(at)
 	}
 	if m.sabotage != wakesNobody {
 		m.enqueue(l, step.Next)

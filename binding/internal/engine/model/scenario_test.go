@@ -55,7 +55,7 @@ func (s *scenarioWriter) write(path []move) error {
 			return err
 		}
 	}
-	for _, name := range s.start {
+	for _, name := range s.model.start {
 		if err := s.create(name); err != nil {
 			return err
 		}
@@ -65,9 +65,13 @@ func (s *scenarioWriter) write(path []move) error {
 		return err
 	}
 	s.effect = effect{}
-	now := s.beginning()
-	first := s.observed(s.effect.observed)
-	if s.settledFirst {
+	now, first := s.start()
+	if s.settledFirst && s.claimsAtFirst() > 1 { // which of them gets a volume depends on the order
+		path = slices.Concat(s.settle(now), path)
+		s.effect = effect{}
+		now, first = s.start()
+	} else if s.settledFirst {
+		s.settle(now)
 		first = []string{"settle"}
 	}
 	if err := s.commands(first); err != nil {
@@ -90,6 +94,21 @@ func (s *scenarioWriter) write(path []move) error {
 		}
 	}
 	return s.command("settle")
+}
+
+// start returns the first state, before it settles, and the commands for what the leaders were told of at once.
+func (s *scenarioWriter) start() (now *state, first []string) {
+	now = s.unsettled()
+	return now, s.observed(s.effect.observed)
+}
+
+func (s *scenarioWriter) claimsAtFirst() (n int) {
+	for _, name := range s.model.start {
+		if strings.HasPrefix(name, "pvc/") {
+			n++
+		}
+	}
+	return n
 }
 
 // compare holds the model's server to the one of the scenario, unless somebody breaks things in the model alone.
@@ -178,7 +197,7 @@ func (s *scenarioWriter) commandFor(mv move) string {
 		return "restore"
 	case notices:
 		return who + "observe restore"
-	case outwaits, outlives:
+	case outwaits, outlives, retries:
 		return who + "outwait " + s.display(s.keys[mv.at])
 	case userActs:
 		return s.withUIDs(s.actions[mv.at].text)

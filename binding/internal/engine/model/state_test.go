@@ -49,6 +49,9 @@ type leader struct {
 	running [maxNames]*request
 	inDoubt nameSet // what it wrote without hearing of it, and has not read since
 
+	delayed nameSet // what it will sync again after a delay, though nothing failed
+	due     nameSet // of that, where something was written since
+
 	resyncDue bool    // the server was restored, and its caches were not compared since
 	mayNotice bool    // a list may still tell it of that
 	noticed   uint8   // how often it has noticed it

@@ -219,6 +219,24 @@ func (m *model) retainStorage(now *state, at int, before *revision) {
 	}
 }
 
+// excuseForce notes the storage of a volume that people have forced to go, or the one that may have been made for a claim that
+// they have: without its finalizers nobody knows of it any more.
+func (m *model) excuseForce(now *state, by trouble, at int, before *revision) {
+	if before == nil || by != forcedDeletion && by != tenantFinalizers && by != adminFinalizers {
+		return
+	}
+	name := m.keys[at].Name
+	if claim, ok := before.object.(*corev1.PersistentVolumeClaim); ok {
+		if !traced(claim) {
+			return
+		}
+		name = decision.ProvisionedName(claim.UID)
+	}
+	if volume, known := m.index[obj.VolumeKey(name)]; known {
+		now.storage.excused |= nameAt(volume)
+	}
+}
+
 // writeByPods has pods write onto the volume that a claim is Bound to.
 func (m *model) writeByPods(now *state, claim *corev1.PersistentVolumeClaim) {
 	if at, ok := m.index[obj.VolumeKey(claim.Spec.VolumeName)]; ok && claim.Status.Phase == corev1.ClaimBound {
