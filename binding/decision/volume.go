@@ -81,6 +81,10 @@ func nextFree(volume *corev1.PersistentVolume, view View, options Options) (Acti
 	if available := phase.OfVolume(volume, phase.VolumeFree); volume.Status.Phase != available {
 		return setPhase(volume, available, "V1", "nobody has it"), nil
 	}
+	if volume.DeletionTimestamp != nil && slices.Contains(volume.Finalizers, reclaim.InTreeFinalizer) {
+		message := fmt.Sprintf("volume %q is being deleted and no claim had it, so that its storage is not deleted; set its reclaim policy to Retain, which leaves the storage and lets the volume go", volume.Name)
+		return wait("R3", message, warning(volume, EventVolumeFailedDelete, message)), nil
+	}
 	return nothing("V1", "available"), match.CheckWellFormed(volume)
 }
 
@@ -89,7 +93,7 @@ func nextFree(volume *corev1.PersistentVolume, view View, options Options) (Acti
 // become of the volume then is left to that person.
 func awaitDestruction(volume *corev1.PersistentVolume, view View, options Options) (action Action, blocked bool) {
 	_, announced := reclaim.AnnouncementOf(volume)
-	if !announced || volume.Spec.ClaimRef != nil {
+	if !announced {
 		return Action{}, false
 	}
 	if action, blocked := awaitAnnounced(volume, obj.VolumeKey(volume.Name), view, options); blocked {
@@ -98,7 +102,7 @@ func awaitDestruction(volume *corev1.PersistentVolume, view View, options Option
 	if volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle {
 		return Action{}, false
 	}
-	message := fmt.Sprintf("the claimRef of volume %q was removed while its storage was about to be deleted, so that it may have none; if it has, remove the annotation %s, else delete the volume",
+	message := fmt.Sprintf("the claimRef of volume %q was changed while its storage was about to be deleted, so that it may have none; if it has, remove the annotation %s, else delete the volume",
 		volume.Name, reclaim.AnnouncementAnnotation)
 	return wait("R8", message, warning(volume, EventVolumeFailedDelete, message)), true
 }

@@ -156,6 +156,9 @@ func (h *History) JudgeVolume(world decision.Snapshot, volume *corev1.Persistent
 		claim, _ = world.Claim(ref.Namespace, ref.Name)
 	}
 	standing := phase.VolumeBindingStateOf(volume, claim)
+	if judge.FreedTooLate(volume) {
+		return // R8: its storage may be gone, and a person is told
+	}
 	if owners := world.Owners(volume.Name); volume.Spec.ClaimRef == nil && len(owners) > 0 {
 		if len(owners) == 1 {
 			h.Broke("C11: %s has no claimRef, and %v is Bound to it", volume.Name, owners)
