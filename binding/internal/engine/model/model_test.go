@@ -65,9 +65,11 @@ func TestModel(t *testing.T) {
 func worldsOfRun() []modelWorld {
 	var small, large []modelWorld
 	for _, world := range modelWorlds() {
-		if world.large {
+		switch {
+		case world.onlyLong && ModeOfRun() != RunLong:
+		case world.large:
 			large = append(large, world)
-		} else {
+		default:
 			small = append(small, world)
 		}
 	}
@@ -115,14 +117,13 @@ type model struct {
 	found  []move
 	notes  notes
 	judged map[settledState][]string
-	cells  coverage
 
 	memories map[fingerprint]*engine.State
 }
 
 // newModel readies a world.
 func newModel(world modelWorld) *model {
-	m := &model{modelWorld: world, judged: map[settledState][]string{}, cells: coverage{}, memories: map[fingerprint]*engine.State{}}
+	m := &model{modelWorld: world, judged: map[settledState][]string{}, memories: map[fingerprint]*engine.State{}}
 	rows, names := rowsIn(world.tables)
 	m.rows = rows
 	var keys []obj.Key

@@ -176,7 +176,6 @@ func (m *model) apply(now *state, mv move) *state {
 		return nil
 	}
 	next := *now
-	next.met |= m.troubleOf(mv)
 	switch mv.kind {
 	case observes, starts, sends, receives, resyncs, retries, notices:
 		m.step(&next, mv)
@@ -338,6 +337,7 @@ type effect struct {
 	broken []string // rules, and how
 
 	observed []observed
+	destroys destructionSet
 }
 
 // observed is that a leader was told of a change of a kind.
@@ -427,7 +427,7 @@ func (m *model) perform(now *state, of *request) answer {
 	got := s.write(at, action)
 	if s.written[at] != wrote {
 		m.effect.writes++
-		m.meet(now, of, before)
+		m.effect.destroys |= destructionsOf(of.action, before)
 		m.judgeWrite(now, at, before, of.outrun)
 		m.judgeEnd(now, action, before)
 		m.retainStorage(now, at, before)

@@ -73,7 +73,7 @@ func (m *model) exploreIn(order searchOrder) exploration {
 	if s.broken == "" {
 		s.judgeAll()
 	}
-	s.states, s.exploration.cells = len(s.nodes), s.model.cells
+	s.states, s.cells = len(s.nodes), coverageOf(len(s.nodes), s.steps)
 	return s.exploration
 }
 
@@ -85,6 +85,7 @@ type search struct {
 	known           map[fingerprint]uint32
 	nodes           []visited
 	controllerEdges []edge
+	steps           []step // in the worlds of trouble
 }
 
 func (s *search) fail(at uint32, broken string, last ...move) {
@@ -105,7 +106,11 @@ func (s *search) expand(now unexplored) {
 			s.fail(now.at, joined(s.effect.broken), mv)
 			return
 		}
+		destroys := s.effect.destroys
 		at := s.visit(then, visited{now.at, mv})
+		if s.troubled {
+			s.steps = append(s.steps, step{now.at, at, s.troubleOf(mv), destroys})
+		}
 		if mv.byController() {
 			s.controllerEdges = append(s.controllerEdges, edge{now.at, at, s.effect.writes > 0, agentOf(mv)})
 		}

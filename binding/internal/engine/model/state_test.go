@@ -35,7 +35,6 @@ type state struct {
 	travel  travel
 	backup  *tinyServer // where it is BackedUp
 	data    [maxNames]judge.Data
-	met     troubleSet // on the way that was found first; it makes no difference between states
 }
 
 // leader is a controller of the model. Two of them are an old leader that has not noticed and a new one.

@@ -47,7 +47,7 @@ func (m *model) runHook(now *state, of *request) answer {
 		}
 		now.tokens[at] = max(now.tokens[at], token)
 	}
-	m.meet(now, of, nil)
+	m.effect.destroys |= destructionsOf(action, nil)
 	if !of.outrun { // else nobody could know
 		m.judgeHook(now, action)
 	} else {
@@ -158,7 +158,7 @@ func judgeStorage(s *tinyServer, storage tinyStorage) (broken []string) {
 		}
 		volume := s.volume(key.Name)
 		switch kept := storage.kept.has(at); {
-		case storage.excused.has(at), volume != nil && judge.FreedTooLate(volume):
+		case storage.excused.has(at), volume != nil && (judge.FreedTooLate(volume) || volume.Status.Phase == corev1.VolumeFailed): // no claim gets it, and a person is told
 		case kept && volume == nil && !storage.left.has(at) && untraced(s, key.Name):
 			broken = append(broken, "P2: the storage of "+key.Name+" is lost track of")
 		case !kept && volume != nil && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete && volume.DeletionTimestamp == nil:

@@ -105,6 +105,9 @@ const (
 
 var destructions = []destruction{deletesStorage, scrubs, deletesLeftover, deletesVolume, letsStorageGo, releases, frees, unprotects, loses, takes}
 
+// destructionSet is a set of them, a bit for each.
+type destructionSet uint16
+
 // coverage is which trouble has met which destructive step: that step took effect some time after the trouble.
 type coverage map[trouble]map[destruction]bool
 
@@ -115,18 +118,46 @@ func (c coverage) add(t trouble, d destruction) {
 	c[t][d] = true
 }
 
-// meet notes which troubles a step has met. Before is what a write has replaced.
-func (m *model) meet(now *state, of *request, before *revision) {
-	for _, d := range destructionsOf(of.action, before) {
-		for i, t := range troubles {
-			if now.met&(1<<i) != 0 {
-				m.cells.add(t, d)
+// step is a move between two states: which trouble it is, and what it destroys.
+type step struct {
+	from, to uint32
+	is       troubleSet
+	destroys destructionSet
+}
+
+// coverageOf returns which troubles are followed by which destructive steps, on any way.
+func coverageOf(states int, steps []step) coverage {
+	after := make([]troubleSet, states)
+	for changed := true; changed; {
+		changed = false
+		for _, s := range steps {
+			if then := after[s.to] | after[s.from] | s.is; then != after[s.to] {
+				after[s.to], changed = then, true
 			}
 		}
 	}
+	met := coverage{}
+	for _, s := range steps {
+		for i, t := range troubles {
+			for j, d := range destructions {
+				if after[s.from]&(1<<i) != 0 && s.destroys&(1<<j) != 0 {
+					met.add(t, d)
+				}
+			}
+		}
+	}
+	return met
 }
 
-func destructionsOf(action decision.Action, before *revision) (all []destruction) {
+// destructionsOf returns what a call that takes effect destroys. Before is what a write has replaced.
+func destructionsOf(action decision.Action, before *revision) (all destructionSet) {
+	for _, d := range listDestructions(action, before) {
+		all |= 1 << slices.Index(destructions, d)
+	}
+	return all
+}
+
+func listDestructions(action decision.Action, before *revision) (all []destruction) {
 	switch action.Kind {
 	case decision.RunDeleter:
 		if action.Volume.UID == "" {
@@ -173,7 +204,13 @@ func destructionsOf(action decision.Action, before *revision) (all []destruction
 }
 
 // cannotMeet are the cells that stay empty, with the reason.
-var cannotMeet = map[trouble]map[destruction]string{}
+var cannotMeet = func() map[trouble]map[destruction]string {
+	cannot := map[trouble]map[destruction]string{}
+	for _, edit := range []trouble{adminPolicy, adminFrees, adminReserves, adminFinalizers, adminMarks} {
+		cannot[edit] = map[destruction]string{deletesLeftover: "what is left over never had a volume that could be edited"}
+	}
+	return cannot
+}()
 
 // judge prints the table, and holds a run of all worlds to it: each trouble meets each destructive step.
 func (c coverage) judge(t *testing.T, complete bool) {

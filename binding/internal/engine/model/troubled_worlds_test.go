@@ -25,7 +25,6 @@ type life struct {
 	name string
 	modelWorld
 	tenant, admin []userAction
-	large         []trouble // too many states for an ordinary run
 }
 
 func lives() []life {
@@ -34,7 +33,7 @@ func lives() []life {
 	ofMade := anyOf(madeVolumeChanges, actions("set "+made+" CLAIM=-", "set "+made+" FINALIZERS=-", "remove "+made, "remove pvc/default/a",
 		"annotate "+made+" "+reclaim.AnnouncementAnnotation+"=soon", "annotate "+made+" "+BoundBy+"-", "annotate "+made+" "+ProvisionedBy+"-"))
 	return []life{
-		{name: "Delete", tenant: anyOf(forgeries, tenantLetsGo), admin: adminEdits,
+		{name: "Delete", tenant: anyOf(forgeries, tenantLetsGo, tenantsName), admin: anyOf(adminEdits, givenToB),
 			modelWorld: modelWorld{tables: deletedPair, rules: sourceHooks, settledFirst: true, actionTexts: ends}},
 		{name: "Recycle for another", tenant: anyOf(forgeries, tenantLetsGo, tenantsName), admin: anyOf(adminEdits, givenToB),
 			modelWorld: modelWorld{tables: recycledPair, rules: sourceHooks, settledFirst: true, actionTexts: ends}},
@@ -42,7 +41,7 @@ func lives() []life {
 			modelWorld: modelWorld{tables: twoClaims, rules: sourceHooks, settledFirst: true, actionTexts: actions("delete pvc/default/a", "remove pv/x")}},
 		{name: "a provisioned volume", tenant: anyOf(forgeries, tenantLetsGo), admin: ofMade,
 			modelWorld: modelWorld{tables: ownProvisioner, absent: []string{"pv/x"}, provisionable: []string{"pvc-a.1"}, rules: ownHooks, settledFirst: true, actionTexts: ends}},
-		{name: "a leftover", tenant: anyOf(forgeries, tenantLetsGo), admin: ofMade,
+		{name: "a leftover", tenant: anyOf(forgeries, tenantLetsGo, actions("set pvc/default/a VOLUME=x")), admin: ofMade,
 			modelWorld: modelWorld{tables: ownProvisioner, absent: []string{"pv/x"}, provisionable: []string{"pvc-a.1"}, rules: ownHooks, actionTexts: ends}},
 	}
 }
@@ -63,10 +62,16 @@ func troubledWorlds() (worlds []modelWorld) {
 			world.leaders, world.workers, world.people = 1, 1, 1
 			meets(&world)
 			world.long = [2]uint8{world.people, world.faults}
+			world.troubled = true
+			world.large = world.leaders > 1
+			world.onlyLong = world.leaders > 1 && l.name == "a leftover"
 			worlds = append(worlds, world)
 		}
 	}
-	return worlds
+	another := lives()[1].modelWorld
+	another.name, another.leaders, another.workers, another.people, another.long, another.troubled, another.large = "Recycle for another, two leaders and an admin", 2, 1, 2, [2]uint8{2, 0}, true, true
+	another.actionTexts = actions("remove pvc/default/a", "set pv/x CLAIM=-")
+	return append(worlds, another)
 }
 
 const (
@@ -76,6 +81,7 @@ const (
 
 		PVC        REQUEST  CLASS
 		default/a  1Gi      ""
+		default/b  1Gi      ""
 	`
 	recycledPair = `
 		PV  CAPACITY  POLICY

@@ -66,6 +66,8 @@ type modelWorld struct {
 	lags          []obj.Kind // the kinds of which caches lag
 	settledFirst  bool
 	large         bool // of these, an ordinary run explores one
+	troubled      bool // it counts for the coverage of troubles
+	onlyLong      bool // too many states for any but a long run
 	limit         int  // of states; zero: none
 	start         []string
 	sabotage      sabotage // what is broken on purpose
