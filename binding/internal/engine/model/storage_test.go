@@ -224,8 +224,17 @@ func (m *model) retainStorage(now *state, at int, before *revision) {
 
 // excuseForce notes the storage of a volume that people have forced to go, or the one that may have been made for a claim that
 // they have: without its finalizers nobody knows of it any more.
+//
+// A volume whose storage is announced to be deleted, and which somebody gives to a claim by name all the same, is that person's to
+// look after too: the call may be on its way.
 func (m *model) excuseForce(now *state, by trouble, at int, before *revision) {
-	if before == nil || by != forcedDeletion && by != tenantFinalizers && by != adminFinalizers {
+	if before == nil {
+		return
+	}
+	if _, announced := reclaim.AnnouncementOf(before.object); by == adminReserves && announced {
+		now.storage.excused |= nameAt(at)
+	}
+	if by != forcedDeletion && by != tenantFinalizers && by != adminFinalizers {
 		return
 	}
 	name := m.keys[at].Name

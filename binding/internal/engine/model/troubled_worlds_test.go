@@ -68,10 +68,9 @@ func troubledWorlds() (worlds []modelWorld) {
 			worlds = append(worlds, world)
 		}
 	}
-	another := lives()[1].modelWorld
-	another.name, another.leaders, another.workers, another.people, another.long, another.troubled, another.large = "Recycle for another, two leaders and an admin", 2, 1, 2, [2]uint8{2, 0}, true, true
-	another.actionTexts = actions("remove pvc/default/a", "set pv/x CLAIM=-")
-	return append(worlds, another)
+	return append(worlds, modelWorld{name: "a recycler, two leaders and an admin", tables: recycledForAnother, absent: []string{"pvc/default/a"},
+		rules: recyclerOnly, leaders: 2, workers: 1, people: 1, long: [2]uint8{1, 0}, troubled: true, large: true,
+		actionTexts: actions("set pv/x CLAIM=-")})
 }
 
 const (
