@@ -47,12 +47,46 @@
 // that needs a clientset and nothing else, and binding/controllerruntime a Reconciler for a manager. Package bindingtest has
 // a driver for tests.
 //
-// Two Controllers may be at work on one cluster, as while a lease changes hands. Each announces on a volume that it is about
-// to delete or recycle the storage, reads once more what that depends on, and calls the hook with a token that grows; the
-// other waits meanwhile (R8). Storage that refuses a smaller token than it has seen is never deleted or scrubbed while
-// somebody uses it. For storage that cannot refuse, package hooks says what remains. All Controllers need clocks that are
-// about right, or the storage refuses them until theirs have caught up. Storage that one makes for a claim while the other
-// deletes claim, storage and volume may be left behind.
+// # More than one at work
+//
+// Two Controllers may be at work on one cluster, as while a lease changes hands, or without leader election. Each announces on
+// a volume that it is about to delete or recycle the storage, reads once more what that depends on, and calls the hook with a
+// token that grows; the other waits meanwhile (R8). Storage that refuses a smaller token than it has seen is never deleted or
+// scrubbed while somebody uses it. For storage that cannot refuse, package hooks says what remains. All Controllers need clocks
+// that are about right, or the storage refuses them until theirs have caught up. Storage that one makes for a claim while the
+// other deletes claim, storage and volume may be left behind.
+//
+// A release before R8 neither announces nor heeds an announcement. While one is at work beside this one, as during a rollout:
+//
+//   - Binding is as safe as ever, and so is all that is written: each write carries the version that it was decided on.
+//   - Deleters destroy nothing that is used, as long as the name of a volume or of its storage is not used again.
+//   - Recyclers may: the one scrubs, frees the volume and has it bound to the next claim, while the other is still inside of its
+//     own call, and scrubs that claim's data. However short the pause, it need only span the other's work. Storage that refuses
+//     older tokens, and calls that bring none once it has seen one, is safe from a late call of the former release. It is not
+//     safe from a late call of this one, for the former has shown no token that would be larger.
+//
+// So a program with recyclers ends the former release before it starts this one, as a Deployment with strategy Recreate does.
+// With leader election on both sides a rolling update does as well, but for a process that is paused for longer than its lease
+// lasts. Without recyclers nothing needs to be done. An announcement of this release that a former one leaves on a volume which
+// it frees holds nobody up for longer than any other.
+//
+// # To and from kube-controller-manager
+//
+// Its persistentvolume-binder-controller must not be at work beside a Controller: it announces nothing and trusts its cache. To
+// change from the one to the other, end the one and start the other. What the one has left half done the other brings to
+// an end: a claimRef without volumeName, a volume without a phase, a Released volume whose storage is or is not deleted, a claim
+// or a volume that is being deleted. The annotations and finalizers of Kubernetes mean the same to both. Four things to know:
+//
+//   - Claims that a registered provisioner was called for, with a registered deleter of its name, carry the finalizer
+//     pvbind.github.io/provisioning until they are bound, and kube-controller-manager does not remove it: such a claim stays, once
+//     it is deleted. Before going back, wait until none has it, or start this program again until none has. Where that is not
+//     possible, remove it by hand: storage that was made for the claim may then be left behind.
+//   - Storage that one of the two was making may be left behind, when the other makes it anew.
+//   - An announcement (pvbind.github.io/reclaiming) means nothing to kube-controller-manager. A Controller that comes back
+//     waits for what its predecessor has announced, Hooks.Timeout and half a minute, from when it sees it.
+//   - Where kube-controller-manager recycles, it does so by pods named recycler-for-<volume>, which go on when it has ended, and
+//     which nothing here knows of. Before starting recyclers of your own, wait until no such pod runs. Likewise, a hook that has
+//     answered hooks.InProgress must have ended its work before kube-controller-manager is started.
 //
 // # Files
 //

@@ -1,6 +1,7 @@
 package binding_test
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -8,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -47,24 +49,32 @@ var (
 
 func join(rooms []string, more ...string) []string { return slices.Concat(rooms, more) }
 
-// dependencies lists the import closure of a package, without itself.
-func dependencies(t *testing.T, room string) []string {
-	t.Helper()
-	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", module+room).Output()
-	require.NoError(t, err, "go list -deps %s", room)
-	var deps []string
-	for _, dep := range strings.Fields(string(out)) {
-		if dep != module+room {
-			deps = append(deps, dep)
-		}
+// dependencies returns the import closure of each package of this module, itself left out, without its tests.
+var dependencies = sync.OnceValues(func() (map[string][]string, error) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}: {{join .Deps " "}}`, module+"...").Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
 	}
-	return deps
+	closures := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		path, deps, _ := strings.Cut(line, ":")
+		closures[strings.TrimPrefix(path, module)] = strings.Fields(deps)
+	}
+	return closures, nil
+})
+
+func dependenciesOf(t *testing.T, room string) []string {
+	t.Helper()
+	closures, err := dependencies()
+	require.NoError(t, err)
+	require.Contains(t, closures, room)
+	return closures[room]
 }
 
 func TestTheCoreImportsNoClientGo(t *testing.T) {
 	t.Parallel()
 	for _, room := range append(slices.Collect(maps.Keys(rooms)), forTests...) {
-		for _, dep := range dependencies(t, room) {
+		for _, dep := range dependenciesOf(t, room) {
 			assert.False(t, strings.HasPrefix(dep, "k8s.io/client-go"), "%s imports %s", room, dep)
 			assert.NotEqual(t, "k8s.io/component-helpers/storage/volume", dep, "%s: an oracle for tests only", room)
 		}
@@ -74,7 +84,7 @@ func TestTheCoreImportsNoClientGo(t *testing.T) {
 func TestRoomsImportOnlyRoomsAboveThem(t *testing.T) {
 	t.Parallel()
 	for room, allowed := range rooms {
-		for _, dep := range dependencies(t, room) {
+		for _, dep := range dependenciesOf(t, room) {
 			if ours, ok := strings.CutPrefix(dep, module); ok {
 				assert.Contains(t, allowed, ours, "%s imports %s", room, ours)
 			}
@@ -85,11 +95,10 @@ func TestRoomsImportOnlyRoomsAboveThem(t *testing.T) {
 // A package that is in no room could import what it likes.
 func TestEveryPackageIsARoom(t *testing.T) {
 	t.Parallel()
-	out, err := exec.Command("go", "list", module+"binding/...", module+"reclaim/...", module+"phase/...", module+"accessmode/...", module+"storageclass/...").Output()
+	closures, err := dependencies()
 	require.NoError(t, err)
-	for _, path := range strings.Fields(string(out)) {
-		room := strings.TrimPrefix(path, module)
-		if _, listed := rooms[room]; !listed {
+	for room := range closures {
+		if _, listed := rooms[room]; !listed && !strings.HasPrefix(room, "examples/") {
 			assert.Contains(t, forTests, room, "list it among the rooms")
 		}
 	}
@@ -103,7 +112,7 @@ var forTests = []string{"binding/internal/testkit", "binding/internal/judge", "b
 func TestOnlyTestsImportWhatIsForTests(t *testing.T) {
 	t.Parallel()
 	for room := range rooms {
-		for _, dep := range dependencies(t, room) {
+		for _, dep := range dependenciesOf(t, room) {
 			assert.NotContains(t, forTests, strings.TrimPrefix(dep, module), room)
 		}
 	}

@@ -112,5 +112,8 @@ func TestErrorHasEveryReason(t *testing.T) {
 	assert.Empty(t, err.(*Error).Reads())
 
 	_, err = MakeAvailable(released(), Known{})
-	assert.Equal(t, []obj.Key{obj.ClaimKey("shop", "data"), obj.PodsKey("shop")}, err.(*Error).Reads())
+	reads := err.(*Error).Reads()
+	assert.Equal(t, []obj.Key{obj.ClaimKey("shop", "data"), obj.PodsKey("shop")}, reads)
+	_, err = MakeAvailable(released(), Known{Missing: reads})
+	assert.NoError(t, err, "there is nothing of what was read")
 }

@@ -135,11 +135,10 @@ func TestDelaysAreNotWork(t *testing.T) {
 }
 
 func TestProtectionIsAnOption(t *testing.T) {
-	options := bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}}
 	for name, test := range map[string]struct {
 		options bindingtest.Options
 		goes    bool
-	}{"on": {options, true}, "off": {bindingtest.Options{}, false}} {
+	}{"on": {bindingtest.Options{}, true}, "off": {bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOff}}, false}} {
 		t.Run("F3 "+name, func(t *testing.T) {
 			cluster := bindingtest.NewClusterWith(test.options, bindingtest.Volume("a", "1Gi"))
 			require.NoError(t, cluster.Settle(t.Context()))

@@ -5,8 +5,10 @@
 //
 //	kube-controller-manager --controllers='*,-persistentvolume-binder-controller'
 //
-// Two Runners on one cluster are safe, for every write is made on the version that it was decided on; but they do
-// the work twice and get in each other's way, so a program with a standby elects a leader, as examples/cluster does.
+// Two Runners on one cluster are safe, for every write is made on the version that it was decided on, and what destroys data is
+// announced before; but they do the work twice and get in each other's way, so a program with a standby elects a leader, as
+// examples/cluster does. Package binding says what holds beside a release that announces nothing, as during a rollout,
+// and how to go to and from kube-controller-manager.
 //
 // # Parts
 //

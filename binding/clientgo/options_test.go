@@ -27,6 +27,8 @@ type (
 	class          = storagev1.StorageClass
 )
 
+var unprotected = decision.Options{Protection: decision.ProtectionOff}
+
 const delayed = storagev1.VolumeBindingWaitForFirstConsumer
 
 func TestFieldsThatCannotBe(t *testing.T) {
@@ -36,9 +38,9 @@ func TestFieldsThatCannotBe(t *testing.T) {
 		"clientgo.Runner: negative Workers: -1": {Clientset: set, Workers: -1},
 		`clientgo.Runner: unknown Pods: "Some"`: {Clientset: set, Pods: "Some"},
 		"clientgo.Runner: protection depends on pods, and Pods is Ignored": {
-			Clientset: set, Pods: clientgo.PodsIgnored, Options: decision.Options{Protection: decision.ProtectionOn}},
+			Clientset: set, Pods: clientgo.PodsIgnored},
 		"clientgo.Runner: recyclers depend on pods, and Pods is Ignored": {
-			Clientset: set, Pods: clientgo.PodsIgnored, Hooks: hooks.Set{Recyclers: map[string]hooks.Recycler{"nfs": nil}}},
+			Clientset: set, Pods: clientgo.PodsIgnored, Options: unprotected, Hooks: hooks.Set{Recyclers: map[string]hooks.Recycler{"nfs": nil}}},
 	} {
 		assert.EqualError(t, runner.Run(t.Context()), want)
 	}
@@ -68,7 +70,7 @@ func TestPodsIgnored(t *testing.T) {
 		}
 		return request.Resource == "pods"
 	})
-	r := start(t, server, func(r *clientgo.Runner) { r.Pods = clientgo.PodsIgnored })
+	r := start(t, server, func(r *clientgo.Runner) { r.Pods, r.Options = clientgo.PodsIgnored, unprotected })
 	r.eventually(r.has(decision.EventWaitForConsumer), "C3 a consumer is awaited")
 	assert.Zero(t, asked.Load(), "no right to pods is needed")
 }

@@ -95,7 +95,7 @@ func (d *diary) has(reasons ...decision.EventReason) func() bool {
 // A class that was deleted is there again: its claims wait for their pods once more, as it says.
 func TestARestoreBringsClassesBack(t *testing.T) {
 	server, events := newWaiting(t), &diary{}
-	r := start(t, server, func(r *clientgo.Runner) { r.Recorder, r.Pods = events, clientgo.PodsIgnored })
+	r := start(t, server, func(r *clientgo.Runner) { r.Recorder, r.Pods, r.Options = events, clientgo.PodsIgnored, unprotected })
 	r.eventually(events.has(decision.EventWaitForConsumer), "C3 it waits for a consumer")
 	snapshot := server.Snapshot()
 	require.NoError(t, server.Delete(t.Context(), obj.Key{Kind: obj.KindClass, Name: "local"}, deleteNow))

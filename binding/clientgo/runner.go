@@ -125,8 +125,9 @@ const (
 	// PodsWatched means that the events of a claim name the pods that it waits for (C3), and that it is synced when they
 	// change (W5).
 	PodsWatched PodWatch = ""
-	// PodsIgnored means that the events of a claim say only that it waits for a consumer (C3). Protection and recycling
-	// cannot be combined with it, for they depend on whether a pod is gone.
+	// PodsIgnored means that the events of a claim say only that it waits for a consumer (C3). Protection (so that
+	// Options must have decision.ProtectionOff) and recycling cannot be combined with it, for they depend on whether a pod is
+	// gone.
 	PodsIgnored PodWatch = "Ignored"
 )
 
@@ -135,7 +136,7 @@ func (p PodWatch) Check(options decision.Options, hookSet hooks.Set) error {
 	switch {
 	case p != PodsWatched && p != PodsIgnored:
 		return fmt.Errorf("unknown Pods: %q", p)
-	case p == PodsIgnored && options.Protection == decision.ProtectionOn:
+	case p == PodsIgnored && options.Protection != decision.ProtectionOff:
 		return errors.New("protection depends on pods, and Pods is Ignored")
 	case p == PodsIgnored && len(hookSet.Recyclers) > 0:
 		return errors.New("recyclers depend on pods, and Pods is Ignored")

@@ -12,6 +12,7 @@ import (
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // on is a Reconciler on a server in memory, that has been told of all its objects.
@@ -51,10 +52,11 @@ func TestDelaysAreTheControllers(t *testing.T) {
 
 func TestWhatOnlyAChangeMendsIsNotTriedAgain(t *testing.T) {
 	server := bindingtest.NewServer()
-	claim := bindingtest.Volume("bad", "-1Gi")
-	claim.UID, claim.ResourceVersion = "uid", "1"
-	require.NoError(t, server.Load(claim))
-	_, err := on(server).Reconcile(t.Context(), obj.VolumeKey("bad"))
+	volume := bindingtest.Volume("bad", "-1Gi")
+	volume.UID, volume.ResourceVersion, volume.Finalizers = "uid", "1", []string{reclaim.VolumeProtection}
+	require.NoError(t, server.Load(volume))
+	r := on(server)
+	_, err := r.Reconcile(t.Context(), obj.VolumeKey("bad"))
 	require.ErrorIs(t, err, reconcile.TerminalError(nil), "X7")
 }
 

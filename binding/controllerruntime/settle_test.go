@@ -138,7 +138,7 @@ func TestSettleReclaimsWhatIsDetached(t *testing.T) {
 
 func TestSettleOfWhatCannotBe(t *testing.T) {
 	require.EqualError(t, (&controllerruntime.Reconciler{}).Settle(t.Context()), "controllerruntime.Reconciler: no Client")
-	refused := controllerruntime.Reconciler{Pods: clientgo.PodsIgnored, BindingOptions: decision.Options{Protection: decision.ProtectionOn}}
+	refused := controllerruntime.Reconciler{Pods: clientgo.PodsIgnored}
 	want := "controllerruntime.Reconciler: protection depends on pods, and Pods is Ignored"
 	require.EqualError(t, refused.Settle(t.Context()), want)
 	require.EqualError(t, refused.SetupWithManager(nil), want)

@@ -29,7 +29,7 @@ func claimHasIOPS(claim *corev1.PersistentVolumeClaim) {
 
 func (p *pair) next(t *testing.T) decision.Action {
 	t.Helper()
-	action, err := decision.NextForClaim(p.claim, Knowing(p.volume, p.claim), decision.Options{})
+	action, err := decision.NextForClaim(p.claim, Knowing(p.volume, p.claim), Unprotected(decision.Options{}))
 	require.NoError(t, err)
 	return action
 }

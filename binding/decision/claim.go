@@ -20,7 +20,8 @@ import (
 // server's reply in place of the old object, and calls again, until the answer is Nothing or Wait.
 //
 // An error is about malformed objects (*obj.InvalidError) or a state that only a person can have made (C9);
-// the action returned beside it then has events and no write.
+// the action returned beside it then has events and no write. Functions that only answer take a claim that is not stored yet;
+// here one without a UID is refused where the write needs it.
 func NextForClaim(claim *corev1.PersistentVolumeClaim, view View, options Options) (Action, error) {
 	action, err := DraftForClaim(claim, view, options)
 	return action.Complete(), err

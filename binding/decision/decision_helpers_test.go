@@ -59,9 +59,9 @@ func (d decisionTest) run(t *testing.T) {
 
 func (d decisionTest) decide() (decision.Action, error) {
 	if d.claim != nil {
-		return decision.NextForClaim(d.claim, d.known, d.options)
+		return decision.NextForClaim(d.claim, d.known, Unprotected(d.options))
 	}
-	return decision.NextForVolume(d.volume, d.known, d.options)
+	return decision.NextForVolume(d.volume, d.known, Unprotected(d.options))
 }
 
 func (d decisionTest) checkAnswer(t *testing.T, action decision.Action, err error) {

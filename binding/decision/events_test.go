@@ -39,7 +39,7 @@ func TestMessagesAreBounded(t *testing.T) {
 
 func TestTheFailureInAStatusIsOneLine(t *testing.T) {
 	long := corev1.PersistentVolumeReclaimPolicy(strings.Repeat("x\n", 2000))
-	action, err := decision.NextForVolume(Orphan(long), Proving(decision.Snapshot{}, DataKey), decision.Options{})
+	action, err := decision.NextForVolume(Orphan(long), Proving(decision.Snapshot{}, DataKey), Unprotected(decision.Options{}))
 
 	require.NoError(t, err)
 	assert.NotContains(t, action.Volume.Status.Message, "\n", "R5")
@@ -58,7 +58,7 @@ func TestTheFailureInAStatusIsOneLine(t *testing.T) {
 
 func TestEventsOfAVolumeAndAClaimOfOneName(t *testing.T) {
 	assert.Equal(t, "persistentvolume-controller", decision.EventSource, "N")
-	action, _ := decision.NextForClaim(KnownClaim(Named("r")), Knowing(KnownVolume("r", RefersTo("default", "r", ""), Sized("1Gi"))), decision.Options{})
+	action, _ := decision.NextForClaim(KnownClaim(Named("r")), Knowing(KnownVolume("r", RefersTo("default", "r", ""), Sized("1Gi"))), Unprotected(decision.Options{}))
 
 	require.Len(t, action.Events, 3)
 	assert.Equal(t, obj.ClaimKey("default", "r"), action.Events[0].On, "M12")

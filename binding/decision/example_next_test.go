@@ -18,7 +18,7 @@ func ExampleNextForClaim() {
 	claim.UID = "1234"
 	for {
 		view := decision.Snapshot{Volumes: []*corev1.PersistentVolume{volume}}
-		action, err := decision.NextForClaim(claim, view, decision.Options{})
+		action, err := decision.NextForClaim(claim, view, decision.Options{Protection: decision.ProtectionOff})
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -49,11 +49,11 @@ func ExampleNextForVolume() {
 		v.Status.Phase = corev1.VolumeBound
 	})
 
-	action, _ := decision.NextForVolume(volume, decision.Snapshot{}, decision.Options{})
+	action, _ := decision.NextForVolume(volume, decision.Snapshot{}, decision.Options{Protection: decision.ProtectionOff})
 	fmt.Println(action)
 
 	gone := decision.Snapshot{LiveReads: []obj.Key{obj.ClaimKey("default", "data")}}
-	action, _ = decision.NextForVolume(volume, gone, decision.Options{})
+	action, _ = decision.NextForVolume(volume, gone, decision.Options{Protection: decision.ProtectionOff})
 	fmt.Println(action, "→", action.Volume.Status.Phase)
 	// Output:
 	// V3 Read pvc/default/data: before the volume is released

@@ -82,8 +82,14 @@ const (
 // Annotations and finalizers that NextForClaim would write first are taken for written, and so is the default class
 // (G2, F1, C2). It reads nothing live: what the view lacks is taken to be absent.
 //
-// Errors are those of NextForClaim. Beside the one of C9 there is an explanation.
+// Errors are those of NextForClaim, but for a missing UID: a claim that is not stored yet is explained as if it were. Beside
+// the error of C9 there is an explanation.
 func ExplainClaim(claim *corev1.PersistentVolumeClaim, view View, options Options) (Explanation, error) {
+	if claim.UID == "" {
+		stored := *claim
+		stored.UID = "not stored yet" // no claimRef has it
+		claim = &stored
+	}
 	action, err := NextForClaim(claim, view, options)
 	for err == nil && action.explains == nil {
 		claim = action.Claim

@@ -31,7 +31,7 @@ func (e explainTest) run(t *testing.T) {
 	e.known.Claims = append(e.known.Claims, e.claim)
 	claim, known := e.claim.DeepCopy(), CopyOf(e.known)
 
-	got, err := decision.ExplainClaim(e.claim, e.known, e.options)
+	got, err := decision.ExplainClaim(e.claim, e.known, Unprotected(e.options))
 
 	require.NoError(t, err)
 	assert.Equal(t, DataKey, got.Claim)
@@ -115,6 +115,18 @@ func TestExplainClaim(t *testing.T) {
 	} {
 		t.Run(row.name, row.run)
 	}
+}
+
+func TestExplainClaimThatIsNotStored(t *testing.T) {
+	unstored := KnownClaim(OfUID(""))
+	got, err := decision.ExplainClaim(unstored, Knowing(KnownVolume("a")), decision.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, decision.ClaimBinding, got.State)
+	assert.Empty(t, unstored.UID, "X6")
+
+	got, err = decision.ExplainClaim(unstored, Knowing(KnownVolume("a", RefersToStale)), decision.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, decision.ClaimUnmatched, got.State, "L4: the volume is another claim's of that name")
 }
 
 func TestExplainClaimErrors(t *testing.T) {

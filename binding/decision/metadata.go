@@ -39,7 +39,7 @@ func updateMetadata(object obj.Object, finalizers []string, protection string, o
 	provisioner, annotated := provisionerIn(object, annotations...)
 	driver := options.Migrations.Driver(provisioner)
 	migrate := annotated && object.GetAnnotations()[storageclass.MigratedToAnnotation] != driver
-	protect := options.Protection == ProtectionOn && reclaim.NeedsProtection(object, protection)
+	protect := options.Protection != ProtectionOff && reclaim.NeedsProtection(object, protection)
 	if !migrate && !protect && (finalizers == nil || slices.Equal(finalizers, object.GetFinalizers())) {
 		return Action{}, false
 	}
@@ -68,7 +68,7 @@ func updateMetadata(object obj.Object, finalizers []string, protection string, o
 func unprotectClaim(claim *corev1.PersistentVolumeClaim, view View, options Options) (action Action, decided bool) {
 	pods, source := view.PodsOf(claim.Namespace, claim.Name)
 	switch {
-	case options.Protection != ProtectionOn || !reclaim.ClaimReleasable(claim, pods):
+	case options.Protection == ProtectionOff || !reclaim.ClaimReleasable(claim, pods):
 		return Action{}, false
 	case source != FromLiveRead:
 		return ReadLive(obj.PodsKey(claim.Namespace), "F2", "before the claim is let go"), true

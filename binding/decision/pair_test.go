@@ -39,7 +39,7 @@ func (r pairTest) request() decision.PairRequest {
 	if r.volume != nil {
 		known.Volumes = append(known.Volumes, r.volume)
 	}
-	return decision.PairRequest{Claim: r.claim, Volume: r.volume, View: Proving(known, live...), SameStorage: r.shares}
+	return decision.PairRequest{Claim: r.claim, Volume: r.volume, View: Proving(known, live...), SameStorage: r.shares, Options: Unprotected(decision.Options{})}
 }
 
 func (r pairTest) run(t *testing.T) {

@@ -144,13 +144,13 @@ func (a Answer) retry(waiting Action) Action {
 	return waiting
 }
 
-// Options holds what an administrator decided beforehand. The zero value suits a cluster as it comes: in-tree provisioners
-// are migrated, and kube-controller-manager protects what is in use.
+// Options holds what an administrator decided beforehand. The zero value does what kube-controller-manager does as it comes:
+// in-tree provisioners are migrated, and what is in use is protected.
 type Options struct {
 	// Migrations are the in-tree provisioners that a CSI driver stands in for (G1). Nil is the table
 	// of G1; an empty map migrates nothing.
 	Migrations storageclass.Migrations
-	// Protection is off unless set.
+	// Protection is ProtectionOn unless set.
 	Protection Protection
 	// Hooks are the names of the hooks that can be run. A Controller fills them in from its own.
 	Hooks hooks.Names
@@ -162,14 +162,16 @@ type Options struct {
 	Identity string
 }
 
-// Protection says whether the in-use protection finalizers are kept (F).
+// Protection says whether the in-use protection finalizers are kept (F). It is on by default, for an API server adds them to
+// every claim and volume, and what is deleted stays until somebody removes them. Beside kube-controller-manager's protection
+// controllers that is harmless, for both go by the same rules; ProtectionOff saves watching pods there.
 type Protection string
 
 const (
-	// ProtectionOff means that they are left to kube-controller-manager.
-	ProtectionOff Protection = ""
 	// ProtectionOn means that they are added and removed, which needs pods to be observed.
 	ProtectionOn Protection = "On"
+	// ProtectionOff means that they are left to kube-controller-manager.
+	ProtectionOff Protection = "Off"
 )
 
 // WithDefaults returns the options with the defaults spelled out.
@@ -177,6 +179,7 @@ func (o Options) WithDefaults() Options {
 	if o.Migrations == nil {
 		o.Migrations = storageclass.InTreeMigrations()
 	}
+	o.Protection = cmp.Or(o.Protection, ProtectionOn)
 	o.HookTimeout = cmp.Or(max(0, o.HookTimeout), hooks.DefaultTimeout)
 	return o
 }

@@ -33,7 +33,7 @@ func DraftForVolume(volume *corev1.PersistentVolume, view View, options Options)
 	}
 	action, err := nextByClaim(volume, view, options)
 	settled := action.Kind == Nothing || action.Kind == Wait // else the phase may still have to become Bound
-	if settled && options.Protection == ProtectionOn && reclaim.VolumeReleasable(volume) {
+	if settled && options.Protection != ProtectionOff && reclaim.VolumeReleasable(volume) {
 		// A crash before this write leaves a volume that is being deleted and protected, as it was.
 		return removeFinalizer(volume, reclaim.VolumeProtection, "F3", "it is being deleted and not bound"), nil
 	}
@@ -59,7 +59,7 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 	}
 	// The claim is gone (V3); the one that has its name now, if any, is another. Where there is nothing to write, there is no read.
 	action := releaseAndReclaim(volume, claim, view, options, "its claim is gone")
-	return action.onceLive(source, key, "V3", "before the volume is released"), nil
+	return onceVolumeLive(action.onceLive(source, key, "V3", "before the volume is released"), view), nil
 }
 
 // nextFree decides on a volume that no claim has (V1). If a claim waits for it, that claim is decided on before the volume is
@@ -153,6 +153,7 @@ func nextUnneeded(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 	if state == phase.VolumeUnneeded {
 		action = releaseAndReclaim(volume, claim, view, options, why)
 	}
+	action = onceVolumeLive(action, view) // the other volume is no more certain to stay as it is than this one
 	return action.onceLive(source, obj.VolumeKey(other.Name), "V2", "before the volume is taken from the claim")
 }
 
@@ -263,7 +264,7 @@ func storageNoted(volume *corev1.PersistentVolume) bool {
 // keptByOthers reports whether a volume stays that has these finalizers left, although it is being deleted.
 func keptByOthers(finalizers []string, options Options) bool {
 	return slices.ContainsFunc(finalizers, func(finalizer string) bool {
-		return options.Protection != ProtectionOn || finalizer != reclaim.VolumeProtection
+		return options.Protection == ProtectionOff || finalizer != reclaim.VolumeProtection
 	})
 }
 
@@ -295,8 +296,8 @@ func reclaimHookOf(kind ActionKind) reclaimHook {
 
 // runHook runs the deleter or recycler of a volume that is attached to no node. It announces the call first, unless another
 // controller has announced its own (R8). After that a live list of all attachments shows that there is none, and a live read
-// of the volume that the announcement stands. Done means that the hook succeeded in this sync, the volume was read live, and
-// the announcement of that call still stands.
+// of the volume that the announcement stands (see onceVolumeLive). Done means that the hook succeeded in this sync, the volume
+// was read live, and the announcement of that call still stands.
 func runHook(volume *corev1.PersistentVolume, kind ActionKind, hook string, view View, options Options) (action Action, done bool) {
 	if action, blocked := awaitAnnounced(volume, obj.VolumeKey(volume.Name), view, options); blocked {
 		return action, false
@@ -322,15 +323,28 @@ func runHook(volume *corev1.PersistentVolume, kind ActionKind, hook string, view
 		return action, false
 	case !ran && listed != FromLiveRead:
 		return ReadLive(obj.AttachmentsKey(), rule, "before its storage is reclaimed"), false
-	case source != FromLiveRead:
+	case ran && source != FromLiveRead:
 		return ReadLive(obj.VolumeKey(volume.Name), rule, "before its storage is reclaimed"), false
-	case !ran:
+	case !ran: // see onceVolumeLive
 		why := "its claim is gone and its reclaim policy is " + string(volume.Spec.PersistentVolumeReclaimPolicy)
 		return Action{Kind: kind, Hook: hook, Volume: volume, Token: token, Rule: rule, Why: why}, false
 	case answer.Err != nil:
 		return notReclaimed(volume, answer), false
 	}
 	return Action{}, true
+}
+
+// onceVolumeLive returns the call of a deleter or recycler if its volume was read live, and otherwise that read. Where the claim
+// is gone it is the last one before the call: that stays so, but somebody who does not heed the announcement may give the
+// volume to another claim at any moment.
+func onceVolumeLive(action Action, view View) Action {
+	if action.Kind != RunDeleter && action.Kind != RunRecycler {
+		return action
+	}
+	if _, source := view.Volume(action.Volume.Name); source == FromLiveRead {
+		return action
+	}
+	return ReadLive(obj.VolumeKey(action.Volume.Name), action.Rule, "before its storage is reclaimed")
 }
 
 // attachedTo names the nodes of attachments, each once, in order: "attached to node a, b".

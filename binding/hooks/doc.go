@@ -16,7 +16,8 @@
 // context, for longer than Timeout and Margin together. By then another controller may have deleted or recycled the storage,
 // and bound the volume to another claim. ReclaimRequest.Token is for that: it is larger in each later call, so that storage
 // which keeps the largest one, with the storage and in the same transaction as what it does, can refuse the late call.
-// Return an Error with StaleToken for it.
+// Return an Error with StaleToken for it. Once it has seen a token, it should refuse a call without one, as of a release that
+// knew of none, too: package binding says what holds beside such a release.
 //
 // For storage that cannot refuse:
 //

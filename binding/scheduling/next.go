@@ -28,7 +28,8 @@ type Step struct {
 // perform the action, put the server's reply in place of the old object, and call it again, at once after a write and
 // whenever a claim or volume of the plan has changed after a Wait. The rest of the binding, from B2 on, and the
 // provisioning, are the Controller's or kube-controller-manager's. The caller sees to it that the pod still exists. The
-// error is about a malformed claim (*InvalidError).
+// error is about a malformed claim (*obj.InvalidError). PlanPod, which only answers, takes a claim that is not stored yet;
+// here one without a UID is refused where the write needs it.
 //
 // NextForPlan has no memory. So a claim or volume that has changed since it was planned with, and does not show what was
 // planned, counts as one that somebody has decided otherwise about: that is what a claimRef that was taken away looks like,

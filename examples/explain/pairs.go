@@ -108,9 +108,9 @@ func (g *pairGroup) onlyTerminating() bool {
 // controller in kube-controller-manager does. That it adds the finalizer to other claims is no news.
 func optionsFor(claim *corev1.PersistentVolumeClaim) decision.Options {
 	if claim != nil && claim.DeletionTimestamp != nil {
-		return decision.Options{Protection: decision.ProtectionOn}
+		return decision.Options{}
 	}
-	return decision.Options{}
+	return decision.Options{Protection: decision.ProtectionOff}
 }
 
 // groupKey is equal for pairs whose answers differ in names and UIDs only.

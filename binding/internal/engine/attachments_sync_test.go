@@ -39,7 +39,7 @@ func TestR3WhatIsAttachedAsASyncReadsIt(t *testing.T) {
 	t.Run("R3 the list is newer than the cache: attached while it was on its way", func(t *testing.T) {
 		d := toList(t)
 		assert.Equal(t, []obj.Key{AKey}, d.state.Observe(AttachedTo("n")), "W5")
-		d = listing(d).says("R3 Read pv/a").again().says("V3 Read pvc/default/data").gets(nil, ErrNotFound)
+		d = listing(d).says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 Read pv/a").again()
 		d.says("R3 RunDeleter pv/a")
 	})
 	t.Run("R3 B6 the proof ends with a write", func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestR3WhatIsAttachedAsASyncReadsIt(t *testing.T) {
 			v.Status.Phase, v.Status.Message = corev1.VolumeFailed, "something else"
 		}
 		d := listing(toList(t))
-		d.says("R3 Read pv/a").gets(d.announced(At("60", MadeByOwn(failed))), nil)
+		d.says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 Read pv/a").gets(d.announced(At("60", MadeByOwn(failed))), nil)
 		d.says("R3 Read volumeattachments") // for it was read for another version of the volume
 	})
 	t.Run("X5 an older version, and one that is gone, change nothing", func(t *testing.T) {

@@ -125,7 +125,7 @@ func TestB6ARecorderThatPanicsLeavesNothingHeld(t *testing.T) {
 }
 
 func TestX5ObjectsWithoutAUIDLeaveNoTombstone(t *testing.T) {
-	state := engine.New(decision.Options{}, 10)
+	state := engine.New(Unprotected(decision.Options{}), 10)
 	gone, other := At("1", KnownVolume("a")), At("2", KnownVolume("b"))
 	gone.SetUID("")
 	other.SetUID("")
@@ -137,7 +137,7 @@ func TestX5ObjectsWithoutAUIDLeaveNoTombstone(t *testing.T) {
 func TestX8AnEmptyCapacityIsNoCapacity(t *testing.T) {
 	claim := KnownClaim()
 	claim.Status.Phase, claim.Status.Capacity = corev1.ClaimPending, corev1.ResourceList{}
-	action, err := decision.NextForClaim(claim, decision.Snapshot{}, decision.Options{})
+	action, err := decision.NextForClaim(claim, decision.Snapshot{}, Unprotected(decision.Options{}))
 	require.NoError(t, err)
 	assert.False(t, action.Writes(), "%s", action)
 }

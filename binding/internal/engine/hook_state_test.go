@@ -204,7 +204,7 @@ func TestRhWhenAHookIsAskedAgain(t *testing.T) {
 func toDelete(t *testing.T) *talk {
 	t.Helper()
 	d := newTalk(t, Hooked(), AKey, MadeByOwn()).starts().announces().says("R3 Read volumeattachments").gets(nil, nil)
-	d.says("R3 Read pv/a").again().says("V3 Read pvc/default/data").gets(nil, ErrNotFound)
+	d.says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 Read pv/a").again()
 	return d.says("R3 RunDeleter pv/a").gets(nil, nil).says("R3 DeleteVolume pv/a")
 }
 
@@ -233,7 +233,7 @@ func TestR3WhatComesOfDeletingTheVolume(t *testing.T) {
 	})
 	t.Run("R3 Rh Conflict: another volume of its name has storage of its own", func(t *testing.T) {
 		d := toDelete(t).gets(nil, ErrConflict).says("B6 Read pv/a").gets(At("60", MadeByOwn(func(v *corev1.PersistentVolume) { v.UID = "uid-9" })), nil)
-		d.announces().says("R3 Read volumeattachments").gets(nil, nil).says("R3 Read pv/a").again().says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 RunDeleter pv/a")
+		d.announces().says("R3 Read volumeattachments").gets(nil, nil).says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 Read pv/a").again().says("R3 RunDeleter pv/a")
 		assert.Equal(t, types.UID("uid-9"), d.step.Action.Volume.UID)
 	})
 	t.Run("R3 NotFound: a live read proves it", func(t *testing.T) {
@@ -248,18 +248,18 @@ func TestR3WhatComesOfDeletingTheVolume(t *testing.T) {
 	}
 	t.Run("R3 B6 Rh nobody knows: a live read first, and the deleter once more, in the next sync", func(t *testing.T) {
 		d := toDelete(t).gets(nil, ErrConnection).starts().says("B6 Read pv/a").again().announces()
-		d.says("R3 Read volumeattachments").gets(nil, nil).says("R3 Read pv/a").again().says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 RunDeleter pv/a")
+		d.says("R3 Read volumeattachments").gets(nil, nil).says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 Read pv/a").again().says("R3 RunDeleter pv/a")
 	})
 	t.Run("R3 B6 nobody knows, and it is gone", func(t *testing.T) {
 		toDelete(t).gets(nil, ErrConnection).starts().says("B6 Read pv/a").gets(nil, ErrNotFound).ends()
 	})
 	t.Run("R3 Rh a failure holds through the write of the phase", func(t *testing.T) {
 		d := newTalk(t, Hooked(), AKey, MadeByOwn()).starts().announces().says("R3 Read volumeattachments").gets(nil, nil)
-		d.says("R3 Read pv/a").again().says("V3 Read pvc/default/data").gets(nil, ErrNotFound)
+		d.says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 Read pv/a").again()
 		d.says("R3 RunDeleter pv/a").gets(nil, ErrBroken).says("R3 UpdateVolumeStatus pv/a").stored().says("R3 Read pv/a").again().ends()
 		assert.Positive(t, d.step.After, "W6")
 		assert.Equal(t, []string{"Warning VolumeFailedDelete"}, d.published)
-		d.starts().announces().says("R3 Read volumeattachments").gets(nil, nil).says("R3 Read pv/a").again().says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 RunDeleter pv/a")
+		d.starts().announces().says("R3 Read volumeattachments").gets(nil, nil).says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 Read pv/a").again().says("R3 RunDeleter pv/a")
 	})
 }
 

@@ -26,7 +26,7 @@ type talk struct {
 }
 
 func newTalk(t *testing.T, rules decision.Options, key obj.Key, objects ...obj.Object) *talk {
-	state := engine.New(rules, 10)
+	state := engine.New(Unprotected(rules), 10)
 	for _, object := range objects {
 		state.Observe(object)
 	}

@@ -24,7 +24,7 @@ var forbidden = apierrors.NewForbidden(schema.GroupResource{}, "a", errors.New("
 // TestW1VolumesThatArriveOneByOne counts what n like volumes cost n like claims that wait for them.
 func TestW1VolumesThatArriveOneByOne(t *testing.T) {
 	syncs := func(n int) int {
-		state, server := engine.New(decision.Options{}, 10), bindingtest.NewServer()
+		state, server := engine.New(Unprotected(decision.Options{}), 10), bindingtest.NewServer()
 		var queue []obj.Key
 		count := 0
 		drain := func() {

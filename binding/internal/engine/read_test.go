@@ -62,7 +62,7 @@ func TestV3AServerThatWentBack(t *testing.T) {
 	t.Run("what was deleted is there, twice", func(t *testing.T) {
 		d := newTalk(t, rules, a, volume("20", corev1.VolumeReleased), At("30", KnownClaim(BoundTo("a"))))
 		d.state.ObserveDeleted(before)
-		d.starts().announces().says("R3 Read volumeattachments").gets(nil, nil).again().says("V3 Read pvc/default/data")
+		d.starts().announces().says("R3 Read volumeattachments").gets(nil, nil).says("V3 Read pvc/default/data")
 		d.gets(before, nil).says("V3 Read pvc/default/data")
 		ended := d.gets(before, nil).step
 		require.True(t, ended.Done)
@@ -75,15 +75,15 @@ func TestV3AServerThatWentBack(t *testing.T) {
 	})
 	t.Run("a reply that was overtaken by a deletion proves nothing", func(t *testing.T) {
 		d := newTalk(t, rules, a, volume("20", corev1.VolumeReleased))
-		d.starts().announces().says("R3 Read volumeattachments").gets(nil, nil).again().says("V3 Read pvc/default/data")
+		d.starts().announces().says("R3 Read volumeattachments").gets(nil, nil).says("V3 Read pvc/default/data")
 		d.state.Observe(before)
 		d.state.ObserveDeleted(before)
 		d.gets(before, nil).says("V3 Read pvc/default/data")
-		d.gets(nil, ErrNotFound).says("R3 RunDeleter pv/a")
+		d.gets(nil, ErrNotFound).says("R3 Read pv/a").again().says("R3 RunDeleter pv/a")
 	})
 	t.Run("an older version, twice", func(t *testing.T) {
 		d := newTalk(t, rules, a, volume("20", corev1.VolumeReleased))
-		d.starts().announces().says("R3 Read volumeattachments").gets(nil, nil).says("R3 Read pv/a")
+		d.starts().announces().says("R3 Read volumeattachments").gets(nil, nil).says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 Read pv/a")
 		d.gets(volume("10", corev1.VolumeBound), nil).says("R3 Read pv/a")
 		ended := d.gets(volume("10", corev1.VolumeBound), nil).step
 		require.ErrorContains(t, ended.Err, "pv/a")
@@ -91,8 +91,8 @@ func TestV3AServerThatWentBack(t *testing.T) {
 	})
 	t.Run("an older version once, and the new one again", func(t *testing.T) {
 		d := newTalk(t, rules, a, volume("20", corev1.VolumeReleased))
-		d.starts().announces().says("R3 Read volumeattachments").gets(nil, nil).says("R3 Read pv/a")
+		d.starts().announces().says("R3 Read volumeattachments").gets(nil, nil).says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 Read pv/a")
 		d.gets(volume("10", corev1.VolumeBound), nil).says("R3 Read pv/a")
-		d.again().says("V3 Read pvc/default/data")
+		d.again().says("R3 RunDeleter pv/a")
 	})
 }

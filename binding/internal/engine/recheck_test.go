@@ -103,7 +103,7 @@ func TestRecheckLeavesAWriteInDoubtToItsSync(t *testing.T) {
 	cluster, writes := binds()
 	volume, claim := cluster.Volume("pv"), cluster.Claim("default", "data")
 	cluster.Client.Use(bindingtest.LoseAnswer(1, writes[0]))
-	state := engine.New(decision.Options{}, 10)
+	state := engine.New(Unprotected(decision.Options{}), 10)
 	state.Observe(volume)
 	state.Observe(claim)
 	step := state.Start(obj.KeyOf(claim))

@@ -40,7 +40,7 @@ func reads(t *testing.T, state *engine.State, step engine.Step, key obj.Key, the
 
 // orphan is a volume whose claim is gone and whose storage is to be deleted, and another volume.
 func orphan() (state *engine.State, orphaned, other *corev1.PersistentVolume) {
-	state = engine.New(decision.Options{Hooks: hooks.Names{SourceDeleters: sets.New("hostPath")}}, 10)
+	state = engine.New(decision.Options{Protection: decision.ProtectionOff, Hooks: hooks.Names{SourceDeleters: sets.New("hostPath")}}, 10)
 	orphaned = KnownVolume("a", BoundToClaim, DeletedPolicy, InPhase(corev1.VolumeReleased), OnHostPath)
 	other = KnownVolume("other")
 	state.Observe(orphaned)
@@ -167,7 +167,7 @@ func TestW8WhatWasGoneIsReadBeforeItIsBelieved(t *testing.T) {
 
 // Nobody reads classes and pods live: what a cache shows is there.
 func TestW8AClassThatWasGoneIsBelieved(t *testing.T) {
-	state, class := engine.New(decision.Options{}, 10), ClassOf("fast", "example.com/disks")
+	state, class := engine.New(Unprotected(decision.Options{}), 10), ClassOf("fast", "example.com/disks")
 	key := obj.Key{Kind: obj.KindClass, Name: class.Name}
 	state.Observe(class)
 	state.ObserveDeleted(class)

@@ -35,7 +35,7 @@ func newStepped(objects ...obj.Object) *stepped {
 
 // restart puts a controller in place that knows what the server has now, and nothing else.
 func (w *stepped) restart() {
-	w.state, w.queue = engine.New(decision.Options{}, 10), nil
+	w.state, w.queue = engine.New(Unprotected(decision.Options{}), 10), nil
 	clear(w.running)
 	for _, kind := range bindingtest.Kinds() {
 		for watch := w.server.Watch(kind); ; {

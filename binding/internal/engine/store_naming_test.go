@@ -19,7 +19,7 @@ func TestClaimsOfOneVolumeCostNoMoreThanOthers(t *testing.T) {
 	observe := func(volumeOf func(int) string) time.Duration {
 		best := time.Hour
 		for range 3 {
-			state := engine.New(decision.Options{}, 10)
+			state := engine.New(Unprotected(decision.Options{}), 10)
 			began := time.Now()
 			for i := range 10_000 {
 				name := func(c *corev1.PersistentVolumeClaim) { c.Name, c.Spec.VolumeName = fmt.Sprint("data-", i), volumeOf(i) }

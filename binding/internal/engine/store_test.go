@@ -96,7 +96,7 @@ func TestX5WhatIsGoneStaysGone(t *testing.T) {
 
 // TestTombstonesAreBounded buries many, and the last few thousand stay buried.
 func TestTombstonesAreBounded(t *testing.T) {
-	state := engine.New(decision.Options{}, 10)
+	state := engine.New(Unprotected(decision.Options{}), 10)
 	const many = 20_000
 	uid := func(i int) types.UID { return types.UID(rune(i)) }
 	for i := range many {
@@ -122,7 +122,7 @@ func TestB5AnEmptyVersionIsNeverSent(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			client := server.NewClient("controller")
-			controller := &binding.Controller{Client: client}
+			controller := &binding.Controller{Client: client, Options: Unprotected(decision.Options{})}
 			for _, object := range test.objects {
 				controller.Observe(object)
 			}

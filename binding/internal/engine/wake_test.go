@@ -17,7 +17,7 @@ import (
 
 // stateOf returns a state that has observed the objects.
 func stateOf(objects ...obj.Object) *engine.State {
-	state := engine.New(decision.Options{}, 10)
+	state := engine.New(Unprotected(decision.Options{}), 10)
 	for _, object := range objects {
 		state.Observe(object)
 	}

@@ -80,7 +80,7 @@ func Directed(server *bindingtest.Server) *History {
 // newRandom returns a history on a new server with one or two controllers. The source decides all that happens.
 func newRandom(source rand.Source, of extent) *History {
 	h := &History{Rand: rand.New(source), extent: of, Server: bindingtest.NewServer()}
-	rules := decision.Options{}
+	rules := decision.Options{Protection: decision.ProtectionOff}
 	if h.oneIn(2) {
 		rules.Protection = decision.ProtectionOn
 	}

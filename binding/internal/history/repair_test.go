@@ -179,10 +179,14 @@ func TestPairsHeal(t *testing.T) {
 		"its answer is lost":     func() bindingtest.Hook { return bindingtest.LoseAnswer(1, bindingtest.AnyWrite) },
 		"the next one conflicts": func() bindingtest.Hook { return bindingtest.Conflict(2, bindingtest.AnyWrite) },
 	}
+	crashes := 5
+	if testing.Short() {
+		crashes = 2
+	}
 	for _, ill := range brokenPairs() {
 		for order, treat := range orders {
 			for fault, hook := range faults {
-				for crash := range 5 {
+				for crash := range crashes {
 					t.Run(fmt.Sprintf("%s/%s/%s/crash after %d", ill.name, order, fault, crash), func(t *testing.T) {
 						w := newRepairRun(t, ill.objects()...)
 						w.person.Use(hook())

@@ -88,7 +88,7 @@ func keptByUs(rules decision.Options, volume *corev1.PersistentVolume) bool {
 
 // told reports whether a controller that starts tells of the object, or has something left to do for it.
 func told(rules decision.Options, objects []obj.Object, about obj.Key, tells func(decision.Event) bool) bool {
-	state := engine.New(rules, 10)
+	state := engine.New(testkit.Unprotected(rules), 10)
 	var keys []obj.Key
 	for _, object := range objects {
 		state.Observe(object)

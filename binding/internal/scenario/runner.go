@@ -10,6 +10,7 @@ import (
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/hooks"
+	"github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -51,7 +52,7 @@ const defaultController = "controller"
 
 // NewRunner returns a runner on an empty server.
 func NewRunner(ctx context.Context) *Runner {
-	return &Runner{Ctx: ctx, Server: bindingtest.NewServer(), versions: map[string]obj.Object{}, stored: map[string]bool{}, tokens: map[string]int64{}}
+	return &Runner{Ctx: ctx, Rules: testkit.Unprotected(decision.Options{}), Server: bindingtest.NewServer(), versions: map[string]obj.Object{}, stored: map[string]bool{}, tokens: map[string]int64{}}
 }
 
 // controller returns the controller of that name, which starts now if it has not.

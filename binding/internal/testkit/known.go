@@ -1,6 +1,8 @@
 package testkit
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -71,7 +73,13 @@ func Hooked(edits ...func(*hooks.Names)) decision.Options {
 	for _, edit := range edits {
 		edit(&names)
 	}
-	return decision.Options{Hooks: names, Identity: "me"}
+	return Unprotected(decision.Options{Hooks: names, Identity: "me"})
+}
+
+// Unprotected returns the options with protection off, unless they say otherwise: most tests are about something else.
+func Unprotected(options decision.Options) decision.Options {
+	options.Protection = cmp.Or(options.Protection, decision.ProtectionOff)
+	return options
 }
 
 // WithoutDeleters takes the deleters of provisioners away.

@@ -17,7 +17,13 @@ import (
 // plane is what all tests run on, one after the other. Each begins with an empty one: see newCluster.
 var plane *controlplane.Plane
 
-func TestMain(m *testing.M) { os.Exit(runAll(m)) }
+func TestMain(m *testing.M) {
+	if kubeconfig := os.Getenv(hostPathKubeconfig); kubeconfig != "" { // this is not the test, but what it has started
+		fmt.Fprintln(os.Stderr, serveHostPaths(kubeconfig, os.Getenv(hostPathRoot)))
+		os.Exit(1)
+	}
+	os.Exit(runAll(m))
+}
 
 func runAll(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "pvbind-e2e-")

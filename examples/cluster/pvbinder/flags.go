@@ -47,7 +47,7 @@ func (o *options) Define(flags *flag.FlagSet) {
 
 	flags.IntVar(&o.workers, "workers", 64, "claims and volumes that are worked on at once")
 	flags.DurationVar(&o.resync, "resync", 10*time.Minute, "how often everything is looked at though nothing has changed; 0 is never")
-	flags.BoolVar(&o.protection, "protection", false, "do also what persistentvolumeclaim-protection-controller and persistentvolume-protection-controller do, which must then be switched off too")
+	flags.BoolVar(&o.protection, "protection", true, "do also what persistentvolumeclaim-protection-controller and persistentvolume-protection-controller do; beside them it changes nothing")
 	flags.BoolVar(&o.watchPods, "watch-pods", true, "watch pods, so that claims say which pods they wait for; --protection needs it")
 
 	flags.BoolVar(&o.elect, "leader-elect", true, "work only while holding the lease, so that others may stand by")
@@ -73,7 +73,7 @@ func (o *options) Check() error {
 	case o.resync < 0:
 		return fmt.Errorf("--resync is negative: %s", o.resync)
 	case o.protection && !o.watchPods:
-		return errors.New("--protection needs --watch-pods")
+		return errors.New("--watch-pods=false needs --protection=false")
 	}
 	if _, _, err := net.SplitHostPort(o.address); o.address != "" && err != nil {
 		return fmt.Errorf("--bind-address: %w", err)

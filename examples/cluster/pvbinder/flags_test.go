@@ -27,7 +27,7 @@ func parse(t *testing.T, args ...string) *options {
 func TestDefaults(t *testing.T) {
 	assert.Equal(t, &options{
 		Common: program.Common{QPS: -1, Burst: 200, LogFormat: "text"}, contentType: "application/vnd.kubernetes.protobuf",
-		workers: 64, resync: 10 * time.Minute, watchPods: true,
+		workers: 64, resync: 10 * time.Minute, protection: true, watchPods: true,
 		elect:    true,
 		election: election{"kube-system", "pvbinder", 15 * time.Second, 10 * time.Second, 2 * time.Second},
 		address:  ":8080",
@@ -39,7 +39,7 @@ func TestFlagsThatCannotBe(t *testing.T) {
 		"--workers=many":                    `invalid value "many" for flag -workers: parse error`,
 		"--workers=0":                       "--workers is 0, less than 1",
 		"--resync=-1s":                      "--resync is negative: -1s",
-		"--protection --watch-pods=false":   "--protection needs --watch-pods",
+		"--watch-pods=false":                "--watch-pods=false needs --protection=false",
 		"--bind-address=8080":               "--bind-address: address 8080: missing port in address",
 		"--kube-api-content-type=text/json": `--kube-api-content-type is "text/json", none of application/vnd.kubernetes.protobuf, application/json, application/cbor`,
 		"--leader-elect-resource-name=":     "--leader-elect-resource-namespace and --leader-elect-resource-name must not be empty",

@@ -107,7 +107,7 @@ func TestProtection(t *testing.T) {
 func TestPodsUnwatched(t *testing.T) {
 	server := newServer(t, pair("data", "5Gi")...)
 	server.Deny(func(request apitest.Request) bool { return request.Resource == "pods" })
-	launch(t, server, "--watch-pods=false", "--resync=0")
+	launch(t, server, "--watch-pods=false", "--protection=false", "--resync=0")
 	eventually(t, bound(server, "data"), "the claim is bound without any right to pods")
 	for _, call := range server.Calls() {
 		assert.False(t, call.Verb == bindingtest.VerbList && call.Key.Kind == obj.KindPod)

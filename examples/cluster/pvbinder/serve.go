@@ -65,8 +65,8 @@ func (o *options) runner(clients clients, health *health, log *slog.Logger) *cli
 	if o.resync == 0 {
 		runner.Resync = -1
 	}
-	if o.protection {
-		runner.Options.Protection = decision.ProtectionOn
+	if !o.protection {
+		runner.Options.Protection = decision.ProtectionOff
 	}
 	if !o.watchPods {
 		runner.Pods = clientgo.PodsIgnored

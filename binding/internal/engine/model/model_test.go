@@ -61,7 +61,8 @@ func TestModel(t *testing.T) {
 	cells.judge(t, !t.Failed() && (ModeOfRun() == RunFull || ModeOfRun() == RunLong))
 }
 
-// worldsOfRun returns the worlds of this run: all, but in the usual mode one of the large ones only, drawn by lot.
+// worldsOfRun returns the worlds of this run: all, but in the usual mode one of the large ones only, and in a short run a third
+// of the small ones, drawn by lot.
 func worldsOfRun() []modelWorld {
 	var small, large []modelWorld
 	for _, world := range modelWorlds() {
@@ -73,7 +74,11 @@ func worldsOfRun() []modelWorld {
 			small = append(small, world)
 		}
 	}
-	if ModeOfRun() == RunUsual {
+	switch ModeOfRun() {
+	case RunShort:
+		rand.Shuffle(len(small), func(i, j int) { small[i], small[j] = small[j], small[i] })
+		return small[:(len(small)+2)/3]
+	case RunUsual:
 		return append(small, large[rand.IntN(len(large))])
 	}
 	return append(large, small...)

@@ -16,6 +16,7 @@ import (
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/internal/scenario"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -37,7 +38,7 @@ var leaderNames = [2]string{"old", "new"}
 func (m *model) scenario(title string, path []move) string {
 	s := &scenarioWriter{model: m, runner: scenario.NewRunner(context.Background()), uids: map[string][]string{}}
 	s.comparison = comparison{large: s.runner.Server, uids: map[string]string{}}
-	s.runner.Rules = m.rules
+	s.runner.Rules = Unprotected(m.rules)
 	s.runner.Rules.Hooks = hooks.Names{} // told by a command
 	fmt.Fprintf(&s.text, "# %s\n", strings.ReplaceAll(title, "\n", "; "))
 	if err := s.write(path); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/engine"
 	"github.com/pvbind/pvbind/binding/internal/judge"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 )
@@ -121,7 +122,7 @@ func (l *leader) busy() (n int) {
 // begin returns a leader that knows nothing yet, and is going to be told what the server has now.
 func begin(s *tinyServer, rules decision.Options, who, starts int) *leader {
 	rules.Identity = fmt.Sprintf("%s-%d", leaderNames[who], starts)
-	l := &leader{state: engine.New(rules, 10), name: rules.Identity, starts: starts}
+	l := &leader{state: engine.New(Unprotected(rules), 10), name: rules.Identity, starts: starts}
 	l.state.SetTime(s.now())
 	for kind := range watched {
 		l.seen[kind] = len(s.log[kind])
