@@ -61,27 +61,34 @@ func TestModel(t *testing.T) {
 	cells.judge(t, !t.Failed() && (ModeOfRun() == RunFull || ModeOfRun() == RunLong))
 }
 
-// worldsOfRun returns the worlds of this run: all, but in the usual mode one of the large ones only, and in a short run a third
-// of the small ones, drawn by lot.
+// worldsOfRun returns the worlds of this run: all, but in the usual mode one of the large ones only and a third of those of trouble,
+// and in a short run a third of the small ones and a few of trouble, drawn by lot.
 func worldsOfRun() []modelWorld {
-	var small, large []modelWorld
+	var small, large, troubled []modelWorld
 	for _, world := range modelWorlds() {
 		switch {
 		case world.onlyLong && ModeOfRun() != RunLong:
 		case world.large:
 			large = append(large, world)
+		case world.troubled:
+			troubled = append(troubled, world)
 		default:
 			small = append(small, world)
 		}
 	}
 	switch ModeOfRun() {
 	case RunShort:
-		rand.Shuffle(len(small), func(i, j int) { small[i], small[j] = small[j], small[i] })
-		return small[:(len(small)+2)/3]
+		return append(draw(small, (len(small)+2)/3), draw(troubled, 3)...)
 	case RunUsual:
-		return append(small, large[rand.IntN(len(large))])
+		return append(append(small, draw(large, 1)...), draw(troubled, len(troubled)/3)...)
 	}
-	return append(large, small...)
+	return append(large, append(small, troubled...)...)
+}
+
+// draw draws so many of the worlds by lot.
+func draw(worlds []modelWorld, n int) []modelWorld {
+	rand.Shuffle(len(worlds), func(i, j int) { worlds[i], worlds[j] = worlds[j], worlds[i] })
+	return worlds[:n]
 }
 
 // boundsOf returns the world with the bounds of this run. A short one has no faults where there are actions, and an action less.
