@@ -73,7 +73,9 @@ func TestR8WhatIsAnnounced(t *testing.T) {
 		{name: "R8 V1 a person has removed the claimRef, and another may be destroying it", volume: recycled(freed, announcedBy("another", false)), want: "R8 Wait", says: another, retry: decision.RetryAfter},
 		{name: "R8 V1 nobody destroys it any more: it may be scrubbed, and is free", volume: recycled(freed, stands), want: "V1 UpdateVolumeStatus pv/a: status.phase=Available"},
 		{name: "R8 V1 nobody destroys it any more: its storage may be gone", volume: MadeByOwn(freed, stands), want: "R8 Wait", events: []string{"Warning VolumeFailedDelete pv/a"}, says: []string{"remove the annotation " + reclaim.AnnouncementAnnotation}},
-		{name: "R8 B1 a claim's volume carries none", claim: KnownClaim(RequestingClass(new(""))), known: Knowing(KnownVolume("a", OfClass(""), stands)),
+		{name: "R8 B1 nor is a volume bound whose storage may be gone", claim: KnownClaim(RequestingClass(new(""))), known: Knowing(KnownVolume("a", OfClass(""), stands)),
+			want: "R8 Wait", events: []string{"Warning VolumeFailedDelete pv/a", "Warning FailedBinding pvc/default/data"}},
+		{name: "R8 B1 a claim's volume carries none", claim: KnownClaim(RequestingClass(new(""))), known: Knowing(KnownVolume("a", OfClass(""), WithPolicy(corev1.PersistentVolumeReclaimRecycle), stands)),
 			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy + unannounced},
 	}, alone)
 }

@@ -46,7 +46,7 @@ func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, 
 	}
 	action := nextOfFour(volume, claim)
 	if action.Rule == "B1" {
-		if waiting, blocked := awaitAnnounced(volume, obj.VolumeKey(volume.Name), view, options); blocked {
+		if waiting, blocked := awaitDestruction(volume, claim, view, options); blocked {
 			action = waiting
 		}
 	}

@@ -72,7 +72,7 @@ func nextFree(volume *corev1.PersistentVolume, view View, options Options) (Acti
 	case len(owners) > 1:
 		return volumeContended(volume, owners, view), nil
 	}
-	if action, blocked := awaitDestruction(volume, view, options); blocked {
+	if action, blocked := awaitDestruction(volume, nil, view, options); blocked {
 		return action, nil
 	}
 	if claim := view.Waiting(volume); claim != nil {
@@ -90,21 +90,24 @@ func nextFree(volume *corev1.PersistentVolume, view View, options Options) (Acti
 
 // awaitDestruction keeps a volume from all claims whose claimRef somebody has removed after the destruction of its storage was
 // announced (R8). Another controller may be at it still. Storage that a deleter was about to delete may be gone, and what is to
-// become of the volume then is left to that person.
-func awaitDestruction(volume *corev1.PersistentVolume, view View, options Options) (action Action, blocked bool) {
-	_, announced := reclaim.AnnouncementOf(volume)
-	if !announced {
-		return Action{}, false
-	}
+// become of the volume then is left to that person, unless it is bound to the claim already or was given to it. The claim is the
+// one that would get the volume; nil if none.
+func awaitDestruction(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View, options Options) (action Action, blocked bool) {
 	if action, blocked := awaitAnnounced(volume, obj.VolumeKey(volume.Name), view, options); blocked {
 		return action, true
 	}
-	if volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle {
+	_, announced := reclaim.AnnouncementOf(volume)
+	given := claim != nil && (volume.Spec.ClaimRef != nil || claim.Status.Phase == corev1.ClaimBound)
+	if !announced || given || volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle {
 		return Action{}, false
 	}
 	message := fmt.Sprintf("the claimRef of volume %q was changed while its storage was about to be deleted, so that it may have none; if it has, remove the annotation %s, else delete the volume",
 		volume.Name, reclaim.AnnouncementAnnotation)
-	return wait("R8", message, warning(volume, EventVolumeFailedDelete, message)), true
+	action = wait("R8", message, warning(volume, EventVolumeFailedDelete, message))
+	if claim != nil {
+		action.Events = append(action.Events, warning(claim, EventFailedBinding, message))
+	}
+	return action, true
 }
 
 // volumeContended leaves a volume without claimRef that several claims own (V1). No claim gets it until a person says which.

@@ -214,7 +214,7 @@ func (h *History) JudgeClaim(world decision.Snapshot, claim *corev1.PersistentVo
 	}
 	switch standing {
 	case phase.ClaimUnbound:
-		if found, err := world.Find(claim); err == nil && found.Volume != nil {
+		if found, err := world.Find(claim); err == nil && found.Volume != nil && !judge.FreedTooLate(found.Volume) {
 			h.Broke("C1: %s fits %s, and nobody binds them", found.Volume.Name, claim.Name)
 		}
 		if h.provisions(world, claim) {
@@ -222,7 +222,7 @@ func (h *History) JudgeClaim(world decision.Snapshot, claim *corev1.PersistentVo
 		}
 	case phase.ClaimRequestsVolume:
 		mismatches, _ := match.CheckNamed(claim, volume, nil)
-		if len(mismatches) == 0 && len(world.Owners(volume.Name)) == 0 {
+		if len(mismatches) == 0 && len(world.Owners(volume.Name)) == 0 && !judge.FreedTooLate(volume) {
 			h.Broke("C7: %s fits %s, which names it, and nobody binds them", volume.Name, claim.Name)
 		}
 	case phase.ClaimBinding:

@@ -45,6 +45,9 @@ func (m *model) newAction(d userAction) userAction {
 		}
 		m.retainStorage(next, at, before)
 		m.excuseForce(next, d.trouble, at, before)
+		if d.trouble == adminReserves {
+			next.outrun()
+		}
 		next.data[at] = next.data[at].Edited(asVolume(before), asVolume(next.server.objects[at]))
 		return next.server.written[at] != written
 	}

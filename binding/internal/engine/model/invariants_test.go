@@ -118,7 +118,7 @@ func (m *model) judgeWrite(now *state, at int, before *revision, outrun bool) {
 			m.judgeVolumeWrite(now, at, was, object)
 		}
 	case *corev1.PersistentVolumeClaim:
-		m.judgeClaimWrite(now, object)
+		m.judgeClaimWrite(now, object, outrun)
 	}
 }
 
@@ -133,12 +133,12 @@ func (m *model) judgeVolumeWrite(now *state, at int, before, after *corev1.Persi
 	}
 }
 
-func (m *model) judgeClaimWrite(now *state, claim *corev1.PersistentVolumeClaim) {
+func (m *model) judgeClaimWrite(now *state, claim *corev1.PersistentVolumeClaim, outrun bool) {
 	if claim.Spec.VolumeName == "" {
 		return
 	}
 	volume := now.server.volume(claim.Spec.VolumeName)
-	if wrong := judge.WrongOfClaim(claim, volume); wrong != "" {
+	if wrong := judge.WrongOfClaim(claim, volume); wrong != "" && !outrun {
 		m.broke("%s", wrong)
 	}
 	if judge.Has(claim, volume) {

@@ -109,7 +109,7 @@ func (s *search) expand(now unexplored) {
 		destroys := s.effect.destroys
 		at := s.visit(then, visited{now.at, mv})
 		if s.troubled {
-			s.steps = append(s.steps, step{now.at, at, s.troubleOf(mv), destroys})
+			s.steps = append(s.steps, step{now.at, at, s.troubleOf(mv), troubleBeside(now.state, mv), destroys})
 		}
 		if mv.byController() {
 			s.controllerEdges = append(s.controllerEdges, edge{now.at, at, s.effect.writes > 0, agentOf(mv)})

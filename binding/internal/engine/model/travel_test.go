@@ -80,12 +80,24 @@ func (m *model) tellOfRestore(s, backup *tinyServer) {
 	}
 }
 
+// outrun lets no request under way know that somebody has given a volume to a claim since it was decided on: neither a hook nor
+// the write of a claim can be guarded by the version of the volume.
+func (s *state) outrun() {
+	for who, l := range s.leaders {
+		if l != nil {
+			overtaken := l.outrun()
+			overtaken.resyncDue, overtaken.mayNotice = l.resyncDue, l.mayNotice
+			s.leaders[who] = overtaken
+		}
+	}
+}
+
 // outrun returns a leader of which no request knows that the server was restored since it was decided on.
 func (l *leader) outrun() *leader {
 	copied := *l
 	copied.resyncDue, copied.mayNotice = true, true
 	for at, running := range l.running {
-		if running != nil && (running.reads != 0 || running.answer != nil) {
+		if running != nil && (running.reads != 0 || running.answer != nil || running.action.Writes()) {
 			overtaken := *running
 			overtaken.outrun = true
 			copied.running[at] = &overtaken

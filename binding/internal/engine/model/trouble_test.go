@@ -24,6 +24,7 @@ const (
 	lateWrite        trouble = "a write that is late"
 	lie              trouble = "a NotFound that is a lie"
 	proxyLie         trouble = "a proxy's NotFound"
+	otherLeader      trouble = "another leader, in a sync"
 	pause            trouble = "a leader paused for long"
 	restored         trouble = "the server restored"
 	tenantMarks      trouble = "tenant: annotations"
@@ -37,7 +38,7 @@ const (
 	forcedDeletion   trouble = "a forced deletion"
 )
 
-var troubles = []trouble{crash, refusal, lostCall, lateWrite, lie, proxyLie, pause, restored, tenantMarks, tenantNames, tenantFinalizers,
+var troubles = []trouble{crash, refusal, lostCall, lateWrite, lie, proxyLie, otherLeader, pause, restored, tenantMarks, tenantNames, tenantFinalizers,
 	adminPolicy, adminFrees, adminReserves, adminFinalizers, adminMarks, forcedDeletion}
 
 // troubleSet is a set of troubles, a bit for each.
@@ -54,6 +55,14 @@ func (m *model) troubleOf(mv move) troubleSet {
 		return 0
 	}
 	return 1 << slices.Index(troubles, is)
+}
+
+// troubleBeside returns which trouble lasts while a move is taken: another leader that is paused anywhere in a sync.
+func troubleBeside(now *state, mv move) troubleSet {
+	if other := now.leaders[1-mv.who]; other == nil || other.busy() == 0 {
+		return 0
+	}
+	return 1 << slices.Index(troubles, otherLeader)
 }
 
 // troubleIn returns which trouble an action of people is; "" for what they do every day.
@@ -122,6 +131,7 @@ func (c coverage) add(t trouble, d destruction) {
 type step struct {
 	from, to uint32
 	is       troubleSet
+	beside   troubleSet // that lasts while it is taken, and no longer
 	destroys destructionSet
 }
 
@@ -140,7 +150,7 @@ func coverageOf(states int, steps []step) coverage {
 	for _, s := range steps {
 		for i, t := range troubles {
 			for j, d := range destructions {
-				if after[s.from]&(1<<i) != 0 && s.destroys&(1<<j) != 0 {
+				if (after[s.from]|s.beside)&(1<<i) != 0 && s.destroys&(1<<j) != 0 {
 					met.add(t, d)
 				}
 			}
@@ -208,6 +218,10 @@ var cannotMeet = func() map[trouble]map[destruction]string {
 	cannot := map[trouble]map[destruction]string{}
 	for _, edit := range []trouble{adminPolicy, adminFrees, adminReserves, adminFinalizers, adminMarks} {
 		cannot[edit] = map[destruction]string{deletesLeftover: "what is left over never had a volume that could be edited"}
+	}
+	cannot[pause] = map[destruction]string{
+		releases: "it is not announced, so that nobody waits: see the row of the other leader",
+		loses:    "it is not announced, so that nobody waits: see the row of the other leader",
 	}
 	return cannot
 }()

@@ -3,6 +3,10 @@ package model_test
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/reclaim"
 )
@@ -14,7 +18,7 @@ var (
 		"annotate pvc/default/a "+reclaim.AnnouncementAnnotation+"=soon", "annotate pvc/default/a "+reclaim.AnnouncementAnnotation+"-")
 	tenantLetsGo = actions("set pvc/default/a FINALIZERS=-", "remove pvc/default/a")
 	tenantsName  = actions("set pvc/default/b VOLUME=x", "annotate pvc/default/b "+Completed+"=yes")
-	adminEdits   = anyOf(policyChanges, actions("set pv/x CLAIM=-", "set pv/x CLAIM=default/a", "set pv/x CLAIM=default/a:{pvc/default/a}",
+	adminEdits   = anyOf(policyChanges, actions("set pv/x CLAIM=-", "set pv/x CLAIM=default/a", "set pv/x CLAIM=default/a:{pvc/default/a}", "set pv/x CLAIM=default/a:gone",
 		"set pv/x FINALIZERS=-", "remove pv/x", "remove pvc/default/a", "annotate pv/x "+BoundBy+"-",
 		"annotate pv/x "+reclaim.AnnouncementAnnotation+"-", "annotate pv/x "+reclaim.AnnouncementAnnotation+"=soon"))
 	givenToB = actions("set pv/x CLAIM=default/b", "set pv/x CLAIM=default/b:{pvc/default/b}")
@@ -30,7 +34,7 @@ type life struct {
 func lives() []life {
 	ends := actions("delete pvc/default/a")
 	made := "pv/pvc-{pvc/default/a#1}"
-	ofMade := anyOf(madeVolumeChanges, actions("set "+made+" CLAIM=-", "set "+made+" FINALIZERS=-", "remove "+made, "remove pvc/default/a",
+	ofMade := anyOf(madeVolumeChanges, actions("set "+made+" CLAIM=-", "set "+made+" CLAIM=default/a:gone", "set "+made+" FINALIZERS=-", "remove "+made, "remove pvc/default/a",
 		"annotate "+made+" "+reclaim.AnnouncementAnnotation+"=soon", "annotate "+made+" "+BoundBy+"-", "annotate "+made+" "+ProvisionedBy+"-"))
 	return []life{
 		{name: "Delete", tenant: anyOf(forgeries, tenantLetsGo, tenantsName), admin: anyOf(adminEdits, givenToB),
@@ -38,7 +42,7 @@ func lives() []life {
 		{name: "Recycle for another", tenant: anyOf(forgeries, tenantLetsGo, tenantsName), admin: anyOf(adminEdits, givenToB),
 			modelWorld: modelWorld{tables: recycledPair, rules: sourceHooks, settledFirst: true, actionTexts: ends}},
 		{name: "Retain", tenant: anyOf(forgeries, tenantLetsGo, tenantsName), admin: anyOf(adminEdits, givenToB),
-			modelWorld: modelWorld{tables: twoClaims, rules: sourceHooks, settledFirst: true, actionTexts: actions("delete pvc/default/a", "remove pv/x")}},
+			modelWorld: modelWorld{tables: twoClaims, rules: sourceHooks, settledFirst: true, actionTexts: actions("delete pvc/default/a", "remove pv/x", "set pv/x CLAIM=default/b")}},
 		{name: "a provisioned volume", tenant: anyOf(forgeries, tenantLetsGo), admin: ofMade,
 			modelWorld: modelWorld{tables: ownProvisioner, absent: []string{"pv/x"}, provisionable: []string{"pvc-a.1"}, rules: ownHooks, settledFirst: true, actionTexts: ends}},
 		{name: "a leftover", tenant: anyOf(forgeries, tenantLetsGo, actions("set pvc/default/a VOLUME=x")), admin: ofMade,
@@ -70,10 +74,19 @@ func troubledWorlds() (worlds []modelWorld) {
 	}
 	return append(worlds, modelWorld{name: "a recycler, two leaders and an admin", tables: recycledForAnother, absent: []string{"pvc/default/a"},
 		rules: recyclerOnly, leaders: 2, workers: 1, people: 1, long: [2]uint8{1, 0}, troubled: true, large: true,
-		actionTexts: actions("set pv/x CLAIM=-")})
+		actionTexts: actions("set pv/x CLAIM=-")},
+		modelWorld{name: "what an earlier controller has left over, two leaders and a long pause", tables: leftBefore, provisionable: []string{"pvc-a.1"},
+			rules: deleterOnly, settledFirst: true, leaders: 2, workers: 1, people: 1, pauses: 1, long: [2]uint8{1, 0}, troubled: true, large: true,
+			actionTexts: actions("delete pvc/default/a")})
 }
 
+var deleterOnly = decision.Options{Protection: decision.ProtectionOn, Hooks: hooks.Names{Deleters: sets.New("own.example.com")}}
+
 const (
+	leftBefore = `
+		PVC        REQUEST  CLASS  FINALIZERS                    ANNOTATIONS
+		default/a  1Gi      own    pvbind.github.io/provisioning  ` + Provisioner + `=own.example.com,` + BetaProvisioner + `=own.example.com
+	`
 	deletedPair = `
 		PV  CAPACITY  POLICY
 		x   1Gi       Delete
