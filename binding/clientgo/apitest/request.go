@@ -35,6 +35,7 @@ func kinds() map[string]obj.Kind {
 		"nodes":                  obj.KindNode,
 		"pods":                   obj.KindPod,
 		"volumeattachments":      obj.KindAttachment,
+		"csinodes":               obj.KindCSINode,
 	}
 }
 
