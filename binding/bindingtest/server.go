@@ -46,6 +46,7 @@ type Server struct {
 	dropped map[obj.Kind]int // the number of changes that were forgotten
 	serial  int              // number of changes so far, of all kinds
 	calls   []*Call
+	changed chan struct{} // closed at the next change; nil if nobody waits
 }
 
 // NewServer returns a server with these objects in it. Objects with a UID are loaded as they stand (see Load); after them the others
@@ -190,6 +191,10 @@ func (s *Server) remove(key obj.Key) {
 func (s *Server) tell(kind obj.Kind, object obj.Object, change ChangeType) {
 	s.serial++
 	s.changes[kind] = append(s.changes[kind], Change{Type: change, Object: object, serial: s.serial})
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
 }
 
 // stores are the objects of a server by kind, so that what looks for those of one kind does not meet the

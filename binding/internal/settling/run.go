@@ -28,11 +28,16 @@ type Cluster interface {
 	Settle(ctx context.Context, options bindingtest.SettleOptions) (bindingtest.Outcome, error)
 }
 
-// Run tells every story on a new Cluster with nothing in it, or with nothing that a story before has not deleted.
+// Run tells every story on a new Cluster with nothing in it, or with nothing that a story before has not deleted. If the Cluster
+// is a Listing, its objects are compared with those of a server in memory on which the same is done.
 func Run(t *testing.T, start func(t *testing.T) Cluster) {
 	for _, story := range stories() {
 		t.Run(story.name, func(t *testing.T) {
-			story.tell(&Story{T: t, cluster: start(t), options: bindingtest.SettleOptions{Storage: bindingtest.NewStorage()}})
+			cluster := start(t)
+			if listing, ok := cluster.(Listing); ok {
+				cluster = newTwin(t, listing)
+			}
+			story.tell(&Story{T: t, cluster: cluster, options: bindingtest.SettleOptions{Storage: bindingtest.NewStorage()}})
 		})
 	}
 }

@@ -174,8 +174,11 @@ func theTopologyOfADriver(s *Story) {
 
 func localVolumes(s *Story) {
 	s.create(bindingtest.Class("local", testkit.WaitsForFirstConsumer), zoned("n1", "a"), zoned("n2", "b"))
+	onDisk := func(v *corev1.PersistentVolume) {
+		v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/mnt/disk"}}
+	}
 	for _, node := range []string{"n1", "n2"} {
-		s.create(bindingtest.Volume("disk-"+node, "10Gi", testkit.OfClass("local"), testkit.Affine(testkit.Term(testkit.Require1(corev1.LabelHostname, corev1.NodeSelectorOpIn, node)))))
+		s.create(bindingtest.Volume("disk-"+node, "10Gi", testkit.OfClass("local"), onDisk, testkit.Affine(testkit.Term(testkit.Require1(corev1.LabelHostname, corev1.NodeSelectorOpIn, node)))))
 	}
 	onN2 := bindingtest.Pod(namespace, "p", "", "first")
 	onN2.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: "b"}
