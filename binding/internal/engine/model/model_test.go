@@ -61,7 +61,7 @@ func TestModel(t *testing.T) {
 	cells.judge(t, !t.Failed() && (ModeOfRun() == RunFull || ModeOfRun() == RunLong))
 }
 
-// worldsOfRun returns the worlds of this run: all, but in the usual mode one of the large ones only and a third of those of trouble,
+// worldsOfRun returns the worlds of this run: all, but in the usual mode one of the large ones only and a fifth of those of trouble,
 // and in a short run a third of the small ones and a few of trouble, drawn by lot.
 func worldsOfRun() []modelWorld {
 	var small, large, troubled []modelWorld
@@ -80,7 +80,7 @@ func worldsOfRun() []modelWorld {
 	case RunShort:
 		return append(draw(small, (len(small)+2)/3), draw(troubled, 3)...)
 	case RunUsual:
-		return append(append(small, draw(large, 1)...), draw(troubled, len(troubled)/3)...)
+		return append(append(small, draw(large, 1)...), draw(troubled, len(troubled)/5)...)
 	}
 	return append(large, append(small, troubled...)...)
 }
