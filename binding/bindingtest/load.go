@@ -2,6 +2,8 @@ package bindingtest
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -89,15 +91,16 @@ func (s *Server) Snapshot() *Server {
 }
 
 // Restore takes the objects back to what they were at the Snapshot, and the versions with them, as an etcd that is
-// restored from a backup. Only the clock goes on. Those who watch are told what they would find by listing anew: each
-// object as it is again, on its old version, and the end of those that came later. They are not told that it is a
+// restored from a backup. Only the clock goes on. Those who watch are told what they would find by listing anew: the
+// end of those that came later, and each object as it is again, on its old version, by name. They are not told that it is a
 // restore, for nobody is.
 func (s *Server) Restore(snapshot *Server) {
 	backup := snapshot.Clone()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, kind := range Kinds() {
-		for key, stored := range s.objects[kind] {
+		for _, key := range slices.SortedFunc(maps.Keys(s.objects[kind]), obj.CompareKeys) {
+			stored := s.objects[kind][key]
 			if stored.object.GetUID() != backup.objects.get(key).uid() {
 				s.tell(kind, stored.object, Deleted)
 			}
@@ -105,8 +108,8 @@ func (s *Server) Restore(snapshot *Server) {
 	}
 	s.objects, s.version = stores{}, backup.version
 	for _, kind := range Kinds() {
-		for key, stored := range backup.objects[kind] {
-			s.put(key, stored.object, Modified)
+		for _, key := range slices.SortedFunc(maps.Keys(backup.objects[kind]), obj.CompareKeys) {
+			s.put(key, backup.objects[kind][key].object, Modified)
 		}
 	}
 }

@@ -38,6 +38,7 @@ func TestR8WhatIsAnnounced(t *testing.T) {
 	old.Answers = nil
 	another, clock := []string{`controller "another"`, "until about 1970-01-01T00:10:00Z"}, readLive
 	clock.Now = metav1.Unix(3, 4)
+	freed := func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }
 	runDecisions(t, []decisionTest{
 		{name: "R8 R3 before a deleter, whatever was read", volume: MadeByOwn(), known: readLive, want: announces("1")},
 		{name: "R8 R4 before a recycler", volume: recycled(), known: readLive, want: announces("1")},
@@ -65,7 +66,16 @@ func TestR8WhatIsAnnounced(t *testing.T) {
 		{name: "R8 the storage has seen a larger token", volume: MadeByOwn(stands), known: Answering(says(readLive, 7), decision.Answer{Of: decision.RunDeleter, Hook: Own, For: "uid-of-volume", Token: 7, Err: Meaning(hooks.StaleToken)}),
 			want: "R8 Wait", events: []string{"Warning VolumeFailedDelete pv/a"}, says: []string{"larger token"}, retry: decision.RetryBackoff},
 		{name: "R8 R3 nothing is announced while it is attached", volume: MadeByOwn(), known: Knowing(AttachedTo("n")), want: "R3 Wait", events: []string{"Normal VolumeDelete pv/a"}, retry: decision.RetryBackoff},
-		{name: "R8 B1 another claim's volume carries none", claim: KnownClaim(RequestingClass(new(""))), known: Knowing(KnownVolume("a", OfClass(""), announcedBy("another", false))),
+		{name: "R8 B1 nothing is bound that another may be destroying", claim: KnownClaim(RequestingClass(new(""))), known: Knowing(KnownVolume("a", OfClass(""), announcedBy("another", false))),
+			want: "R8 Wait", says: another, retry: decision.RetryAfter},
+		{name: "R8 C7 nor where the claim names it", claim: KnownClaim(RequestingClass(new("")), func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "a" }), known: Knowing(KnownVolume("a", OfClass(""), announcedBy("another", false))),
+			want: "R8 Wait", says: another, retry: decision.RetryAfter},
+		{name: "R8 V1 a person has removed the claimRef, and another may be destroying it", volume: recycled(freed, announcedBy("another", false)), want: "R8 Wait", says: another, retry: decision.RetryAfter},
+		{name: "R8 V1 nobody destroys it any more: it may be scrubbed, and is free", volume: recycled(freed, stands), want: "V1 UpdateVolumeStatus pv/a: status.phase=Available"},
+		{name: "R8 V1 nobody destroys it any more: its storage may be gone", volume: MadeByOwn(freed, stands), want: "R8 Wait", events: []string{"Warning VolumeFailedDelete pv/a"}, says: []string{"remove the annotation " + reclaim.AnnouncementAnnotation}},
+		{name: "R8 B1 nor is a volume bound whose storage may be gone", claim: KnownClaim(RequestingClass(new(""))), known: Knowing(KnownVolume("a", OfClass(""), stands)),
+			want: "R8 Wait", events: []string{"Warning VolumeFailedDelete pv/a", "Warning FailedBinding pvc/default/data"}},
+		{name: "R8 B1 a claim's volume carries none", claim: KnownClaim(RequestingClass(new(""))), known: Knowing(KnownVolume("a", OfClass(""), WithPolicy(corev1.PersistentVolumeReclaimRecycle), stands)),
 			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy + unannounced},
 	}, alone)
 }

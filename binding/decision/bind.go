@@ -35,8 +35,8 @@ func preBind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClai
 
 // bind returns the next of the four writes that bind a volume and a claim (B1 to B4), or Nothing. Its caller has decided that
 // the two belong together. A crash after any of the writes leaves a pair that the next decision recognises and continues: the
-// volume's claimRef is the record.
-func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) (Action, error) {
+// volume's claimRef is the record. A volume whose storage another controller may be destroying is not begun with (R8).
+func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View, options Options) (Action, error) {
 	if claim.UID == "" {
 		// A claimRef without a UID is a reservation: written for such a claim it would never be done.
 		return Action{}, missingUID(claim)
@@ -45,6 +45,11 @@ func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) 
 		return Action{}, match.CheckWellFormed(volume)
 	}
 	action := nextOfFour(volume, claim)
+	if action.Rule == "B1" {
+		if waiting, blocked := awaitDestruction(volume, claim, view, options); blocked {
+			action = waiting
+		}
+	}
 	state := ClaimBinding
 	if action.Kind == Nothing {
 		state = ClaimBound

@@ -80,14 +80,14 @@ func nextInState(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindingSt
 		waiting := wait("C6", "volume "+claim.Spec.VolumeName+" does not exist")
 		return pendingFirst(claim, waiting.explained(Explanation{State: ClaimAwaitsVolume, Volume: claim.Spec.VolumeName})), nil
 	case phase.ClaimRequestsVolume:
-		return bindRequested(claim, volume, view)
+		return bindRequested(claim, volume, view, options)
 	case phase.ClaimVolumeTaken:
 		return volumeTaken(claim, referenceText(volume.Spec.ClaimRef), obj.ReferencedClaim(volume))
 	case phase.ClaimBinding, phase.ClaimBound:
 		if owners := view.Owners(volume.Name); volume.Spec.ClaimRef == nil && match.OwnedByAnother(obj.KeyOf(claim), owners) {
 			return claimContended(claim, volume.Name, owners), nil
 		}
-		return bind(volume, claim)
+		return bind(volume, claim, view, options)
 	default: // phase.ClaimLost, phase.ClaimMisbound
 		return nextLost(claim, volume, source), nil
 	}
@@ -111,7 +111,7 @@ func nextUnbound(claim *corev1.PersistentVolumeClaim, view View, options Options
 	case err != nil:
 		return Action{}, err
 	case found.Volume != nil:
-		action, err = bind(found.Volume, claim)
+		action, err = bind(found.Volume, claim, view, options)
 	default:
 		action, err = nextUnmatched(claim, view, options)
 	}
@@ -195,7 +195,7 @@ func rejections(claim *corev1.PersistentVolumeClaim, rejected []match.Verdict) [
 }
 
 // bindRequested binds a claim to the volume without claimRef that it names, if that fits (C7).
-func bindRequested(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View) (Action, error) {
+func bindRequested(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View, options Options) (Action, error) {
 	if owners := view.Owners(volume.Name); match.OwnedByAnother(obj.KeyOf(claim), owners) {
 		return volumeTaken(claim, claimNames(owners), owners...)
 	}
@@ -204,7 +204,7 @@ func bindRequested(claim *corev1.PersistentVolumeClaim, volume *corev1.Persisten
 		return Action{}, err
 	}
 	if len(mismatches) == 0 {
-		return bind(volume, claim)
+		return bind(volume, claim, view, options)
 	}
 	message := fmt.Sprintf("the volume %q that the claim names does not fit it: %s", volume.Name, mismatches)
 	waiting := wait("C7", message, warning(claim, EventVolumeMismatch, message))

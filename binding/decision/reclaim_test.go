@@ -83,8 +83,10 @@ func TestR3WhatMustBeProvenBeforeStorageIsDeleted(t *testing.T) {
 			known: Answering(Proving(Knowing(elsewhere), AKey, obj.VolumeKey("b"), detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R3 DeleteVolume pv/a"},
 		{name: "R3 V2 Released first", volume: MadeByOwn(InPhase(corev1.VolumeBound)), known: Proving(Knowing(elsewhere, KnownVolume("b", BoundToClaim)), AKey, obj.VolumeKey("b"), detached), options: Hooked(), want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
 		{name: "R3 V3 Released first, when the claim is gone", volume: MadeByOwn(InPhase(corev1.VolumeBound)), known: Proving(decision.Snapshot{}, AKey, DataKey, detached), options: Hooked(), want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
-		{name: "R3 V1 X2 a person took the claimRef away: never", volume: MadeByOwn(func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }), known: Answering(Proving(decision.Snapshot{}, AKey, DataKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(),
-			want: "V1 UpdateVolumeStatus pv/a: status.phase=Available"},
+		{name: "R3 X2 a claim is Bound to it, whatever its claimRef says", volume: MadeByOwn(), known: Proving(Knowing(KnownClaim(BoundTo("a"), func(c *corev1.PersistentVolumeClaim) { c.Name, c.UID = "other", "uid-of-other" })), AKey, DataKey, detached), options: Hooked(),
+			want: "R3 Wait", events: []string{"Normal VolumeDelete pv/a"}, says: []string{"bound to default/other"}, retry: decision.RetryBackoff},
+		{name: "R3 R8 X2 a person took the claimRef away: never", volume: MadeByOwn(func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }), known: Answering(Proving(decision.Snapshot{}, AKey, DataKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(),
+			want: "R8 Wait", events: []string{"Warning VolumeFailedDelete pv/a"}},
 	})
 }
 

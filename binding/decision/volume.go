@@ -46,7 +46,7 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 	claim, source := view.Claim(key.Namespace, key.Name) // none without a claimRef
 	switch state := phase.VolumeBindingStateOf(volume, claim); state {
 	case phase.VolumeFree:
-		return nextFree(volume, view)
+		return nextFree(volume, view, options)
 	case phase.VolumeBinding:
 		return awaitBinding(volume, claim), nil
 	case phase.VolumeInUse:
@@ -64,13 +64,16 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 
 // nextFree decides on a volume that no claim has (V1). If a claim waits for it, that claim is decided on before the volume is
 // made Available (W1). A malformed volume, which fits no claim, is an error (X7).
-func nextFree(volume *corev1.PersistentVolume, view View) (Action, error) {
+func nextFree(volume *corev1.PersistentVolume, view View, options Options) (Action, error) {
 	switch owners := view.Owners(volume.Name); {
 	case volume.Spec.ClaimRef != nil:
-	case len(owners) == 1:
+	case len(owners) == 1: // which waits for what is announced (R8)
 		return requeue(owners[0], "V1", "it was bound to it and lost its claimRef"), nil
 	case len(owners) > 1:
 		return volumeContended(volume, owners, view), nil
+	}
+	if action, blocked := awaitDestruction(volume, nil, view, options); blocked {
+		return action, nil
 	}
 	if claim := view.Waiting(volume); claim != nil {
 		return requeue(obj.KeyOf(claim), "W1", "it waits for such a volume"), nil
@@ -78,7 +81,33 @@ func nextFree(volume *corev1.PersistentVolume, view View) (Action, error) {
 	if available := phase.OfVolume(volume, phase.VolumeFree); volume.Status.Phase != available {
 		return setPhase(volume, available, "V1", "nobody has it"), nil
 	}
+	if volume.DeletionTimestamp != nil && slices.Contains(volume.Finalizers, reclaim.InTreeFinalizer) {
+		message := fmt.Sprintf("volume %q is being deleted and no claim had it, so that its storage is not deleted; set its reclaim policy to Retain, which leaves the storage and lets the volume go", volume.Name)
+		return wait("R3", message, warning(volume, EventVolumeFailedDelete, message)), nil
+	}
 	return nothing("V1", "available"), match.CheckWellFormed(volume)
+}
+
+// awaitDestruction keeps a volume from all claims whose claimRef somebody has removed after the destruction of its storage was
+// announced (R8). Another controller may be at it still. Storage that a deleter was about to delete may be gone, and what is to
+// become of the volume then is left to that person, unless it is bound to the claim already or was given to it. The claim is the
+// one that would get the volume; nil if none.
+func awaitDestruction(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View, options Options) (action Action, blocked bool) {
+	if action, blocked := awaitAnnounced(volume, obj.VolumeKey(volume.Name), view, options); blocked {
+		return action, true
+	}
+	_, announced := reclaim.AnnouncementOf(volume)
+	given := claim != nil && (volume.Spec.ClaimRef != nil || claim.Status.Phase == corev1.ClaimBound)
+	if !announced || given || volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle {
+		return Action{}, false
+	}
+	message := fmt.Sprintf("the claimRef of volume %q was changed while its storage was about to be deleted, so that it may have none; if it has, remove the annotation %s, else delete the volume",
+		volume.Name, reclaim.AnnouncementAnnotation)
+	action = wait("R8", message, warning(volume, EventVolumeFailedDelete, message))
+	if claim != nil {
+		action.Events = append(action.Events, warning(claim, EventFailedBinding, message))
+	}
+	return action, true
 }
 
 // volumeContended leaves a volume without claimRef that several claims own (V1). No claim gets it until a person says which.
@@ -287,6 +316,8 @@ func runHook(volume *corev1.PersistentVolume, kind ActionKind, hook string, view
 	switch {
 	case !ran && len(attachments) > 0: // one that is being deleted counts until it is gone
 		return awaitUnused(volume, kind, attachedTo(attachments)).withBackoff(), false
+	case !ran && len(view.Owners(volume.Name)) > 0: // a restore of the server, or a person, gave it another claimRef
+		return awaitUnused(volume, kind, "it is bound to "+claimNames(view.Owners(volume.Name))).withBackoff(), false
 	case !ran && token == 0:
 		action, problem := announce(volume, view, options)
 		if problem != "" {

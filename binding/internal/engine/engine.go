@@ -44,6 +44,9 @@ type State struct {
 	failures map[obj.Key]int
 	// restore is what is left to do since the server went back in time (W8).
 	restore restore
+	// unclaimed is what provisioners made in syncs that ended before there was a volume for it: by an error, or to wait for what
+	// another controller has announced. It counts only once its claim is gone, by the key of that (P2).
+	unclaimed map[obj.Key][]decision.Answer
 	// announced says since when the announcement on each claim or volume that has one was seen as it is (R8).
 	announced map[obj.Key]sighting
 	now       time.Time
@@ -115,7 +118,7 @@ func (s *State) StartDraft(key obj.Key) Step {
 	if !s.shares.begin(key, namespace) {
 		return Step{Done: true}
 	}
-	t := &task{key: key, namespace: namespace, answers: s.resume(key)}
+	t := &task{key: key, namespace: namespace, answers: append(s.resume(key), s.takeUnclaimed(key)...)}
 	zeromap.Put(&s.locks, key, key)
 	zeromap.Put(&s.tasks, key, t)
 	return s.advance(t)

@@ -35,6 +35,7 @@ func (s *State) Clone() *State {
 	copied.rejected = maps.Clone(s.rejected)
 	copied.failures = maps.Clone(s.failures)
 	copied.announced = maps.Clone(s.announced)
+	copied.unclaimed = maps.Clone(s.unclaimed) // as those of lastEvents
 	copied.restore = s.restore.clone()
 	return &copied
 }
@@ -213,6 +214,7 @@ func (s *State) describeRestore(n Notebook, keys []obj.Key) {
 	describeFlag(n, s.restore.unsaid)
 	for _, key := range keys {
 		describeAnswers(n, s.restore.made[key])
+		describeAnswers(n, s.unclaimed[key])
 	}
 }
 

@@ -207,6 +207,7 @@ func (s *State) finish(t *task, action decision.Action, err error) Step {
 	} else if err == nil || len(action.Events) > 0 {
 		t.publish = append(t.publish, s.newEvents(t.key, action.Events)...)
 	}
+	s.keepUnclaimed(t, action, err)
 	t.next = append(t.next, s.offers.endWait(t.key)...)
 	s.unnotify(t.key)
 	ended := s.stop(t)

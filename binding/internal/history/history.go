@@ -14,6 +14,7 @@ import (
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/engine"
+	"github.com/pvbind/pvbind/binding/internal/judge"
 	"github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/obj"
@@ -38,8 +39,11 @@ type History struct {
 	outrun     bool
 	outrunLate map[*bindingtest.Call]bool
 
-	handedOut []handedOut
-	log       []string // what happened, a line each
+	// followsData: whoever writes, and is no controller, is called people. Then data says whose data is on each volume.
+	followsData bool
+	data        map[string]judge.Data
+	handedOut   []handedOut
+	log         []string // what happened, a line each
 }
 
 // extent is the size of a history: the number of names that volumes, claims and pods can have, how many steps there are
@@ -65,11 +69,11 @@ const (
 	LosesAnswer       Fault = "loses answer" // it arrived
 	ArrivesLate       Fault = "arrives late" // it arrives some time, or never
 	throttles         Fault = "is throttled"
-	saysNotFound      Fault = "is told NotFound"
-	saysProxyNotFound Fault = "is told NotFound by a proxy"
+	SaysNotFound      Fault = "is told NotFound"
+	SaysProxyNotFound Fault = "is told NotFound by a proxy"
 )
 
-var faults = []Fault{Conflicts, forbids, Fails, LosesAnswer, ArrivesLate, throttles, saysNotFound, saysProxyNotFound}
+var faults = []Fault{Conflicts, forbids, Fails, LosesAnswer, ArrivesLate, throttles, SaysNotFound, SaysProxyNotFound}
 
 // Directed returns a history on the server in which nothing is random. Its caller adds the controllers and takes each step.
 func Directed(server *bindingtest.Server) *History {
@@ -130,12 +134,12 @@ func (h *History) suffer(c *Controller, call *bindingtest.Call, do func() error)
 			}
 		}
 		return testkit.ErrConnection
-	case saysNotFound:
+	case SaysNotFound:
 		if call.Verb == bindingtest.VerbGet && !c.liedTo[call.Key] { // nothing survives a server that lies again and again
 			c.liedTo[call.Key] = true
 			return testkit.NotFoundError(call.Key)
 		}
-	case saysProxyNotFound:
+	case SaysProxyNotFound:
 		return testkit.ProxyError(call.Key)
 	}
 	delete(c.liedTo, call.Key)
@@ -259,7 +263,7 @@ func (h *History) proceed(c *Controller, key obj.Key, step engine.Step) {
 	}
 	if step.After > 0 && (before.failed || step.Err != nil) {
 		c.Failed = append(c.Failed, key)
-	} else if step.After > 0 && c.State.Awaits(key) {
+	} else if step.After > 0 && slices.ContainsFunc(c.State.Objects(), func(o obj.Object) bool { return c.State.Awaits(judge.KeyOf(o)) }) {
 		c.waiting = append(c.waiting, key)
 	}
 	for i, next := range step.Next {

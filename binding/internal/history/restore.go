@@ -34,6 +34,7 @@ func (h *History) Restored() {
 	for _, call := range h.Late {
 		zeromap.Put(&h.outrunLate, call, true)
 	}
+	h.data = nil // whoever restores has to see to what is on which volume
 	for _, c := range h.Controllers {
 		clear(c.wrote)
 		c.resyncDue = true
@@ -78,19 +79,23 @@ func (h *History) judgeRestore(c *Controller, action decision.Action) {
 // was anything to do.
 func (h *History) resync() bool {
 	for _, c := range h.Controllers {
-		if !c.resyncDue {
-			continue
+		if c.resyncDue {
+			h.ResyncAfterRestore(c)
+			return true
 		}
-		c.resyncDue = false
-		for _, key := range slices.SortedFunc(maps.Keys(c.cache), compareByText) {
-			if key.Kind == obj.KindVolume || key.Kind == obj.KindClaim {
-				c.Enqueue(c.State.Recheck(c.cache[key]))
-			}
-		}
-		h.readUnshown(c)
-		return true
 	}
 	return false
+}
+
+// ResyncAfterRestore compares what the caches of a controller have with what it knows (W7).
+func (h *History) ResyncAfterRestore(c *Controller) {
+	c.resyncDue = false
+	for _, key := range slices.SortedFunc(maps.Keys(c.cache), compareByText) {
+		if key.Kind == obj.KindVolume || key.Kind == obj.KindClaim {
+			c.Enqueue(c.State.Recheck(c.cache[key]))
+		}
+	}
+	h.readUnshown(c)
 }
 
 // readUnshown tells a controller of the end of what it knows from a reply alone, and what is not there any more, as the

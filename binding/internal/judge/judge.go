@@ -10,6 +10,7 @@ import (
 	"github.com/pvbind/pvbind/binding/internal/engine"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // ProofFor returns what must have been read live before the action; zero if nothing.
@@ -54,6 +55,8 @@ func WronglyTaken(before, after *corev1.PersistentVolume, claims []*corev1.Persi
 	}
 	given, freed := after.Spec.ClaimRef != nil, after.Status.Phase == corev1.VolumeAvailable && before.Status.Phase != corev1.VolumeAvailable
 	switch {
+	case freed && FreedTooLate(before):
+		return fmt.Sprintf("R8: %s is made available, and its storage may be gone", before.Name)
 	case len(owners) > 0 && freed:
 		return fmt.Sprintf("M2: %s is made available, and %v are Bound to it", before.Name, owners)
 	case len(owners) > 0 && given && (len(owners) > 1 || !theirs):
@@ -127,6 +130,13 @@ func Destroys(action decision.Action, known obj.Object) bool {
 	}
 	return known != nil && known.GetDeletionTimestamp() != nil && (action.Kind == decision.UpdateVolume && len(action.Volume.Finalizers) < len(known.GetFinalizers()) ||
 		action.Kind == decision.UpdateClaim && len(action.Claim.Finalizers) < len(known.GetFinalizers()))
+}
+
+// FreedTooLate reports whether somebody has removed the claimRef of a volume after it was announced that its storage would be
+// deleted: it is kept from all claims as it is (R8).
+func FreedTooLate(volume *corev1.PersistentVolume) bool {
+	_, announced := reclaim.AnnouncementOf(volume)
+	return announced && (volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.UID == "") && volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRecycle
 }
 
 // KeyOf returns the key of a claim or volume; zero for any other object.

@@ -45,7 +45,8 @@ func (s *steps) readLists(c *history.Controller) {
 }
 
 // faults are what may follow the key in "send KEY".
-var faults = map[string]history.Fault{"conflict": history.Conflicts, "lost": history.Fails, "answer lost": history.LosesAnswer, "late": history.ArrivesLate}
+var faults = map[string]history.Fault{"conflict": history.Conflicts, "lost": history.Fails, "answer lost": history.LosesAnswer, "late": history.ArrivesLate,
+	"told NotFound": history.SaysNotFound, "proxied": history.SaysProxyNotFound}
 
 // do takes one step. It reports whether the command is one.
 func (s *steps) do(text string) (printed []string, done bool, err error) {
@@ -73,6 +74,10 @@ func (s *steps) direct(c *history.Controller, text string) ([]string, error) {
 	if verb == "crash" {
 		s.Restart(c)
 		s.readLists(c)
+		return nil, nil
+	}
+	if verb == "resync" {
+		s.ResyncAfterRestore(c)
 		return nil, nil
 	}
 	if verb == "observe" {

@@ -20,6 +20,8 @@ type userAction struct {
 	text string
 	when func(now *state) bool // nil: always
 	do   func(next *state) bool
+
+	trouble trouble // "" for what people do every day
 }
 
 // newAction readies an action, whose do reports whether the server did anything.
@@ -31,6 +33,7 @@ func (m *model) newAction(d userAction) userAction {
 		panic(err)
 	}
 	at, act := m.indexOf(key), m.effectOf(words)
+	d.trouble = troubleIn(d.text)
 	d.do = func(next *state) bool {
 		if d.when != nil && !d.when(next) {
 			return false
@@ -41,6 +44,11 @@ func (m *model) newAction(d userAction) userAction {
 			m.addStorage(next, at)
 		}
 		m.retainStorage(next, at, before)
+		m.excuseForce(next, d.trouble, at, before)
+		if d.trouble == adminReserves {
+			next.outrun()
+		}
+		next.data[at] = next.data[at].Edited(asVolume(before), asVolume(next.server.objects[at]))
 		return next.server.written[at] != written
 	}
 	return d

@@ -33,11 +33,20 @@ func (m *model) print(now *state) fingerprint {
 	n := &m.notes
 	n.start(m.revisions)
 	n.named = now.announced()
-	n.server(&now.server)
-	n.bytes(now.people, now.faults, now.pauses, byte(btoi(now.asked)))
+	n.server(&now.server, now.travel)
+	if now.backup != nil {
+		n.server(now.backup, now.travel)
+	}
+	n.bytes(now.people, now.faults, now.pauses, now.lies, byte(btoi(now.asked)))
+	n.Text(string(now.travel))
+	for at := range m.keys {
+		n.bytes(byte(btoi(now.data[at].Freed)))
+		n.Text(string(now.data[at].Of))
+	}
 	n.names(now.storage.kept)
 	n.names(now.storage.written)
 	n.names(now.storage.left)
+	n.names(now.storage.excused)
 	for at := range m.keys {
 		n.Token(int64(now.tokens[at]))
 	}
@@ -46,7 +55,7 @@ func (m *model) print(now *state) fingerprint {
 	for who, l := range now.leaders {
 		bounds[who] = len(n.text)
 		if l != nil {
-			n.leader(&now.server, l)
+			n.leader(now, l)
 		}
 	}
 	bounds[2] = len(n.text)
@@ -153,15 +162,27 @@ func (n *notes) revision(t *revision) {
 	n.Token(int64(t.token))
 }
 
-func (n *notes) server(s *tinyServer) {
+// server writes a server down. The next version of a name is newer than all, unless the server went back.
+func (n *notes) server(s *tinyServer, travel travel) {
 	for at := range n.revisions.keys {
 		n.revision(s.objects[at])
 		n.bytes(s.created[at])
+		if travel == backedUp || travel == wentBack {
+			n.version(at, s.written[at])
+		}
 	}
 }
 
-func (n *notes) leader(s *tinyServer, l *leader) {
+func (n *notes) leader(now *state, l *leader) {
+	s := &now.server
 	n.mentioned = n.mentioned[:0]
+	if now.backup != nil { // they may come back
+		for _, stored := range now.backup.objects {
+			if stored != nil {
+				n.mentioned = append(n.mentioned, stored.object.GetUID())
+			}
+		}
+	}
 	for kind := range watched {
 		l.pending(s, kind, func(told change) {
 			n.bytes(1, byte(btoi(told.deleted)))
@@ -172,6 +193,10 @@ func (n *notes) leader(s *tinyServer, l *leader) {
 	}
 	n.names(l.queue)
 	n.names(l.inDoubt)
+	n.names(l.unread)
+	n.names(l.delayed)
+	n.names(l.due)
+	n.bytes(byte(btoi(l.resyncDue)), byte(btoi(l.mayNotice)), l.noticed)
 	if n.named { // it may have announced something
 		n.Text(l.name)
 	}
@@ -197,7 +222,7 @@ func (n *notes) request(e *request) {
 		n.bytes(0)
 		return
 	}
-	n.bytes(1, byte(e.target), byte(e.content), byte(e.content>>8), byte(e.content>>16), byte(btoi(e.failed)))
+	n.bytes(1, byte(e.target), byte(e.content), byte(e.content>>8), byte(e.content>>16), byte(btoi(e.failed)), byte(btoi(e.outrun)), e.noticed)
 	n.names(e.reads)
 	n.Text(string(e.action.Kind))
 	n.Text(e.action.Hook)
@@ -217,6 +242,7 @@ func (n *notes) request(e *request) {
 		return
 	}
 	n.Text(string(e.answer.fail))
+	n.bytes(byte(btoi(e.answer.lied)))
 	n.revision(e.answer.got)
 	n.bytes(byte(len(e.answer.listed)))
 	for _, listed := range e.answer.listed {

@@ -28,9 +28,9 @@ func isList(key obj.Key) bool {
 	return key.Kind == obj.KindPods || key.Kind == obj.KindAttachments
 }
 
-// judgeKnown holds what a leader knows of a name to X5: it never goes back.
-func (m *model) judgeKnown(l *leader, at int, before obj.Object) {
-	if isList(m.keys[at]) || before == nil {
+// judgeKnown holds what a leader knows of a name to X5: it never goes back, unless the server does.
+func (m *model) judgeKnown(now *state, l *leader, at int, before obj.Object) {
+	if isList(m.keys[at]) || before == nil || now.travel == wentBack {
 		return
 	}
 	after := l.state.Known(m.keys[at])
@@ -60,6 +60,9 @@ func (m *model) judgeDecision(l *leader, decided *request) {
 	}
 	if action.RunsHook() || action.Writes() {
 		m.judgeProof(l, decided)
+		if l.unread != 0 && judge.Destroys(action, l.state.Known(action.Target())) {
+			m.broke("W8: %s, and the server went back: not all was read since", action)
+		}
 	}
 	if !action.Writes() {
 		return
@@ -103,16 +106,19 @@ func (m *model) judgeProof(l *leader, decided *request) {
 }
 
 // judgeWrite looks at a write of a controller in the moment in which it takes effect.
-func (m *model) judgeWrite(now *state, at int, before *revision) {
-	s, after := &now.server, now.server.objects[at]
+func (m *model) judgeWrite(now *state, at int, before *revision, outrun bool) {
+	after := now.server.objects[at]
 	if before == nil || after == nil {
 		return
 	}
 	switch object := after.object.(type) {
 	case *corev1.PersistentVolume:
-		m.judgeVolumeWrite(now, at, before.object.(*corev1.PersistentVolume), object)
+		was := before.object.(*corev1.PersistentVolume)
+		if !outrun || judge.Unbinds(was, object) { // else it destroys nothing, and is taken back (V2)
+			m.judgeVolumeWrite(now, at, was, object)
+		}
 	case *corev1.PersistentVolumeClaim:
-		m.judgeClaimWrite(s, object)
+		m.judgeClaimWrite(now, object, outrun)
 	}
 }
 
@@ -127,12 +133,20 @@ func (m *model) judgeVolumeWrite(now *state, at int, before, after *corev1.Persi
 	}
 }
 
-func (m *model) judgeClaimWrite(s *tinyServer, claim *corev1.PersistentVolumeClaim) {
+func (m *model) judgeClaimWrite(now *state, claim *corev1.PersistentVolumeClaim, outrun bool) {
 	if claim.Spec.VolumeName == "" {
 		return
 	}
-	if wrong := judge.WrongOfClaim(claim, s.volume(claim.Spec.VolumeName)); wrong != "" {
+	volume := now.server.volume(claim.Spec.VolumeName)
+	if wrong := judge.WrongOfClaim(claim, volume); wrong != "" && !outrun {
 		m.broke("%s", wrong)
+	}
+	if judge.Has(claim, volume) {
+		at := m.indexOf(obj.VolumeKey(volume.Name))
+		if wrong := judge.WrongHeir(claim, now.data[at], now.server.claims()); wrong != "" {
+			m.broke("%s", wrong)
+		}
+		now.data[at] = judge.Data{Of: claim.UID}
 	}
 }
 
@@ -143,7 +157,7 @@ func (m *model) judgeSettled(now *state) (broken []string) {
 	if verdict, ok := m.judged[end]; ok {
 		broken = verdict
 	} else {
-		broken = judgedEnd(&now.server)
+		broken = append(judgedEnd(&now.server), judge.Untold(m.rules, now.server.all(), m.tells)...)
 		if m.hooked() {
 			broken = append(broken, judgeStorage(&now.server, now.storage)...)
 		}
@@ -165,13 +179,7 @@ type settledState struct {
 
 // judgedEnd returns the judgement of the random histories, which need not settle by the same way.
 func judgedEnd(s *tinyServer) []string {
-	var objects []obj.Object
-	for _, stored := range s.objects {
-		if stored != nil {
-			objects = append(objects, stored.object)
-		}
-	}
-	world, judge := Knowing(objects...), &history.History{}
+	world, judge := Knowing(s.all()...), &history.History{}
 	for _, volume := range world.Volumes {
 		judge.JudgeVolume(world, volume)
 	}
@@ -228,7 +236,7 @@ func (m *model) drain(now *state, l *leader) (broken []string) {
 		switch sync.kind {
 		case starts:
 			l.queue &^= nameAt(at)
-			m.decided(l, at, l.state.Start(m.keys[at]), 0, false)
+			m.decided(l, at, l.state.Start(m.keys[at]), request{})
 		case sends:
 			m.send(now, l, at, sends)
 		case receives:

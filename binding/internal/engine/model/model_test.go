@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding/internal/engine"
 	"github.com/pvbind/pvbind/binding/internal/scenario"
@@ -43,36 +44,51 @@ func TestModel(t *testing.T) {
 			})
 		}
 	})
-	total := exploration{}
+	total, cells := exploration{}, coverage{}
 	for _, f := range found {
 		total.states, total.edges, total.settled = total.states+f.states, total.edges+f.edges, total.settled+f.settled
 		total.writes = max(total.writes, f.writes)
+		for of, met := range f.cells {
+			for d := range met {
+				cells.add(of, d)
+			}
+		}
 	}
 	t.Logf("in all %s", total)
 	if mode := ModeOfRun(); !t.Failed() && (mode == RunFull || mode == RunLong) {
 		assert.Greater(t, total.states, 1_000_000)
 	}
+	cells.judge(t, !t.Failed() && (ModeOfRun() == RunFull || ModeOfRun() == RunLong))
 }
 
-// worldsOfRun returns the worlds of this run: all, but in the usual mode one of the large ones only, and in a short run a third
-// of the small ones, drawn by lot.
+// worldsOfRun returns the worlds of this run: all, but in the usual mode one of the large ones only and a fifth of those of trouble,
+// and in a short run a third of the small ones and a few of trouble, drawn by lot.
 func worldsOfRun() []modelWorld {
-	var small, large []modelWorld
+	var small, large, troubled []modelWorld
 	for _, world := range modelWorlds() {
-		if world.large {
+		switch {
+		case world.onlyLong && ModeOfRun() != RunLong:
+		case world.large:
 			large = append(large, world)
-		} else {
+		case world.troubled:
+			troubled = append(troubled, world)
+		default:
 			small = append(small, world)
 		}
 	}
 	switch ModeOfRun() {
 	case RunShort:
-		rand.Shuffle(len(small), func(i, j int) { small[i], small[j] = small[j], small[i] })
-		return small[:(len(small)+2)/3]
+		return append(draw(small, (len(small)+2)/3), draw(troubled, 3)...)
 	case RunUsual:
-		return append(small, large[rand.IntN(len(large))])
+		return append(append(small, draw(large, 1)...), draw(troubled, len(troubled)/5)...)
 	}
-	return append(large, small...)
+	return append(large, append(small, troubled...)...)
+}
+
+// draw draws so many of the worlds by lot.
+func draw(worlds []modelWorld, n int) []modelWorld {
+	rand.Shuffle(len(worlds), func(i, j int) { worlds[i], worlds[j] = worlds[j], worlds[i] })
+	return worlds[:n]
 }
 
 // boundsOf returns the world with the bounds of this run. A short one has no faults where there are actions, and an action less.
@@ -149,7 +165,16 @@ func newModel(world modelWorld) *model {
 
 // beginning returns the first state.
 func (m *model) beginning() *state {
-	now := &state{server: tinyServer{revisions: m.revisions}, people: m.people, faults: m.faults, pauses: m.pauses}
+	now := m.unsettled()
+	if m.settledFirst {
+		m.settle(now)
+	}
+	return now
+}
+
+// unsettled returns the state before any controller has taken a step.
+func (m *model) unsettled() *state {
+	now := &state{server: tinyServer{revisions: m.revisions}, people: m.people, faults: m.faults, pauses: m.pauses, lies: m.lies, travel: m.travel}
 	for _, name := range m.start {
 		object, ok := m.rows[name].object(&now.server)
 		if !ok {
@@ -157,6 +182,9 @@ func (m *model) beginning() *state {
 		}
 		now.server.create(object)
 		m.addStorage(now, m.indexOf(keyOfAny(object)))
+		if volume, ok := object.(*corev1.PersistentVolume); ok && volume.Spec.ClaimRef != nil {
+			now.data[m.indexOf(keyOfAny(object))].Of = volume.Spec.ClaimRef.UID
+		}
 	}
 	now.server.log = [len(watched)][]change{}
 	for who := range m.leaders {
@@ -165,20 +193,18 @@ func (m *model) beginning() *state {
 	for who := range now.leaders {
 		m.catchUp(&state{}, now, who)
 	}
-	if m.settledFirst {
-		m.settle(now)
-	}
 	return now
 }
 
-// settle takes steps, the first there is each time, until there is none left.
-func (m *model) settle(now *state) {
+// settle takes steps, the first there is each time, until there is none left, and returns them.
+func (m *model) settle(now *state) (path []move) {
 	for range maxSteps {
 		moves := m.moves(now)
 		first := slices.IndexFunc(moves, move.byController)
 		if first < 0 {
-			return
+			return path
 		}
+		path = append(path, moves[first])
 		*now = *m.apply(now, moves[first])
 	}
 	panic("the beginning does not settle")

@@ -33,6 +33,8 @@ const (
 	sends                         // what was decided reaches the server
 	receives                      // its answer is seen, and the sync decides again
 	outlives                      // it has seen the announcement of a leader that is gone for long enough
+	resyncs                       // it compares its caches with what it knows, some time after a restore (W7)
+	retries                       // a delay is over
 	firstByOthers                 // the first that is not a controller's own
 	crashes                       // all that a controller knew is lost
 	conflicts                     // a write is refused, for somebody else's was first
@@ -42,6 +44,11 @@ const (
 	arrives                       // such a write arrives
 	userActs                      // people do something
 	outwaits                      // as outlives, of a leader that is paused for so long
+	lies                          // a read is told NotFound, as by a server restored elsewhere
+	proxies                       // a read is told NotFound, by a proxy
+	backsUp                       // a backup of the server is made
+	goesBack                      // the server is restored from it
+	notices                       // a list tells a leader of that
 )
 
 func (m move) byController() bool { return m.kind < firstByOthers }
@@ -61,6 +68,12 @@ func (m *model) moves(now *state) []move {
 		for at := range m.actions {
 			found = append(found, move{kind: userActs, at: uint8(at)})
 		}
+	}
+	switch now.travel {
+	case mayBackUp:
+		found = append(found, move{kind: backsUp})
+	case backedUp:
+		found = append(found, move{kind: goesBack})
 	}
 	m.found = found
 	return found
@@ -91,6 +104,17 @@ func (m *model) movesOf(found []move, now *state, who uint8, l *leader) []move {
 	if now.faults > 0 {
 		found = append(found, move{kind: crashes, who: who})
 	}
+	if l.resyncDue && l.idle(&now.server) {
+		found = append(found, move{kind: resyncs, who: who})
+	}
+	for at := range l.due.each {
+		if l.idle(&now.server) {
+			found = append(found, move{retries, who, uint8(at)})
+		}
+	}
+	if l.mayNotice {
+		found = append(found, move{kind: notices, who: who})
+	}
 	return m.waitsOf(found, now, who, l)
 }
 
@@ -118,6 +142,12 @@ func (m *model) waitsOf(found []move, now *state, who uint8, l *leader) []move {
 
 // faultsOf returns what may happen to a call.
 func (m *model) faultsOf(found []move, now *state, who, at uint8, running *request) []move {
+	if now.lies > 0 && running.action.Kind == decision.Read && !isList(running.action.Key) {
+		found = append(found, move{proxies, who, at})
+		if now.server.objects[running.target] != nil {
+			found = append(found, move{lies, who, at})
+		}
+	}
 	if now.faults == 0 {
 		return found
 	}
@@ -147,7 +177,7 @@ func (m *model) apply(now *state, mv move) *state {
 	}
 	next := *now
 	switch mv.kind {
-	case observes, starts, sends, receives:
+	case observes, starts, sends, receives, resyncs, retries, notices:
 		m.step(&next, mv)
 	case outwaits, outlives:
 		if mv.kind == outwaits {
@@ -160,16 +190,27 @@ func (m *model) apply(now *state, mv move) *state {
 	case conflicts, losesRequest, losesAnswer, delays:
 		next.faults--
 		m.step(&next, mv)
+	case lies, proxies:
+		next.lies--
+		m.step(&next, mv)
 	case arrives:
-		m.perform(&next, next.late.action)
+		m.perform(&next, next.late)
 		next.late = nil
+	case backsUp:
+		next.backUp()
+	case goesBack:
+		m.goBack(&next)
 	case userActs:
 		if !m.actions[mv.at].do(&next) {
 			return nil
 		}
 		next.people--
 	}
-	for who := range next.leaders {
+	for who, l := range next.leaders {
+		if l != nil && next.server.writes != now.server.writes && l.due != l.delayed {
+			l = new(*l)
+			l.due, next.leaders[who] = l.delayed, l
+		}
 		m.catchUp(now, &next, who)
 	}
 	return &next
@@ -198,10 +239,11 @@ func (m *model) beyond(now *state, mv move) bool {
 // step takes a step of a leader.
 func (m *model) step(next *state, mv move) {
 	l := next.leaders[mv.who]
-	if mv.kind == observes || mv.kind == starts || mv.kind == receives || mv.kind == outwaits || mv.kind == outlives {
+	switch mv.kind {
+	case observes, starts, receives, outwaits, outlives, resyncs, retries, notices:
 		l = l.clone()
 		l.state.SetTime(next.server.now())
-	} else {
+	default:
 		l = new(*l) // its state learns of nothing yet
 	}
 	next.leaders[mv.who] = l
@@ -211,12 +253,21 @@ func (m *model) step(next *state, mv move) {
 		m.observe(next, l, at)
 	case starts:
 		l.queue &^= nameAt(at)
-		m.decided(l, at, l.state.Start(m.keys[at]), 0, false)
+		m.decided(l, at, l.state.Start(m.keys[at]), request{})
 	case receives:
 		m.receive(next, l, at)
 	case outwaits, outlives:
 		l.state.Outwait(m.keys[at])
 		l.queue |= nameAt(at)
+		l.due = l.delayed // a claim may have waited for what is announced on its volume
+	case retries:
+		l.due &^= nameAt(at)
+		l.queue |= nameAt(at)
+	case resyncs:
+		m.resync(&next.server, l)
+	case notices:
+		m.noticeRestore(l, -1)
+		m.enqueue(l, l.state.ObserveRestore())
 	default:
 		m.send(next, l, at, mv.kind)
 	}
@@ -232,12 +283,15 @@ func (m *model) observe(now *state, l *leader, kind int) {
 		l.seen[kind]++
 	}
 	before := l.state.Known(m.keys[told.at])
-	if told.deleted {
+	switch {
+	case told.deleted:
 		m.enqueue(l, l.state.ObserveDeleted(told.object))
-	} else {
+	case now.travel == wentBack && watched[kind] != obj.KindVolume && watched[kind] != obj.KindClaim:
+		m.enqueue(l, l.state.Recheck(told.object)) // of what is never read live, a cache has the newest
+	default:
 		m.enqueue(l, l.state.Observe(told.object))
 	}
-	m.judgeKnown(l, told.at, before)
+	m.judgeKnown(now, l, told.at, before)
 }
 
 // catchUp tells a leader what can make no difference: of a change that it knows already, or of a kind whose cache
@@ -247,7 +301,7 @@ func (m *model) catchUp(before, now *state, who int) {
 		for {
 			l := now.leaders[who]
 			told, ok := l.next(&now.server, kind)
-			if !ok || !m.prompt[kind] && !m.stale(l, told) {
+			if !ok || !m.prompt[kind] && (now.travel == wentBack || !m.stale(l, told)) {
 				break
 			}
 			if was := before.leaders[who]; was != nil && l.state == was.state {
@@ -283,6 +337,7 @@ type effect struct {
 	broken []string // rules, and how
 
 	observed []observed
+	destroys destructionSet
 }
 
 // observed is that a leader was told of a change of a kind.
@@ -293,11 +348,12 @@ func (m *model) broke(format string, args ...any) {
 }
 
 // decided takes what a step of a sync came to.
-func (m *model) decided(l *leader, at int, step engine.Step, reads nameSet, failed bool) {
+func (m *model) decided(l *leader, at int, step engine.Step, was request) {
 	m.effect.events += len(step.Publish)
 	l.running[at] = nil
+	failed := was.failed
 	if !step.Done {
-		next := &request{action: step.Action, target: m.indexOf(step.Action.Target()), reads: reads, failed: failed}
+		next := &request{action: step.Action, target: m.indexOf(step.Action.Target()), reads: was.reads, failed: failed, outrun: was.outrun}
 		if sent := subject(next.action); sent != nil {
 			next.content, next.version, next.token = m.revisions.contentOf(sent), versionIn(sent), tokenOn(sent)
 		}
@@ -308,8 +364,16 @@ func (m *model) decided(l *leader, at int, step engine.Step, reads nameSet, fail
 	if step.Err != nil {
 		m.effect.said = step.Err.Error()
 	}
-	if step.After > 0 && (failed || step.Err != nil) {
+	if errors.Is(step.Err, engine.ErrWentBack) {
+		m.noticeRestore(l, was.target)
+	}
+	again := step.After > 0 && (failed || step.Err != nil)
+	if again {
 		l.queue |= nameAt(at)
+	}
+	l.due &^= nameAt(at)
+	if l.delayed &^= nameAt(at); step.After > 0 && !again && !l.state.Awaits(m.keys[at]) {
+		l.delayed |= nameAt(at)
 	}
 	if m.sabotage != wakesNobody {
 		m.enqueue(l, step.Next)
@@ -325,8 +389,12 @@ func (m *model) send(now *state, l *leader, at int, how moveKind) {
 		got = answer{fail: conflict}
 	case how == losesRequest, how == delays:
 		got = answer{fail: noAnswer}
+	case how == lies:
+		got = answer{fail: notFound, lied: true}
+	case how == proxies:
+		got = answer{fail: proxied}
 	default:
-		got = m.sabotaged(now, l, running.action)
+		got = m.sabotaged(now, l, &running)
 	}
 	switch how {
 	case losesAnswer:
@@ -335,16 +403,16 @@ func (m *model) send(now *state, l *leader, at int, how moveKind) {
 		now.late = &running
 	}
 	answered := running
-	answered.answer = &got
+	answered.answer, answered.noticed = &got, l.noticed
 	l.running[at] = &answered
 }
 
 // perform does what a controller asks of the server.
-func (m *model) perform(now *state, action decision.Action) answer {
-	s := &now.server
+func (m *model) perform(now *state, of *request) answer {
+	s, action := &now.server, of.action
 	switch {
 	case action.RunsHook():
-		return m.runHook(now, action)
+		return m.runHook(now, of)
 	case !action.Writes():
 		switch action.Key.Kind {
 		case obj.KindPods:
@@ -359,7 +427,8 @@ func (m *model) perform(now *state, action decision.Action) answer {
 	got := s.write(at, action)
 	if s.written[at] != wrote {
 		m.effect.writes++
-		m.judgeWrite(now, at, before)
+		m.effect.destroys |= destructionsOf(of.action, before)
+		m.judgeWrite(now, at, before, of.outrun)
 		m.judgeEnd(now, action, before)
 		m.retainStorage(now, at, before)
 		if action.Claim != nil {
@@ -374,24 +443,28 @@ func (m *model) perform(now *state, action decision.Action) answer {
 func (m *model) receive(now *state, l *leader, at int) {
 	was := l.running[at]
 	before := l.state.Known(m.keys[was.target])
+	next := *was
 	step := l.state.Proceed(m.keys[at], replyOf(was.action.Target(), was.answer))
-	reads := was.reads
 	target := nameAt(was.target)
 	switch fail := was.answer.fail; {
-	case was.action.Kind == decision.Read && (fail == "" || fail == notFound):
-		reads |= target
+	case was.action.Kind == decision.Read && (fail == "" || fail == notFound && !was.answer.lied):
+		next.reads |= target
 		l.inDoubt &^= target
+		if was.noticed == l.noticed {
+			l.unread &^= target
+		}
 	case was.action.Writes():
-		reads = 0
+		next.reads, next.outrun = 0, false
 		if fail != "" && fail != invalid || was.action.Kind == decision.DeleteVolume { // its finalizers may keep it
 			l.inDoubt |= target
 		}
 	}
-	if was.action.Writes() && was.answer.got != nil {
+	if was.action.Writes() && was.answer.got != nil && now.travel != wentBack {
 		m.judgeReply(l, was.answer.got)
 	}
-	m.judgeKnown(l, was.target, before)
-	m.decided(l, at, step, reads, was.failed || was.answer.fail != "" && (was.action.RunsHook() || was.action.Kind == decision.CreateVolume))
+	m.judgeKnown(now, l, was.target, before)
+	next.failed = was.failed || was.answer.fail != "" && (was.action.RunsHook() || was.action.Kind == decision.CreateVolume)
+	m.decided(l, at, step, next)
 }
 
 var (
@@ -410,6 +483,8 @@ func replyOf(read obj.Key, a *answer) engine.Reply {
 	switch {
 	case a.fail == notFound:
 		return engine.Reply{Err: NotFoundError(read)}
+	case a.fail == proxied:
+		return engine.Reply{Err: ProxyError(read)}
 	case a.fail != "":
 		return engine.Reply{Err: errorsByReason[a.fail]}
 	case a.got != nil:

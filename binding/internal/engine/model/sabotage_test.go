@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding/decision"
 )
@@ -16,12 +17,18 @@ const (
 	dropsVersion sabotage = "writes carry no resourceVersion"
 	trustsCache  sabotage = "reads are answered from the cache"
 	wakesNobody  sabotage = "what a sync asks to be synced next is not"
+	tellsNobody  sabotage = "no event is sent"
+	scrubsInUse  sabotage = "a volume is scrubbed once a claim is Bound to it"
+	givesAway    sabotage = "a volume that is Released loses its claimRef, and keeps its data"
 	// takesAnyToken is about the storage: what remains then of the promise of R8.
 	takesAnyToken sabotage = "the storage takes any token"
 )
 
 // sabotaged returns what comes of a call.
-func (m *model) sabotaged(now *state, l *leader, action decision.Action) answer {
+func (m *model) sabotaged(now *state, l *leader, running *request) answer {
+	changed := *running
+	running = &changed
+	action := &running.action
 	switch {
 	case m.sabotage == dropsVersion && action.Volume != nil:
 		action.Volume = action.Volume.DeepCopy()
@@ -35,7 +42,17 @@ func (m *model) sabotaged(now *state, l *leader, action decision.Action) answer 
 		}
 		return answer{fail: notFound}
 	}
-	return m.perform(now, action)
+	got := m.perform(now, running)
+	volume := now.server.volume("x")
+	switch {
+	case m.sabotage == scrubsInUse && action.Claim != nil && action.Claim.Status.Phase == corev1.ClaimBound:
+		m.runHook(now, &request{action: decision.Action{Kind: decision.RunRecycler, Rule: "R4", Volume: volume}})
+	case m.sabotage == givesAway && action.Volume != nil && action.Volume.Status.Phase == corev1.VolumeReleased && volume.Spec.ClaimRef != nil:
+		freed := volume.DeepCopy()
+		freed.Spec.ClaimRef = nil
+		now.server.update(freed, specPart)
+	}
+	return got
 }
 
 // TestModelNoticesSabotage breaks controllers on purpose. Each is caught, and the counterexample is short.
@@ -49,6 +66,9 @@ func TestModelNoticesSabotage(t *testing.T) {
 		{dropsVersion, "two claims and a volume", "X2", 20},
 		{trustsCache, "a pair, an action and a fault", "X2", 20},
 		{wakesNobody, "two claims and a volume", "C1", 20},
+		{tellsNobody, "two claims and a volume", "X10", 20},
+		{scrubsInUse, "Recycle for another, and a fault", "X2", 60},
+		{givesAway, "Recycle for another, and a fault", "X3", 60},
 	} {
 		t.Run(string(test.sabotage), func(t *testing.T) {
 			world := worldNamed(test.world)

@@ -22,8 +22,11 @@ type edge struct {
 // agentOf numbers who takes a move: a cache of a controller, which are the first numbers, or a sync of it. Whoever may
 // take a move at every state has to take one some time.
 func agentOf(mv move) uint8 {
-	if mv.kind == observes {
+	switch mv.kind {
+	case observes:
 		return mv.who*uint8(len(watched)) + mv.at
+	case resyncs:
+		return uint8(len(watched))*2 + 2*maxNames + mv.who
 	}
 	return uint8(len(watched))*2 + mv.who*maxNames + mv.at
 }
@@ -34,6 +37,7 @@ type exploration struct {
 	writes                 int // at most, from any state, until it is settled
 	broken                 string
 	path                   []move // to where it broke
+	cells                  coverage
 }
 
 func (e exploration) String() string {
@@ -69,7 +73,7 @@ func (m *model) exploreIn(order searchOrder) exploration {
 	if s.broken == "" {
 		s.judgeAll()
 	}
-	s.states = len(s.nodes)
+	s.states, s.cells = len(s.nodes), coverageOf(len(s.nodes), s.steps)
 	return s.exploration
 }
 
@@ -81,6 +85,7 @@ type search struct {
 	known           map[fingerprint]uint32
 	nodes           []visited
 	controllerEdges []edge
+	steps           []step // in the worlds of trouble
 }
 
 func (s *search) fail(at uint32, broken string, last ...move) {
@@ -101,7 +106,11 @@ func (s *search) expand(now unexplored) {
 			s.fail(now.at, joined(s.effect.broken), mv)
 			return
 		}
+		destroys := s.effect.destroys
 		at := s.visit(then, visited{now.at, mv})
+		if s.troubled {
+			s.steps = append(s.steps, step{now.at, at, s.troubleOf(mv), troubleBeside(now.state, mv), destroys})
+		}
 		if mv.byController() {
 			s.controllerEdges = append(s.controllerEdges, edge{now.at, at, s.effect.writes > 0, agentOf(mv)})
 		}

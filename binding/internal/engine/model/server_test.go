@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,6 +37,7 @@ type tinyServer struct {
 	objects   [maxNames]*revision
 	created   [maxNames]uint8        // objects of this name so far
 	written   [maxNames]uint8        // the last version under this name
+	writes    uint8                  // of all names, and of all times: a clock that a restore does not set back
 	log       [len(watched)][]change // shared with copies, which only ever append
 }
 
@@ -46,6 +46,7 @@ type answer struct {
 	got    *revision
 	listed []*revision
 	fail   failure
+	lied   bool // it is not the truth
 }
 
 // failure is the reason of an error, as the API calls it.
@@ -57,16 +58,13 @@ const (
 	conflict      = failure(metav1.StatusReasonConflict)
 	invalid       = failure(metav1.StatusReasonInvalid)
 	noAnswer      = failure("NoAnswer")   // the connection is lost
+	proxied       = failure("Proxied")    // a proxy says NotFound
 	staleToken    = failure("StaleToken") // of the storage
 )
 
 // now returns the time: the clocks of all leaders count writes, so that the next token is larger than any before (R8).
 func (s *tinyServer) now() time.Time {
-	writes := 1
-	for _, written := range s.written {
-		writes += int(written)
-	}
-	return time.Unix(0, int64(writes))
+	return time.Unix(0, 1+int64(s.writes))
 }
 
 func (s *tinyServer) tell(at int, told change) {
@@ -76,18 +74,24 @@ func (s *tinyServer) tell(at int, told change) {
 
 // store puts the object in place, on the next version of its name.
 func (s *tinyServer) store(at int, object obj.Object) *revision {
-	if s.written[at] == 255 {
-		panic("too many writes of one name")
-	}
-	s.written[at]++
+	s.count(at)
 	s.objects[at] = s.revisions.keep(at, object, s.written[at])
 	s.tell(at, change{revision: s.objects[at]})
 	return s.objects[at]
 }
 
+// count counts a write of a name.
+func (s *tinyServer) count(at int) {
+	if s.written[at] == 255 || s.writes == 255 {
+		panic("too many writes")
+	}
+	s.written[at]++
+	s.writes++
+}
+
 // remove drops the object; watchers get its last state on the version of the deletion.
 func (s *tinyServer) remove(at int) {
-	s.written[at]++
+	s.count(at)
 	last := s.revisions.keep(at, s.objects[at].object, s.written[at])
 	s.objects[at] = nil
 	s.tell(at, change{revision: last, deleted: true})
@@ -197,17 +201,19 @@ func (s *tinyServer) volume(name string) *corev1.PersistentVolume {
 	return nil
 }
 
-// attachment returns one that names the volume, if there is any.
-func (s *tinyServer) attachment(volume string) (name string, attached bool) {
-	for at, key := range s.revisions.keys {
-		if key.Kind != obj.KindAttachment || s.objects[at] == nil {
-			continue
-		}
-		if *s.objects[at].object.(*storagev1.VolumeAttachment).Spec.Source.PersistentVolumeName == volume {
-			return key.Name, true
+// all returns all objects, in the order of their names.
+func (s *tinyServer) all() (objects []obj.Object) {
+	for _, stored := range s.objects {
+		if stored != nil {
+			objects = append(objects, stored.object)
 		}
 	}
-	return "", false
+	return objects
+}
+
+// claims returns all claims.
+func (s *tinyServer) claims() []*corev1.PersistentVolumeClaim {
+	return objectsOf[*corev1.PersistentVolumeClaim](s.list(obj.KindClaim).listed)
 }
 
 // deletionTime is when everything is deleted: the model has no clock, and no decision asks for the time.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/engine"
+	"github.com/pvbind/pvbind/binding/internal/judge"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
@@ -31,6 +32,10 @@ type state struct {
 	people  uint8           // what people may still do
 	faults  uint8           // what may still go wrong
 	pauses  uint8           // of a leader, so long that another may take over
+	lies    uint8           // reads that may still be told NotFound
+	travel  travel
+	backup  *tinyServer // where it is BackedUp
+	data    [maxNames]judge.Data
 }
 
 // leader is a controller of the model. Two of them are an old leader that has not noticed and a new one.
@@ -43,6 +48,14 @@ type leader struct {
 	queue   nameSet
 	running [maxNames]*request
 	inDoubt nameSet // what it wrote without hearing of it, and has not read since
+
+	delayed nameSet // what it will sync again after a delay, though nothing failed
+	due     nameSet // of that, where something was written since
+
+	resyncDue bool    // the server was restored, and its caches were not compared since
+	mayNotice bool    // a list may still tell it of that
+	noticed   uint8   // how often it has noticed it
+	unread    nameSet // what it knew then and has not read since
 }
 
 // request is what a sync under way has decided to do, and the answer once there is one. It is never changed either.
@@ -55,6 +68,8 @@ type request struct {
 	reads   nameSet // in this sync, since its last write
 	failed  bool    // a hook of this sync did, or nobody knows: the sync is to be repeated
 	answer  *answer
+	outrun  bool  // the server was restored after the first of these reads
+	noticed uint8 // how often its leader had noticed a restore when it was sent
 }
 
 // nameSet is a set of names, a bit for each.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/judge"
@@ -16,7 +17,10 @@ import (
 // tinyStorage is what of a storage matters to the model: which volumes have any, by their names, on which of it there
 // is data, and which outlived its volume because that was to be retained. It is a value, as tinyServer is. That it does
 // what bindingtest.Storage does is held by TestModelStorageMatchesBindingtest.
-type tinyStorage struct{ kept, written, left nameSet }
+type tinyStorage struct {
+	kept, written, left nameSet
+	excused             nameSet // of these a restore of the server has brought volumes back, or taken them away
+}
 
 func (s *tinyStorage) provision(at int) {
 	s.kept |= nameAt(at)
@@ -34,7 +38,8 @@ func (s *tinyStorage) recycle(at int) { s.written &^= nameAt(at) }
 func (s *tinyStorage) write(at int) { s.written |= nameAt(at) & s.kept }
 
 // runHook does what a controller asks of the storage.
-func (m *model) runHook(now *state, action decision.Action) answer {
+func (m *model) runHook(now *state, of *request) answer {
+	action := of.action
 	at := m.indexOf(action.Target())
 	if token := tokenOf(action.Token); token > 0 {
 		if token < now.tokens[at] && m.sabotage != takesAnyToken {
@@ -42,10 +47,19 @@ func (m *model) runHook(now *state, action decision.Action) answer {
 		}
 		now.tokens[at] = max(now.tokens[at], token)
 	}
-	m.judgeHook(now, action)
+	m.effect.destroys |= destructionsOf(action, nil)
+	if !of.outrun { // else nobody could know
+		m.judgeHook(now, action)
+	} else {
+		now.storage.excused |= nameAt(at)
+	}
+	now.data[at] = judge.Data{}
 	switch action.Kind {
 	case decision.RunProvisioner:
 		now.storage.provision(at)
+		if now.leaders[1] != nil && now.server.created[at] > 0 { // P2: of two at once, what the other has just deleted is left behind
+			now.storage.excused |= nameAt(at)
+		}
 		made := action.Request.Volume.DeepCopy()
 		made.Spec.NFS = &corev1.NFSVolumeSource{Server: "nfs", Path: "/" + made.Name}
 		return answer{got: m.revisions.keep(at, made, 0)}
@@ -116,6 +130,9 @@ func (m *model) judgeHook(now *state, action decision.Action) {
 		return
 	}
 	s, volume := &now.server, action.Volume
+	if wrong := judge.WrongOfReclaim(volume.Name, s.claims(), objectsOf[*storagev1.VolumeAttachment](s.list(obj.KindAttachment).listed)); wrong != "" {
+		m.broke("%s: %s", wrong, action)
+	}
 	if now.storage.left.has(m.indexOf(action.Target())) {
 		m.broke("X2: %s, which was to be retained", action)
 	}
@@ -126,9 +143,6 @@ func (m *model) judgeHook(now *state, action decision.Action) {
 	}
 	claim := s.claim(judge.ClaimOf(volume))
 	serves := claim != nil && phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefBound && (claim.Spec.VolumeName == "" || claim.Spec.VolumeName == volume.Name)
-	if stored, attached := s.attachment(volume.Name); attached {
-		m.broke("X2: %s, and %s attaches it", action, stored)
-	}
 	unborn := volume.UID == "" && (s.volume(volume.Name) == nil || claim != nil && claim.DeletionTimestamp != nil && !phase.BindCompleted(claim))
 	if serves && !unborn {
 		m.broke("X2: %s, and its claim exists", action)
@@ -144,6 +158,7 @@ func judgeStorage(s *tinyServer, storage tinyStorage) (broken []string) {
 		}
 		volume := s.volume(key.Name)
 		switch kept := storage.kept.has(at); {
+		case storage.excused.has(at), volume != nil && (judge.FreedTooLate(volume) || volume.Status.Phase == corev1.VolumeFailed): // no claim gets it, and a person is told
 		case kept && volume == nil && !storage.left.has(at) && untraced(s, key.Name):
 			broken = append(broken, "P2: the storage of "+key.Name+" is lost track of")
 		case !kept && volume != nil && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete && volume.DeletionTimestamp == nil:
@@ -188,7 +203,7 @@ func (m *model) addStorage(now *state, at int) {
 // judgeEnd holds the end of a volume to R3: it is deleted, and let go, after its storage.
 func (m *model) judgeEnd(now *state, action decision.Action, before *revision) {
 	volume := action.Volume
-	if volume == nil || before == nil || !m.hooked() || !now.storage.kept.has(before.at) {
+	if volume == nil || before == nil || !m.hooked() || !now.storage.kept.has(before.at) || now.storage.excused.has(before.at) {
 		return
 	}
 	lets := slices.Contains(before.object.GetFinalizers(), reclaim.InTreeFinalizer) && !slices.Contains(volume.Finalizers, reclaim.InTreeFinalizer)
@@ -204,6 +219,33 @@ func (m *model) retainStorage(now *state, at int, before *revision) {
 	}
 	if volume, ok := before.object.(*corev1.PersistentVolume); ok && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain {
 		now.storage.left |= nameAt(at)
+	}
+}
+
+// excuseForce notes the storage of a volume that people have forced to go, or the one that may have been made for a claim that
+// they have: without its finalizers nobody knows of it any more.
+//
+// A volume whose storage is announced to be deleted, and which somebody gives to a claim by name all the same, is that person's to
+// look after too: the call may be on its way.
+func (m *model) excuseForce(now *state, by trouble, at int, before *revision) {
+	if before == nil {
+		return
+	}
+	if _, announced := reclaim.AnnouncementOf(before.object); by == adminReserves && announced {
+		now.storage.excused |= nameAt(at)
+	}
+	if by != forcedDeletion && by != tenantFinalizers && by != adminFinalizers {
+		return
+	}
+	name := m.keys[at].Name
+	if claim, ok := before.object.(*corev1.PersistentVolumeClaim); ok {
+		if !traced(claim) {
+			return
+		}
+		name = decision.ProvisionedName(claim.UID)
+	}
+	if volume, known := m.index[obj.VolumeKey(name)]; known {
+		now.storage.excused |= nameAt(volume)
 	}
 }
 

@@ -60,10 +60,14 @@ type modelWorld struct {
 	people        uint8      // actions in one run
 	faults        uint8      // in one run
 	pauses        uint8      // of a leader, so long that another takes over
+	lies          uint8      // reads that are told NotFound though the object is there
+	travel        travel     // whether the server may be restored
 	long          [2]uint8   // actions and faults in a long run, in place of these
 	lags          []obj.Kind // the kinds of which caches lag
 	settledFirst  bool
 	large         bool // of these, an ordinary run explores one
+	troubled      bool // it counts for the coverage of troubles
+	onlyLong      bool // too many states for any but a long run
 	limit         int  // of states; zero: none
 	start         []string
 	sabotage      sabotage // what is broken on purpose
@@ -73,7 +77,7 @@ type modelWorld struct {
 // of two like objects are worlds of their own. What long runs may do beyond is in the last field.
 func modelWorlds() []modelWorld {
 	everything := anyOf(claimComesAndGoes, volumeComesAndGoes, reservations, annotationsGo, policyChanges)
-	return []modelWorld{
+	return append(troubledWorlds(), []modelWorld{
 		{name: "a pair, an action and a fault", large: true, tables: onePair, leaders: 1, workers: 2, lags: pairLags,
 			people: 1, faults: 1, long: [2]uint8{1, 2}, actionTexts: everything},
 		{name: "a pair, two actions", tables: onePair, leaders: 1, workers: 2, lags: pairLags,
@@ -123,7 +127,7 @@ func modelWorlds() []modelWorld {
 		{name: "attached storage that is reclaimed", tables: attached, absent: []string{"va/x"}, settledFirst: true, leaders: 1, workers: 1,
 			lags: []obj.Kind{obj.KindVolume, obj.KindAttachment}, rules: sourceHooks, people: 3, faults: 1, long: [2]uint8{4, 1},
 			actionTexts: append(actions("delete pvc/default/a", "delete va/x"), userAction{text: "create va/x", when: volumeIs("x", corev1.VolumeBound)})},
-	}
+	}...)
 }
 
 // Controllers that make and delete storage themselves protect what is in use too, or it would never go.

@@ -1,0 +1,78 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
+)
+
+// WrongOfReclaim returns what a call of a deleter or recycler breaks that takes effect now; "" if nothing. Claims and attachments
+// are those that the server has. It is X2, that no storage is touched while any claim is Bound to the volume, whatever its
+// claimRef says, or while it is attached.
+func WrongOfReclaim(volume string, claims []*corev1.PersistentVolumeClaim, attachments []*storagev1.VolumeAttachment) string {
+	if i := slices.IndexFunc(claims, func(claim *corev1.PersistentVolumeClaim) bool { return isBoundTo(claim, volume) }); i >= 0 {
+		return fmt.Sprintf("X2: the storage of %s is destroyed, and %s is Bound to it", volume, claims[i].Name)
+	}
+	if attached := obj.AttachmentsOf(attachments, volume); len(attached) > 0 {
+		return fmt.Sprintf("X2: the storage of %s is destroyed, and %s attaches it", volume, attached[0].Name)
+	}
+	return ""
+}
+
+func isBoundTo(claim *corev1.PersistentVolumeClaim, volume string) bool {
+	return claim.Status.Phase == corev1.ClaimBound && claim.Spec.VolumeName == volume
+}
+
+// Data is whose data is on the storage of a volume.
+type Data struct {
+	Of    types.UID // the claim that was Bound to it last; "" if there is no data on it
+	Freed bool      // since then somebody who may edit volumes has removed the claimRef
+}
+
+// Edited returns the data of a volume after somebody other than a controller has edited, removed or created it: before and after
+// are nil where there is none. A new volume is as its maker says, and one that is given to a claim by name is that claim's.
+func (d Data) Edited(before, after *corev1.PersistentVolume) Data {
+	if before == nil || after == nil || before.UID != after.UID {
+		return Data{}
+	}
+	was, is := before.Spec.ClaimRef, after.Spec.ClaimRef
+	switch {
+	case is != nil && (was == nil || was.Namespace != is.Namespace || was.Name != is.Name || was.UID != is.UID):
+		return Data{}
+	case is == nil && was != nil:
+		d.Freed = d.Of != ""
+	}
+	return d
+}
+
+// Has reports whether the claim is Bound to the volume, and the volume is not another's meanwhile: then pods write onto it.
+func Has(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
+	if volume == nil || !isBoundTo(claim, volume.Name) {
+		return false
+	}
+	state := phase.ClaimRefStateOf(volume, claim)
+	return state == phase.ClaimRefBound || state == phase.ClaimRefNone
+}
+
+// WrongHeir returns what it breaks that a claim becomes Bound to a volume with that data; "" if nothing. Claims are those that the
+// server has. It is X3, that no claim gets the data of another one, unless somebody who may edit volumes gave it the volume. That
+// a claimRef was removed gives it to nobody for as long as the claim is Bound to it whose data it is (M2).
+func WrongHeir(claim *corev1.PersistentVolumeClaim, data Data, claims []*corev1.PersistentVolumeClaim) string {
+	if data.Of == "" || data.Of == claim.UID {
+		return ""
+	}
+	volume := claim.Spec.VolumeName
+	held := slices.ContainsFunc(claims, func(other *corev1.PersistentVolumeClaim) bool {
+		return other.UID == data.Of && isBoundTo(other, volume)
+	})
+	if data.Freed && !held {
+		return ""
+	}
+	return fmt.Sprintf("X3: %s becomes Bound to %s, which has the data of the claim with UID %s", claim.Name, volume, data.Of)
+}
