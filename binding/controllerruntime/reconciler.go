@@ -69,19 +69,19 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 			return err
 		}
 	}
-	r.controller = r.newController(Client{mgr.GetClient(), mgr.GetAPIReader()}, recorder)
+	own := Client{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}
+	if r.Client != nil {
+		own = Client{Client: r.Client}
+	}
+	r.controller = r.newController(own, recorder)
 	if err := r.restores.setUp(mgr, r); err != nil {
 		return err
 	}
 	return r.watch(mgr)
 }
 
-// newController returns the controller, on the Reconciler's own client or else on the other.
-func (r *Reconciler) newController(other Client, recorder binding.Recorder) *binding.Controller {
-	if r.Client != nil {
-		other = Client{Client: r.Client}
-	}
-	return &binding.Controller{Client: other, Recorder: recorder, Options: r.BindingOptions, Hooks: r.Hooks}
+func (r *Reconciler) newController(client Client, recorder binding.Recorder) *binding.Controller {
+	return &binding.Controller{Client: client, Recorder: recorder, Options: r.BindingOptions, Hooks: r.Hooks}
 }
 
 // startRecorder publishes events until the manager stops.

@@ -41,7 +41,7 @@ func (r *Reconciler) Settle(ctx context.Context) error {
 	if r.Client == nil {
 		return errors.New("controllerruntime.Reconciler: no Client")
 	}
-	run := settling{controller: r.newController(Client{}, r.Recorder), failures: map[obj.Key]int{}, errs: map[obj.Key]error{}}
+	run := settling{controller: r.newController(Client{Client: r.Client, fake: true}, r.Recorder), failures: map[obj.Key]int{}, errs: map[obj.Key]error{}}
 	objects, err := r.list(ctx)
 	if err != nil {
 		return err

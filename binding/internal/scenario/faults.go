@@ -7,11 +7,13 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // planned is a fault: "conflict on write 2", "before read 1: delete pv/a".
@@ -63,6 +65,8 @@ func (s *Runner) hook(what string, match bindingtest.Match, meanwhile string) bi
 		return bindingtest.LoseAnswer(1, match)
 	case what == "not found at", what == "proxy answers":
 		return notFoundBy(what, match)
+	case what == "empty answer of":
+		return emptyAnswer(match)
 	case what == "time out":
 		return bindingtest.Fail(1, match, errTimedOut)
 	case what == "forbid":
@@ -83,6 +87,20 @@ func notFoundBy(what string, match bindingtest.Match) bindingtest.Hook {
 			err = testkit.ProxyError(call.Key)
 		}
 		return err
+	}
+}
+
+// emptyAnswer answers a call with success and an object without anything in it, as client-go makes it of {}.
+func emptyAnswer(match bindingtest.Match) bindingtest.Hook {
+	return func(call *bindingtest.Call, do func() error) error {
+		if !match(call) {
+			return do()
+		}
+		var empty obj.Object = &corev1.PersistentVolumeClaim{}
+		if call.Key.Kind == obj.KindVolume {
+			empty = &corev1.PersistentVolume{}
+		}
+		return bindingtest.Answer(1, func(*bindingtest.Call) bool { return true }, empty)(call, do)
 	}
 }
 
