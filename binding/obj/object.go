@@ -26,8 +26,11 @@ func Newer(a, b Object) bool {
 }
 
 // Older reports whether a is a version before b. It reports false where the versions cannot be compared.
-func Older(a, b Object) bool {
-	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
+func Older(a, b Object) bool { return OlderThan(a, b.GetResourceVersion()) }
+
+// OlderThan reports whether an object has a version before another one. It reports false where they cannot be compared.
+func OlderThan(object Object, version string) bool {
+	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), version)
 	return err == nil && order < 0
 }
 
