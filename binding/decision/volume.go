@@ -183,8 +183,8 @@ func releaseAndReclaim(volume *corev1.PersistentVolume, claim *corev1.Persistent
 	}
 	verdict := reclaim.Decide(volume, options.reclaim())
 	recycles := volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle && verdict.Action != reclaim.LeaveToProvisioner
-	if recycles && claim == nil { // a claim that exists has another volume, and its pods do not use this one
-		if action, blocked := awaitPods(volume, verdict.Action, view, options); blocked {
+	if recycles && (claim == nil || claim.UID != volume.Spec.ClaimRef.UID) { // else it has another volume, and its pods do not use this one
+		if action, blocked := awaitPods(volume, claim, verdict.Action, view, options); blocked {
 			return action
 		}
 	}
@@ -202,12 +202,12 @@ func releaseAndReclaim(volume *corev1.PersistentVolume, claim *corev1.Persistent
 }
 
 // awaitPods blocks recycling while a pod that has not finished uses the old claim (R4). Before a recycler runs, a live
-// list must show that there is none, once the call is announced.
-func awaitPods(volume *corev1.PersistentVolume, next reclaim.Action, view View, options Options) (action Action, blocked bool) {
+// list must show that there is none, once the call is announced. The claim is the one that has the name by now; nil if none.
+func awaitPods(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, next reclaim.Action, view View, options Options) (action Action, blocked bool) {
 	ref := volume.Spec.ClaimRef
 	pods, source := view.PodsOf(ref.Namespace, ref.Name)
 	var names []string
-	for _, pod := range reclaim.BlockRecycling(pods, ref.Namespace, ref.Name) {
+	for _, pod := range reclaim.BlockRecycling(pods, ref.Namespace, ref.Name, claim) {
 		names = append(names, pod.Namespace+"/"+pod.Name)
 	}
 	if len(names) == 0 {
