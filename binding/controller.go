@@ -37,8 +37,21 @@ type Controller struct {
 
 	mu     sync.Mutex
 	state  *engine.State
+	since  epoch
 	runner hookrun.Runner
 	lists  listReads
+}
+
+// epoch is the time since the server was last noticed to have gone back. Its context is that of the deleters and recyclers that
+// are called in it, beside the one of their sync.
+type epoch struct {
+	context.Context
+	end context.CancelCauseFunc
+}
+
+func newEpoch() (e epoch) {
+	e.Context, e.end = context.WithCancelCause(context.Background())
+	return e
 }
 
 // Observe stores an object that was created or changed, and returns the keys to sync for it, none twice. It ignores a
@@ -90,13 +103,21 @@ func (c *Controller) locked(do func() (woken, rest []obj.Key)) (woken, rest []ob
 // ObserveRestore notes that the server went back in time, as after a restore of etcd from a backup, and returns the keys of all
 // claims and volumes that are known, to be synced. Each of these syncs begins with a live read. Until all are read, nothing is
 // destroyed: no storage is deleted or scrubbed, no volume is Released or taken from a claim, and no finalizer removed from an
-// object that is being deleted. All else goes on.
+// object that is being deleted. All else goes on. The contexts of the deleters and recyclers that run end, and their answers are
+// no success.
 //
 // A driver calls it when a list has a resourceVersion below one that it has seen for that kind, once each time, for what was
 // read already is read again. A Sync that notices it by itself returns ErrServerWentBack, and the same keys.
 func (c *Controller) ObserveRestore() []obj.Key {
 	defer c.lockState().Unlock()
+	c.endCalls()
 	return c.state.ObserveRestore()
+}
+
+// endCalls ends the calls of deleters and recyclers that were decided on until now, also of those that have yet to begin.
+func (c *Controller) endCalls() {
+	c.since.end(ErrServerWentBack)
+	c.since = newEpoch()
 }
 
 // ErrServerWentBack is in the error of the Sync that noticed, by two live reads of an object, that the server went back in time.
@@ -111,10 +132,10 @@ var ErrServerWentBack = engine.ErrWentBack
 // The error names what failed. The delay grows with each failure in a row, and is zero where only a change of the object can
 // help (*obj.InvalidError).
 func (c *Controller) Sync(ctx context.Context, key obj.Key) (Result, error) {
-	step := c.start(key)
+	step, since := c.start(key)
 	defer func() { // if the client or the recorder has panicked, the sync unlocks its objects, as after a write of unknown outcome
 		for !step.Done {
-			step = c.proceed(key, engine.Reply{Err: errPanicked})
+			step, _ = c.proceed(key, engine.Reply{Err: errPanicked})
 		}
 	}()
 	announced := announcement{}
@@ -126,7 +147,7 @@ func (c *Controller) Sync(ctx context.Context, key obj.Key) (Result, error) {
 		if step.Action.Announces() {
 			announced = announcement{step.Action.Token, c.now()} // before it is sent
 		}
-		step = c.proceed(key, c.perform(ctx, step.Action, announced))
+		step, since = c.proceed(key, c.perform(ctx, since, step.Action, announced))
 	}
 }
 
@@ -147,30 +168,49 @@ type announcement struct {
 	at    time.Time
 }
 
-// perform performs an action: with a hook, which may have been announced, or else with the client.
-func (c *Controller) perform(ctx context.Context, action decision.Action, announced announcement) engine.Reply {
+// perform performs an action: with a hook, which may have been announced, or else with the client. It was decided on in the
+// given epoch.
+func (c *Controller) perform(ctx context.Context, since epoch, action decision.Action, announced announcement) engine.Reply {
 	switch {
-	case action.RunsHook() && (action.Token == 0 || action.Token != announced.token):
-		return c.runner.Run(ctx, c.Hooks, action, nil)
 	case action.RunsHook():
-		return c.runner.Run(ctx, c.Hooks, action, func() time.Duration { return c.now().Sub(announced.at) })
+		return c.runHook(ctx, since, action, announced)
 	case action.Kind == decision.Read && action.Key.IsList():
 		return c.lists.read(ctx, action.Key, func() engine.Reply { return perform(ctx, c.Client, action).Parsed() })
 	}
 	return perform(ctx, c.Client, action).Parsed()
 }
 
-func (c *Controller) start(key obj.Key) engine.Step {
-	return c.lockedStep(func() engine.Step { return c.state.StartDraft(key) }).Complete()
+func (c *Controller) runHook(ctx context.Context, since epoch, action decision.Action, announced announcement) engine.Reply {
+	if action.Kind != decision.RunProvisioner { // what that makes destroys nothing
+		both, end := context.WithCancelCause(ctx)
+		defer end(nil)
+		defer context.AfterFunc(since, func() { end(context.Cause(since)) })()
+		ctx = both
+	}
+	if action.Token == 0 || action.Token != announced.token {
+		return c.runner.Run(ctx, c.Hooks, action, nil)
+	}
+	return c.runner.Run(ctx, c.Hooks, action, func() time.Duration { return c.now().Sub(announced.at) })
 }
 
-func (c *Controller) proceed(key obj.Key, got engine.Reply) engine.Step {
-	return c.lockedStep(func() engine.Step { return c.state.ProceedDraft(key, got) }).Complete()
+func (c *Controller) start(key obj.Key) (engine.Step, epoch) {
+	step, since := c.lockedStep(func() engine.Step { return c.state.StartDraft(key) })
+	return step.Complete(), since
 }
 
-func (c *Controller) lockedStep(do func() engine.Step) engine.Step {
+func (c *Controller) proceed(key obj.Key, got engine.Reply) (engine.Step, epoch) {
+	step, since := c.lockedStep(func() engine.Step { return c.state.ProceedDraft(key, got) })
+	return step.Complete(), since
+}
+
+// lockedStep returns the next step of a sync, and the epoch in which it was decided on.
+func (c *Controller) lockedStep(do func() engine.Step) (engine.Step, epoch) {
 	defer c.lockState().Unlock()
-	return do()
+	step := do()
+	if errors.Is(step.Err, ErrServerWentBack) { // this sync has noticed it
+		c.endCalls()
+	}
+	return step, c.since
 }
 
 func (c *Controller) now() time.Time {
@@ -187,6 +227,7 @@ func (c *Controller) lockState() *sync.Mutex {
 		options := c.Options
 		options.Hooks, options.HookTimeout = c.Hooks.Names(), c.Hooks.Timeout
 		options.Identity = cmp.Or(options.Identity, rand.Text())
+		c.since = newEpoch()
 		c.state = engine.New(options, cmp.Or(max(0, c.Hooks.MaxConcurrent), hooks.DefaultMaxConcurrent))
 	}
 	c.state.SetTime(c.now())

@@ -72,6 +72,7 @@ var killers = []struct {
 	{room: "internal/engine", run: []string{"^TestR3WhatIsAttachedAsASyncReadsIt$"}},
 	{room: "internal/history", run: []string{"^TestVerbsTakeNothingFromWhoIsBound$"}},
 	{room: "internal/engine", run: []string{"^TestRecheck"}},
+	{room: ".", run: []string{"^(TestW8ARestoreEndsTheHooksThatRun|TestR8NoCallTakesLongerThanAnHour)$"}},
 	{room: "internal/history", run: []string{"^TestR8"}},
 	{room: "internal/engine/model", run: []string{"^TestModel$", "-test.short"}},
 	{room: "internal/history", run: []string{"^TestAdviceIsFollowed$"}, mode: "full"},
