@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pvbind/pvbind/binding"
@@ -121,8 +122,8 @@ func (c Client) UpdateClaimStatus(ctx context.Context, claim *corev1.PersistentV
 // CreateVolume creates a volume.
 func (c Client) CreateVolume(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
 	volume = volume.DeepCopy()
-	if c.fake {
-		setServerDefaults(volume)
+	if c.fake && volume.UID == "" {
+		volume.UID = uuid.NewUUID()
 	}
 	return answered(volume, c.Create(ctx, volume))
 }
