@@ -37,21 +37,9 @@ type Controller struct {
 
 	mu     sync.Mutex
 	state  *engine.State
-	since  epoch
+	epoch  *epoch
 	runner hookrun.Runner
 	lists  listReads
-}
-
-// epoch is the time since the server was last noticed to have gone back. Its context is that of the deleters and recyclers that
-// are called in it, beside the one of their sync.
-type epoch struct {
-	context.Context
-	end context.CancelCauseFunc
-}
-
-func newEpoch() (e epoch) {
-	e.Context, e.end = context.WithCancelCause(context.Background())
-	return e
 }
 
 // Observe stores an object that was created or changed, and returns the keys to sync for it, none twice. It ignores a
@@ -116,8 +104,8 @@ func (c *Controller) ObserveRestore() []obj.Key {
 
 // endCalls ends the calls of deleters and recyclers that were decided on until now, also of those that have yet to begin.
 func (c *Controller) endCalls() {
-	c.since.end(ErrServerWentBack)
-	c.since = newEpoch()
+	c.epoch.end()
+	c.epoch = newEpoch()
 }
 
 // ErrServerWentBack is in the error of the Sync that noticed, by two live reads of an object, that the server went back in time.
@@ -132,7 +120,7 @@ var ErrServerWentBack = engine.ErrWentBack
 // The error names what failed. The delay grows with each failure in a row, and is zero where only a change of the object can
 // help (*obj.InvalidError).
 func (c *Controller) Sync(ctx context.Context, key obj.Key) (Result, error) {
-	step, since := c.start(key)
+	step, during := c.start(key)
 	defer func() { // if the client or the recorder has panicked, the sync unlocks its objects, as after a write of unknown outcome
 		for !step.Done {
 			step, _ = c.proceed(key, engine.Reply{Err: errPanicked})
@@ -147,7 +135,7 @@ func (c *Controller) Sync(ctx context.Context, key obj.Key) (Result, error) {
 		if step.Action.Announces() {
 			announced = announcement{step.Action.Token, c.now()} // before it is sent
 		}
-		step, since = c.proceed(key, c.perform(ctx, since, step.Action, announced))
+		step, during = c.proceed(key, c.perform(ctx, during, step.Action, announced))
 	}
 }
 
@@ -170,22 +158,21 @@ type announcement struct {
 
 // perform performs an action: with a hook, which may have been announced, or else with the client. It was decided on in the
 // given epoch.
-func (c *Controller) perform(ctx context.Context, since epoch, action decision.Action, announced announcement) engine.Reply {
+func (c *Controller) perform(ctx context.Context, during *epoch, action decision.Action, announced announcement) engine.Reply {
 	switch {
 	case action.RunsHook():
-		return c.runHook(ctx, since, action, announced)
+		return c.runHook(ctx, during, action, announced)
 	case action.Kind == decision.Read && action.Key.IsList():
 		return c.lists.read(ctx, action.Key, func() engine.Reply { return perform(ctx, c.Client, action).Parsed() })
 	}
 	return perform(ctx, c.Client, action).Parsed()
 }
 
-func (c *Controller) runHook(ctx context.Context, since epoch, action decision.Action, announced announcement) engine.Reply {
+func (c *Controller) runHook(ctx context.Context, during *epoch, action decision.Action, announced announcement) engine.Reply {
 	if action.Kind != decision.RunProvisioner { // what that makes destroys nothing
-		both, end := context.WithCancelCause(ctx)
-		defer end(nil)
-		defer context.AfterFunc(since, func() { end(context.Cause(since)) })()
-		ctx = both
+		within, done := during.context(ctx)
+		defer done()
+		ctx = within
 	}
 	if action.Token == 0 || action.Token != announced.token {
 		return c.runner.Run(ctx, c.Hooks, action, nil)
@@ -193,24 +180,24 @@ func (c *Controller) runHook(ctx context.Context, since epoch, action decision.A
 	return c.runner.Run(ctx, c.Hooks, action, func() time.Duration { return c.now().Sub(announced.at) })
 }
 
-func (c *Controller) start(key obj.Key) (engine.Step, epoch) {
-	step, since := c.lockedStep(func() engine.Step { return c.state.StartDraft(key) })
-	return step.Complete(), since
+func (c *Controller) start(key obj.Key) (engine.Step, *epoch) {
+	step, during := c.lockedStep(func() engine.Step { return c.state.StartDraft(key) })
+	return step.Complete(), during
 }
 
-func (c *Controller) proceed(key obj.Key, got engine.Reply) (engine.Step, epoch) {
-	step, since := c.lockedStep(func() engine.Step { return c.state.ProceedDraft(key, got) })
-	return step.Complete(), since
+func (c *Controller) proceed(key obj.Key, got engine.Reply) (engine.Step, *epoch) {
+	step, during := c.lockedStep(func() engine.Step { return c.state.ProceedDraft(key, got) })
+	return step.Complete(), during
 }
 
 // lockedStep returns the next step of a sync, and the epoch in which it was decided on.
-func (c *Controller) lockedStep(do func() engine.Step) (engine.Step, epoch) {
+func (c *Controller) lockedStep(do func() engine.Step) (engine.Step, *epoch) {
 	defer c.lockState().Unlock()
 	step := do()
 	if errors.Is(step.Err, ErrServerWentBack) { // this sync has noticed it
 		c.endCalls()
 	}
-	return step, c.since
+	return step, c.epoch
 }
 
 func (c *Controller) now() time.Time {
@@ -227,7 +214,7 @@ func (c *Controller) lockState() *sync.Mutex {
 		options := c.Options
 		options.Hooks, options.HookTimeout = c.Hooks.Names(), c.Hooks.Timeout
 		options.Identity = cmp.Or(options.Identity, rand.Text())
-		c.since = newEpoch()
+		c.epoch = newEpoch()
 		c.state = engine.New(options, cmp.Or(max(0, c.Hooks.MaxConcurrent), hooks.DefaultMaxConcurrent))
 	}
 	c.state.SetTime(c.now())

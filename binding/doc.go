@@ -92,6 +92,7 @@
 //
 //   - controller.go: Controller, its Sync, and Result.
 //   - client.go: Client, AttachmentLister and Recorder.
+//   - epoch.go: how a noticed restore ends the deleters and recyclers that run.
 //   - perform.go: how an action becomes a call of the Client, and how syncs share lists.
 //
 // # After a restore from a backup

@@ -66,7 +66,7 @@ func (a Announcement) Next(by string, now time.Time, lasts time.Duration) (next 
 	if a.Token == math.MaxInt64 {
 		return Announcement{}, false
 	}
-	return Announcement{By: by, Token: max(a.Token+1, now.UnixNano()), Seconds: int64(lasts.Round(time.Second) / time.Second)}, true
+	return Announcement{By: by, Token: max(a.Token+1, now.UnixNano()), Seconds: int64(min(lasts, LongestCall).Round(time.Second) / time.Second)}, true
 }
 
 // Lasts returns how long after the announcement its controller may be at work: an hour at most.

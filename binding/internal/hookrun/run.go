@@ -56,6 +56,10 @@ func (r *Runner) Run(ctx context.Context, set hooks.Set, action decision.Action,
 			r.running.Delete(storage) // before the answer, for the next call may come as soon as that is there
 			answer <- got
 		}()
+		if ctx.Err() != nil {
+			got.Err = context.Cause(ctx)
+			return
+		}
 		if late := announced.now(); late > hooks.Margin { // nothing comes between this and the call
 			got.Err = &hooks.Error{Meaning: hooks.InProgress, After: time.Millisecond, Err: fmt.Errorf("the call comes %s after its announcement, which is too late", late)}
 			return
