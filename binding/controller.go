@@ -41,6 +41,7 @@ type Controller struct {
 
 	mu     sync.Mutex
 	state  *engine.State
+	epoch  *epoch
 	runner hookrun.Runner
 	lists  listReads
 }
@@ -94,13 +95,21 @@ func (c *Controller) locked(do func() (woken, rest []obj.Key)) (woken, rest []ob
 // ObserveRestore notes that the server went back in time, as after a restore of etcd from a backup, and returns the keys of all
 // claims and volumes that are known, to be synced. Each of these syncs begins with a live read. Until all are read, nothing is
 // destroyed: no storage is deleted or scrubbed, no volume is Released or taken from a claim, and no finalizer removed from an
-// object that is being deleted. All else goes on.
+// object that is being deleted. All else goes on. The contexts of the deleters and recyclers that run end, and their answers are
+// no success.
 //
 // A driver calls it when a list has a resourceVersion below one that it has seen for that kind, once each time, for what was
 // read already is read again. A Sync that notices it by itself returns ErrServerWentBack, and the same keys.
 func (c *Controller) ObserveRestore() []obj.Key {
 	defer c.lockState().Unlock()
+	c.endCalls()
 	return c.state.ObserveRestore()
+}
+
+// endCalls ends the calls of deleters and recyclers that were decided on until now, also of those that have yet to begin.
+func (c *Controller) endCalls() {
+	c.epoch.end()
+	c.epoch = newEpoch()
 }
 
 // ErrServerWentBack is in the error of the Sync that noticed, by two live reads of an object, that the server went back in time.
@@ -115,10 +124,10 @@ var ErrServerWentBack = engine.ErrWentBack
 // The error names what failed. The delay grows with each failure in a row, and is zero where only a change of the object can
 // help (*obj.InvalidError).
 func (c *Controller) Sync(ctx context.Context, key obj.Key) (Result, error) {
-	step := c.start(key)
+	step, during := c.start(key)
 	defer func() { // if the client or the recorder has panicked, the sync unlocks its objects, as after a write of unknown outcome
 		for !step.Done {
-			step = c.proceed(key, engine.Reply{Err: errPanicked})
+			step, _ = c.proceed(key, engine.Reply{Err: errPanicked})
 		}
 	}()
 	announced := announcement{}
@@ -130,7 +139,7 @@ func (c *Controller) Sync(ctx context.Context, key obj.Key) (Result, error) {
 		if step.Action.Announces() {
 			announced = announcement{step.Action.Token, c.now()} // before it is sent
 		}
-		step = c.proceed(key, c.perform(ctx, step.Action, announced))
+		step, during = c.proceed(key, c.perform(ctx, during, step.Action, announced))
 	}
 }
 
@@ -151,30 +160,48 @@ type announcement struct {
 	at    time.Time
 }
 
-// perform performs an action: with a hook, which may have been announced, or else with the client.
-func (c *Controller) perform(ctx context.Context, action decision.Action, announced announcement) engine.Reply {
+// perform performs an action: with a hook, which may have been announced, or else with the client. It was decided on in the
+// given epoch.
+func (c *Controller) perform(ctx context.Context, during *epoch, action decision.Action, announced announcement) engine.Reply {
 	switch {
-	case action.RunsHook() && (action.Token == 0 || action.Token != announced.token):
-		return c.runner.Run(ctx, c.Hooks, action, nil)
 	case action.RunsHook():
-		return c.runner.Run(ctx, c.Hooks, action, func() time.Duration { return c.now().Sub(announced.at) })
+		return c.runHook(ctx, during, action, announced)
 	case action.Kind == decision.Read && action.Key.IsList():
 		return c.lists.read(ctx, action.Key, func() engine.Reply { return perform(ctx, c.Client, action).Parsed() })
 	}
 	return perform(ctx, c.Client, action).Parsed()
 }
 
-func (c *Controller) start(key obj.Key) engine.Step {
-	return c.lockedStep(func() engine.Step { return c.state.StartDraft(key) }).Complete()
+func (c *Controller) runHook(ctx context.Context, during *epoch, action decision.Action, announced announcement) engine.Reply {
+	if action.Kind != decision.RunProvisioner { // what that makes destroys nothing
+		within, done := during.context(ctx)
+		defer done()
+		ctx = within
+	}
+	if action.Token == 0 || action.Token != announced.token {
+		return c.runner.Run(ctx, c.Hooks, action, nil)
+	}
+	return c.runner.Run(ctx, c.Hooks, action, func() time.Duration { return c.now().Sub(announced.at) })
 }
 
-func (c *Controller) proceed(key obj.Key, got engine.Reply) engine.Step {
-	return c.lockedStep(func() engine.Step { return c.state.ProceedDraft(key, got) }).Complete()
+func (c *Controller) start(key obj.Key) (engine.Step, *epoch) {
+	step, during := c.lockedStep(func() engine.Step { return c.state.StartDraft(key) })
+	return step.Complete(), during
 }
 
-func (c *Controller) lockedStep(do func() engine.Step) engine.Step {
+func (c *Controller) proceed(key obj.Key, got engine.Reply) (engine.Step, *epoch) {
+	step, during := c.lockedStep(func() engine.Step { return c.state.ProceedDraft(key, got) })
+	return step.Complete(), during
+}
+
+// lockedStep returns the next step of a sync, and the epoch in which it was decided on.
+func (c *Controller) lockedStep(do func() engine.Step) (engine.Step, *epoch) {
 	defer c.lockState().Unlock()
-	return do()
+	step := do()
+	if errors.Is(step.Err, ErrServerWentBack) { // this sync has noticed it
+		c.endCalls()
+	}
+	return step, c.epoch
 }
 
 func (c *Controller) now() time.Time {
@@ -191,6 +218,7 @@ func (c *Controller) lockState() *sync.Mutex {
 		options := c.Options
 		options.Hooks, options.HookTimeout = c.Hooks.Names(), c.Hooks.Timeout
 		options.Identity = cmp.Or(options.Identity, rand.Text())
+		c.epoch = newEpoch()
 		c.state = engine.New(options, cmp.Or(max(0, c.Hooks.MaxConcurrent), hooks.DefaultMaxConcurrent))
 		c.state.ShareWorkers(c.Workers)
 	}

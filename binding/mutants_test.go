@@ -74,6 +74,7 @@ var killers = []struct {
 	{room: ".", run: []string{"^Test(RhATenants|W9)"}},
 	{room: "internal/history", run: []string{"^TestVerbsTakeNothingFromWhoIsBound$"}},
 	{room: "internal/engine", run: []string{"^TestRecheck"}},
+	{room: ".", run: []string{"^(TestW8ARestoreEndsTheHooksThatRun|TestR8NoCallTakesLongerThanAnHour)$"}},
 	{room: "internal/history", run: []string{"^TestR8"}},
 	{room: "internal/engine/model", run: []string{"^TestModel$", "-test.short"}},
 	{room: "internal/history", run: []string{"^TestAdviceIsFollowed$"}, mode: "full"},

@@ -73,20 +73,20 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 			return err
 		}
 	}
+	own := Client{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}
+	if r.Client != nil {
+		own = Client{Client: r.Client}
+	}
 	r.warnings.Recorder, r.warnings.Log = recorder, func(event decision.Event) { logWarning(mgr.GetLogger(), event) }
-	r.controller = r.newController(Client{mgr.GetClient(), mgr.GetAPIReader()}, &r.warnings)
+	r.controller = r.newController(own, &r.warnings)
 	if err := r.restores.setUp(mgr, r); err != nil {
 		return err
 	}
 	return r.watch(mgr)
 }
 
-// newController returns the controller, on the Reconciler's own client or else on the other.
-func (r *Reconciler) newController(other Client, recorder binding.Recorder) *binding.Controller {
-	if r.Client != nil {
-		other = Client{Client: r.Client}
-	}
-	return &binding.Controller{Client: other, Recorder: recorder, Options: r.BindingOptions, Hooks: r.Hooks, Workers: r.concurrency()}
+func (r *Reconciler) newController(client Client, recorder binding.Recorder) *binding.Controller {
+	return &binding.Controller{Client: client, Recorder: recorder, Options: r.BindingOptions, Hooks: r.Hooks, Workers: r.concurrency()}
 }
 
 func (r *Reconciler) concurrency() int {

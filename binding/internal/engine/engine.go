@@ -8,6 +8,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/obj"
@@ -136,6 +137,10 @@ func (s *State) ProceedDraft(key obj.Key, got Reply) Step {
 		err = s.handleRead(t, got)
 	case t.pending.RunsHook():
 		s.slots.release(t.key)
+		if t.outdated && t.pending.Kind != decision.RunProvisioner {
+			// What it was called for may not be so any more, and its context has ended meanwhile.
+			got = Reply{Err: &hooks.Error{Meaning: hooks.InProgress, Err: ErrWentBack}}
+		}
 		t.recordAnswer(got)
 		if t.pending.Kind == decision.RunProvisioner { // somebody else may have stored the volume meanwhile
 			delete(t.live, t.pending.Target())
