@@ -117,16 +117,14 @@ func (c *Controller) Sync(ctx context.Context, key obj.Key) (Result, error) {
 			step = c.proceed(key, engine.Reply{Err: errPanicked})
 		}
 	}()
-	announced := announcement{}
+	var proof hookrun.Evidence
 	for {
 		c.publish(step.Publish)
 		if step.Done {
 			return Result{Next: step.Next, After: step.After}, step.Err
 		}
-		if step.Action.Announces() {
-			announced = announcement{step.Action.Token, c.now()} // before it is sent
-		}
-		step = c.proceed(key, c.perform(ctx, step.Action, announced))
+		proof.Note(step.Action, c.now()) // before it is sent
+		step = c.proceed(key, c.perform(ctx, step.Action, proof))
 	}
 }
 
@@ -141,19 +139,11 @@ func (c *Controller) publish(events []decision.Event) {
 	}
 }
 
-// announcement is the last one of a sync: its token, and when it was about to be sent.
-type announcement struct {
-	token int64
-	at    time.Time
-}
-
-// perform performs an action: with a hook, which may have been announced, or else with the client.
-func (c *Controller) perform(ctx context.Context, action decision.Action, announced announcement) engine.Reply {
+// perform performs an action: with a hook, or else with the client.
+func (c *Controller) perform(ctx context.Context, action decision.Action, proof hookrun.Evidence) engine.Reply {
 	switch {
-	case action.RunsHook() && (action.Token == 0 || action.Token != announced.token):
-		return c.runner.Run(ctx, c.Hooks, action, nil)
 	case action.RunsHook():
-		return c.runner.Run(ctx, c.Hooks, action, func() time.Duration { return c.now().Sub(announced.at) })
+		return c.runner.Run(ctx, c.Hooks, action, proof.Age(action, c.now))
 	case action.Kind == decision.Read && action.Key.IsList():
 		return c.lists.read(ctx, action.Key, func() engine.Reply { return perform(ctx, c.Client, action).Parsed() })
 	}

@@ -27,7 +27,7 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		{hookSlots{}, []string{"limit", "running", "promised", "waiting", "queued"}},
 		{sighting{}, []string{"text", "since"}},
 		{rejection{}, []string{"claimVersion", "volume", "volumeVersion"}},
-		{decision.Answer{}, []string{"Of", "Hook", "For", "Token", "Volume", "Err"}},
+		{decision.Answer{}, []string{"Of", "Hook", "For", "Token", "Volume", "Err", "Unsettled"}},
 		{decision.Event{}, []string{"Type", "Reason", "Message", "On", "UID", "same"}},
 	} {
 		var fields []string
