@@ -72,7 +72,7 @@ var killers = []struct {
 	{room: "internal/engine", run: []string{"^TestR3WhatIsAttachedAsASyncReadsIt$"}},
 	{room: "internal/history", run: []string{"^TestVerbsTakeNothingFromWhoIsBound$"}},
 	{room: "internal/engine", run: []string{"^TestRecheck"}},
-	{room: "internal/history", run: []string{"^TestR8"}},
+	{room: "internal/history", run: []string{"^Test(P2|R8)"}},
 	{room: "internal/engine/model", run: []string{"^TestModel$", "-test.short"}},
 	{room: "internal/history", run: []string{"^TestAdviceIsFollowed$"}, mode: "full"},
 	{room: "internal/engine/model", run: []string{"^TestModel$"}, mode: "full"},
