@@ -30,10 +30,10 @@ func TestAClientThatListsNoAttachments(t *testing.T) {
 }
 
 // leavingVolumes are n volumes of claims that have just gone, and a controller that is to delete their storage.
-func leavingVolumes(t *testing.T, n int) (*bindingtest.Cluster, *bindingtest.Storage) {
+func leavingVolumes(t *testing.T, n int) (*Driven, *bindingtest.Storage) {
 	storage := bindingtest.NewStorage()
-	options := bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: storage.Hooks(Own, "hostPath")}
-	cluster := bindingtest.NewClusterWith(options)
+	options := bindingtest.DriverOptions{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: storage.Hooks(Own, "hostPath")}
+	cluster := NewDrivenWith(options)
 	for i := range n {
 		name := fmt.Sprint("data-", i)
 		volume := bindingtest.Volume(name, "1Gi", WithPolicy(corev1.PersistentVolumeReclaimDelete))

@@ -13,7 +13,7 @@ import (
 )
 
 func TestB6ABindIsFourWritesAndNoRead(t *testing.T) {
-	cluster := bindingtest.NewCluster(bindingtest.Volume("pv", "1Gi"), bindingtest.Claim("default", "data", "1Gi"))
+	cluster := NewDriven(bindingtest.Volume("pv", "1Gi"), bindingtest.Claim("default", "data", "1Gi"))
 
 	require.NoError(t, cluster.Settle(t.Context()))
 

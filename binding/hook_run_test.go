@@ -306,7 +306,7 @@ func TestRhASyncThatIsCancelledIsNoFailureOfItsHook(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
-	driver := bindingtest.NewDriver(server, bindingtest.Options{Hooks: provisionedBy1(hook)})
+	driver := bindingtest.NewDriver(server, bindingtest.DriverOptions{Hooks: provisionedBy1(hook)})
 	_, err := server.Create(t.Context(), ClassOf("fast", Own))
 	require.NoError(t, err)
 	_, err = server.Create(t.Context(), bindingtest.Claim("default", "data", "1Gi", func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = new("fast") }))

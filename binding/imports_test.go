@@ -37,8 +37,8 @@ var rooms = map[string][]string{
 	"binding/internal/engine":       join(belowDecision, "binding/decision"),
 	"binding/internal/hookrun":      belowController,
 	"binding":                       join(belowController, "binding/internal/hookrun"),
-	"binding/bindingtest":           join(belowController, "binding/internal/hookrun", "binding"),
-	"binding/preview":               join(belowController, "binding/internal/hookrun", "binding", "binding/bindingtest"),
+	"binding/bindingtest":           join(belowController, "binding/scheduling", "binding/internal/hookrun", "binding"),
+	"binding/preview":               join(belowController, "binding/scheduling", "binding/internal/hookrun", "binding", "binding/bindingtest"),
 }
 
 var (
@@ -106,7 +106,7 @@ func TestEveryPackageIsARoom(t *testing.T) {
 
 // forTests lists the packages that only tests import. They may stand on all others.
 var forTests = []string{"binding/internal/testkit", "binding/internal/judge", "binding/internal/history", "binding/internal/scenario",
-	"binding/internal/engine/model", "binding/bindingtest/conformance", "binding/bindingtest/internal/must"}
+	"binding/internal/engine/model", "binding/internal/settling", "binding/bindingtest/conformance", "binding/bindingtest/internal/must"}
 
 // Nothing that users build imports them.
 func TestOnlyTestsImportWhatIsForTests(t *testing.T) {

@@ -13,12 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // leavingClaims are n protected claims that are being deleted, which a controller knows; each list of pods takes a second.
-func leavingClaims(t *testing.T, n int) (cluster *bindingtest.Cluster, keys []obj.Key, lists *atomic.Int32) {
-	cluster = bindingtest.NewCluster(bindingtest.Pod("default", "p", "node", "another"))
+func leavingClaims(t *testing.T, n int) (cluster *testkit.Driven, keys []obj.Key, lists *atomic.Int32) {
+	cluster = testkit.NewDriven(bindingtest.Pod("default", "p", "node", "another"))
 	for i := range n {
 		claim := bindingtest.Claim("default", fmt.Sprint("data-", i), "1Gi")
 		_, err := cluster.Create(t.Context(), claim)

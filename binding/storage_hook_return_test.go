@@ -16,12 +16,12 @@ import (
 )
 
 // provisioning is a cluster with a claim to provision, and its storage.
-func provisioning(timeout time.Duration) (*bindingtest.Cluster, *bindingtest.Storage) {
+func provisioning(timeout time.Duration) (*Driven, *bindingtest.Storage) {
 	storage := bindingtest.NewStorage()
 	hookSet := storage.Hooks(Ours)
 	hookSet.Timeout = timeout
-	options := bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: hookSet}
-	return bindingtest.NewClusterWith(options, DirsClass(Ours, "Delete"), bindingtest.Claim("default", "data", "1Gi", RequestingClass(new("dirs")))), storage
+	options := bindingtest.DriverOptions{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: hookSet}
+	return NewDrivenWith(options, DirsClass(Ours, "Delete"), bindingtest.Claim("default", "data", "1Gi", RequestingClass(new("dirs")))), storage
 }
 
 // A hook has returned when its answer is there: a sync that follows at once runs it again.

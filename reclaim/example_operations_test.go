@@ -90,7 +90,8 @@ func ExampleNextTransfer() {
 		}),
 		bindingtest.Claim("shop", "orders", "5Gi"),
 	)
-	check(cluster.Settle(ctx))
+	_, err := cluster.Settle(ctx)
+	check(err)
 	to := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "archive", Name: "orders"}}
 
 	var known reclaim.Known
@@ -112,7 +113,7 @@ func ExampleNextTransfer() {
 		case reclaim.StepCreateClaim:
 			_, err = cluster.Create(ctx, step.Claim)
 		case reclaim.StepWait:
-			err = cluster.Settle(ctx)
+			_, err = cluster.Settle(ctx)
 		case reclaim.StepDone:
 			return
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -64,6 +65,11 @@ func (s *Server) NewClient(name string) *Client {
 	c.verbs.perform = c.perform
 	return c
 }
+
+// Now returns the time on the server's clock.
+func (c *Client) Now() time.Time { return c.server.Now() }
+
+func (c *Client) itself() *Server { return c.server }
 
 // Use adds hooks around every call from now on. The first one added is the outermost.
 func (c *Client) Use(added ...Hook) {
@@ -183,6 +189,14 @@ func (v verbs) UpdateStatus(ctx context.Context, object obj.Object) (obj.Object,
 // terminationGracePeriodSeconds, is only marked; FinishPod does what the kubelet does at the end.
 func (v verbs) Delete(ctx context.Context, key obj.Key, options metav1.DeleteOptions) error {
 	return v.do(ctx, &Call{Verb: VerbDelete, Key: key, Options: *options.DeepCopy()})
+}
+
+// BindPod places a pod on a node as a scheduler does: it sets spec.nodeName.
+func (v verbs) BindPod(ctx context.Context, pod *corev1.Pod, node string) error {
+	bound := pod.DeepCopy()
+	bound.Spec.NodeName = node
+	_, err := v.Update(ctx, bound)
+	return err
 }
 
 // FinishPod ends a pod as a kubelet does: it deletes it without grace.

@@ -2,53 +2,44 @@ package bindingtest
 
 import (
 	"context"
-	"fmt"
 
-	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// Cluster is a server and a controller on it: what a unit test needs for its claims to bind. Everything
-// that a Server and a Driver can do, a Cluster can.
+// Cluster is a server in memory and what happens on it: what a unit test needs for its claims to bind. Everything that a Server can
+// do, a Cluster can. For single steps, or a controller that crashes or lags, use a Driver.
 type Cluster struct {
 	*Server
-	*Driver
+	// Client is the one that Settle uses; faults go here.
+	Client *Client
+	// Storage is that of the drivers that Settle plays, from one call to the next.
+	Storage *Storage
+
+	options SettleOptions
 }
 
-// NewCluster starts a cluster with these objects in it and a controller that does all that
-// kube-controller-manager does, in-use protection included, without which a deleted claim would never go.
-// See NewClusterWith.
-func NewCluster(objects ...obj.Object) *Cluster {
-	return NewClusterWith(Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}}, objects...)
+// NewCluster starts a cluster with these objects in it, in which all happens that a cluster does by itself: see SettleOptions.
+// Objects are loaded and created as by NewServer. Nothing happens before Settle.
+func NewCluster(objects ...obj.Object) *Cluster { return NewClusterWith(SettleOptions{}, objects...) }
+
+// NewClusterWith starts a cluster as NewCluster does, with options for Settle.
+func NewClusterWith(options SettleOptions, objects ...obj.Object) *Cluster {
+	server := NewServer(objects...)
+	if options.Storage == nil {
+		options.Storage = NewStorage()
+	}
+	options.Storage.Attach(server)
+	return &Cluster{Server: server, Client: server.NewClient("controller"), Storage: options.Storage, options: options}
 }
 
-// NewClusterWith starts a cluster with these objects in it. Objects with a uid are loaded as they stand
-// (see Server.Load); after them the others are created in their order. It panics if the server refuses
-// one. Nothing is synced before Settle.
-func NewClusterWith(options Options, objects ...obj.Object) *Cluster {
-	server := NewServer()
-	if err := server.fill(objects); err != nil {
-		panic(fmt.Sprintf("bindingtest.NewCluster: %v", err))
-	}
-	return &Cluster{Server: server, Driver: NewDriver(server, options)}
+// Settle lets happen what happens by itself, until there is nothing left to do, and returns what is not bound or not placed. See
+// SettleOn.
+func (c *Cluster) Settle(ctx context.Context) (Outcome, error) {
+	return SettleOn(ctx, c.Client, c.options)
 }
 
-func (s *Server) fill(objects []obj.Object) error {
-	var running, fresh []obj.Object
-	for _, object := range objects {
-		if object.GetUID() != "" {
-			running = append(running, object)
-		} else {
-			fresh = append(fresh, object)
-		}
-	}
-	if err := s.Load(running...); err != nil {
-		return err
-	}
-	for _, object := range fresh {
-		if _, err := s.Create(context.Background(), object); err != nil {
-			return err
-		}
-	}
-	return nil
+// MustBind settles, and fails the test unless every claim is Bound and every pod placed. See MustBindOn.
+func (c *Cluster) MustBind(t TB) {
+	t.Helper()
+	MustBindOn(t, c.Client, c.options)
 }

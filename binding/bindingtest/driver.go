@@ -14,8 +14,8 @@ import (
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// Options say how a Driver's controller works. The zero value is useful.
-type Options struct {
+// DriverOptions say how a Driver's controller works. The zero value is useful.
+type DriverOptions struct {
 	// Name is the name of its client in the log; empty: "controller".
 	Name string
 	// BindingOptions are those of the controller. Without protection the finalizers that the server puts on claims
@@ -48,7 +48,7 @@ type Driver struct {
 }
 
 // NewDriver starts a controller on the server. Nothing happens until Settle.
-func NewDriver(server *Server, options Options) *Driver {
+func NewDriver(server *Server, options DriverOptions) *Driver {
 	d := &Driver{
 		Client: server.NewClient(cmp.Or(options.Name, "controller")),
 		server: server,

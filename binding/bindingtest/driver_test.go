@@ -12,11 +12,12 @@ import (
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
 	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-func newPair() *bindingtest.Cluster {
-	return bindingtest.NewCluster(bindingtest.Volume("a", "10Gi"), bindingtest.Claim("default", "data", "5Gi"))
+func newPair() *testkit.Driven {
+	return testkit.NewDriven(bindingtest.Volume("a", "10Gi"), bindingtest.Claim("default", "data", "5Gi"))
 }
 
 // writes counts what changed anything, since the first n calls.
@@ -30,7 +31,7 @@ func writes(server *bindingtest.Server, n int) int {
 	return count
 }
 
-func assertBound(t *testing.T, cluster *bindingtest.Cluster) {
+func assertBound(t *testing.T, cluster *testkit.Driven) {
 	t.Helper()
 	volume, claim := cluster.Volume("a"), cluster.Claim("default", "data")
 	assert.Equal(t, corev1.VolumeBound, volume.Status.Phase)
@@ -106,7 +107,7 @@ func TestHeldKindsAreNotSeen(t *testing.T) {
 
 func TestTwoControllersOnOneServer(t *testing.T) {
 	cluster := newPair()
-	old := bindingtest.NewDriver(cluster.Server, bindingtest.Options{Name: "old leader"})
+	old := bindingtest.NewDriver(cluster.Server, bindingtest.DriverOptions{Name: "old leader"})
 	require.NoError(t, bindingtest.Settle(t.Context(), cluster.Driver, old))
 	assertBound(t, cluster)
 	assert.Equal(t, 6, writes(cluster.Server, 0), "two creates and one bind")
@@ -136,11 +137,11 @@ func TestDelaysAreNotWork(t *testing.T) {
 
 func TestProtectionIsAnOption(t *testing.T) {
 	for name, test := range map[string]struct {
-		options bindingtest.Options
+		options bindingtest.DriverOptions
 		goes    bool
-	}{"on": {bindingtest.Options{}, true}, "off": {bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOff}}, false}} {
+	}{"on": {bindingtest.DriverOptions{}, true}, "off": {bindingtest.DriverOptions{BindingOptions: decision.Options{Protection: decision.ProtectionOff}}, false}} {
 		t.Run("F3 "+name, func(t *testing.T) {
-			cluster := bindingtest.NewClusterWith(test.options, bindingtest.Volume("a", "1Gi"))
+			cluster := testkit.NewDrivenWith(test.options, bindingtest.Volume("a", "1Gi"))
 			require.NoError(t, cluster.Settle(t.Context()))
 			require.NoError(t, cluster.Delete(t.Context(), keyA, metav1.DeleteOptions{}))
 			require.NoError(t, cluster.Settle(t.Context()))

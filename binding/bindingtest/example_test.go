@@ -2,14 +2,12 @@ package bindingtest_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
-	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -21,7 +19,7 @@ func Example() {
 		bindingtest.Volume("large", "10Gi"),
 		bindingtest.Claim("default", "data", "5Gi"),
 	)
-	if err := cluster.Settle(ctx); err != nil {
+	if _, err := cluster.Settle(ctx); err != nil {
 		fmt.Println(err)
 	}
 	claim := cluster.Claim("default", "data")
@@ -38,17 +36,16 @@ func Example() {
 }
 
 // A claim that a pod uses stays until the pod is gone.
-func ExampleOptions() {
+func ExampleCluster_Settle() {
 	ctx := context.Background()
-	protected := bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}}
-	cluster := bindingtest.NewClusterWith(protected,
+	cluster := bindingtest.NewCluster(
 		bindingtest.Volume("a", "10Gi"),
 		bindingtest.Claim("default", "data", "5Gi"),
 		bindingtest.Pod("default", "web", "node-1", "data"),
 	)
 	show := func(err error) {
-		if err := errors.Join(err, cluster.Settle(ctx)); err != nil {
-			fmt.Println(err)
+		if _, settled := cluster.Settle(ctx); err != nil || settled != nil {
+			fmt.Println(err, settled)
 		}
 		fmt.Println("claim exists:", cluster.Claim("default", "data") != nil, "- volume:", cluster.Volume("a").Status.Phase)
 	}
@@ -64,14 +61,15 @@ func ExampleOptions() {
 // The answer to one write is lost, then the controller crashes; what it does next is the same bind.
 func ExampleClient() {
 	ctx := context.Background()
-	cluster := bindingtest.NewCluster(bindingtest.Volume("a", "1Gi"), bindingtest.Claim("default", "data", "1Gi"))
-	cluster.Client.Use(bindingtest.LoseAnswer(1, bindingtest.AnyWrite))
-	cluster.Client.CrashAfter(2)
-	fmt.Println(cluster.Settle(ctx))
+	server := bindingtest.NewServer(bindingtest.Volume("a", "1Gi"), bindingtest.Claim("default", "data", "1Gi"))
+	driver := bindingtest.NewDriver(server, bindingtest.DriverOptions{})
+	driver.Client.Use(bindingtest.LoseAnswer(1, bindingtest.AnyWrite))
+	driver.Client.CrashAfter(2)
+	fmt.Println(driver.Settle(ctx))
 
-	cluster.Restart()
-	fmt.Println(cluster.Settle(ctx))
-	fmt.Println(cluster.Claim("default", "data").Status.Phase == corev1.ClaimBound)
+	driver.Restart()
+	fmt.Println(driver.Settle(ctx))
+	fmt.Println(server.Claim("default", "data").Status.Phase == corev1.ClaimBound)
 	// Output:
 	// bindingtest: the client has crashed
 	// <nil>

@@ -13,7 +13,7 @@ import (
 
 // Kinds returns the kinds that the server stores, each after those it refers to.
 func Kinds() []obj.Kind {
-	return []obj.Kind{obj.KindClass, obj.KindNode, obj.KindVolume, obj.KindClaim, obj.KindPod, obj.KindAttachment}
+	return []obj.Kind{obj.KindClass, obj.KindNode, obj.KindCSINode, obj.KindVolume, obj.KindClaim, obj.KindPod, obj.KindAttachment}
 }
 
 type scope string
@@ -41,6 +41,8 @@ func infoOf(kind obj.Kind) (kindInfo, bool) {
 		return kindInfo{storagev1.GroupName, "storageclasses", "sc", clusterScoped}, true
 	case obj.KindNode:
 		return kindInfo{"", "nodes", "node", clusterScoped}, true
+	case obj.KindCSINode:
+		return kindInfo{storagev1.GroupName, "csinodes", "csinode", clusterScoped}, true
 	case obj.KindPod:
 		return kindInfo{"", "pods", "pod", namespaced}, true
 	case obj.KindAttachment:
@@ -64,6 +66,8 @@ func KeyOf(object obj.Object) (obj.Key, error) {
 		return obj.Key{Kind: obj.KindClass, Name: o.Name}, nil
 	case *corev1.Node:
 		return obj.Key{Kind: obj.KindNode, Name: o.Name}, nil
+	case *storagev1.CSINode:
+		return obj.Key{Kind: obj.KindCSINode, Name: o.Name}, nil
 	case *corev1.Pod:
 		return PodKey(o.Namespace, o.Name), nil
 	case *storagev1.VolumeAttachment:
@@ -112,6 +116,8 @@ func topOf(object obj.Object) obj.Object {
 	case *storagev1.StorageClass:
 		return new(*o)
 	case *corev1.Node:
+		return new(*o)
+	case *storagev1.CSINode:
 		return new(*o)
 	case *corev1.Pod:
 		return new(*o)

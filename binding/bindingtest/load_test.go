@@ -67,13 +67,13 @@ func TestLoadRefuses(t *testing.T) {
 	assert.Nil(t, server.Volume("c"), "all or nothing")
 }
 
-func TestClusterTellsLoadedFromCreated(t *testing.T) {
+func TestNewServerTellsLoadedFromCreated(t *testing.T) {
 	running := bindingtest.Claim("default", "old", "1Gi", func(c pvc) { c.UID = "9b2c" })
-	cluster := bindingtest.NewCluster(bindingtest.Claim("default", "new", "1Gi"), running)
-	assert.Empty(t, cluster.Claim("default", "old").Finalizers, "loaded")
-	assert.NotEmpty(t, cluster.Claim("default", "new").Finalizers, "created")
-	assert.PanicsWithValue(t, `bindingtest.NewCluster: PersistentVolume "" is invalid: metadata.name: Required value: name or generateName is required`,
-		func() { bindingtest.NewCluster(bindingtest.Volume("", "1Gi")) })
+	server := bindingtest.NewServer(bindingtest.Claim("default", "new", "1Gi"), running)
+	assert.Empty(t, server.Claim("default", "old").Finalizers, "loaded")
+	assert.NotEmpty(t, server.Claim("default", "new").Finalizers, "created")
+	assert.PanicsWithValue(t, `bindingtest.NewServer: PersistentVolume "" is invalid: metadata.name: Required value: name or generateName is required`,
+		func() { bindingtest.NewServer(bindingtest.Volume("", "1Gi")) })
 }
 
 // What was written by hand can be loaded as a server would hand it out, and what it says itself stays.

@@ -5,6 +5,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/storageclass"
 )
 
 // Volume returns a volume to create: ReadWriteOnce, of no class, on a path of its own. Changes are made
@@ -45,6 +47,26 @@ func Class(name string, changes ...func(*storagev1.StorageClass)) *storagev1.Sto
 		Provisioner: "kubernetes.io/no-provisioner",
 	}
 	return changed(class, changes)
+}
+
+// DefaultClass returns a class to create as a cloud has it: the default one, whose storage the CSI driver makes once a pod that
+// uses the claim has a node (WaitForFirstConsumer). Changes are made to it in order.
+func DefaultClass(name, driver string, changes ...func(*storagev1.StorageClass)) *storagev1.StorageClass {
+	class := &storagev1.StorageClass{
+		ObjectMeta:        metav1.ObjectMeta{Name: name, Annotations: map[string]string{storageclass.IsDefaultAnnotation: "true"}},
+		Provisioner:       driver,
+		VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer),
+	}
+	return changed(class, changes)
+}
+
+// Node returns a node to create in a zone.
+func Node(name, zone string, changes ...func(*corev1.Node)) *corev1.Node {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name:   name,
+		Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelTopologyZone: zone},
+	}}
+	return changed(node, changes)
 }
 
 // Pod returns a pod to create that runs on the node, nowhere if node is empty, and uses the claims. When it is

@@ -2,6 +2,8 @@ package bindingtest
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,7 +27,7 @@ var (
 	_ binding.AttachmentLister = (*Server)(nil)
 )
 
-// Server is an API server in memory for volumes, claims, classes, pods, nodes and attachments (rules A1 to A6).
+// Server is an API server in memory for volumes, claims, classes, pods, nodes, CSINodes and attachments (rules A1 to A6).
 // Make one with NewServer. It may be used from many goroutines at once.
 //
 // Everything about it is deterministic: the clock starts at a fixed time and advances one second with
@@ -43,10 +46,20 @@ type Server struct {
 	dropped map[obj.Kind]int // the number of changes that were forgotten
 	serial  int              // number of changes so far, of all kinds
 	calls   []*Call
+	changed chan struct{} // closed at the next change; nil if nobody waits
 }
 
-// NewServer returns an empty server.
-func NewServer() *Server {
+// NewServer returns a server with these objects in it. Objects with a UID are loaded as they stand (see Load); after them the others
+// are created, in their order. It panics if the server refuses one.
+func NewServer(objects ...obj.Object) *Server {
+	s := newServer()
+	if err := s.fill(objects); err != nil {
+		panic(fmt.Sprintf("bindingtest.NewServer: %v", err))
+	}
+	return s
+}
+
+func newServer() *Server {
 	s := &Server{
 		objects: stores{},
 		now:     time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC),
@@ -57,12 +70,34 @@ func NewServer() *Server {
 	return s
 }
 
+func (s *Server) fill(objects []obj.Object) error {
+	var running, fresh []obj.Object
+	for _, object := range objects {
+		if object.GetUID() != "" {
+			running = append(running, object)
+		} else {
+			fresh = append(fresh, object)
+		}
+	}
+	if err := s.Load(running...); err != nil {
+		return err
+	}
+	for _, object := range fresh {
+		if _, err := s.Create(context.Background(), object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Server) itself() *Server { return s }
+
 // Clone returns a copy of the server that goes its own way from here on. It costs little: the two share what
 // neither will modify.
 func (s *Server) Clone() *Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := NewServer()
+	c := newServer()
 	c.objects, c.version, c.now, c.serial = s.objects.clone(), s.version, s.now, s.serial
 	for kind, changes := range s.changes {
 		c.changes[kind], c.dropped[kind] = slices.Clip(changes), s.dropped[kind]
@@ -109,6 +144,16 @@ func (s *Server) Claim(namespace, name string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
+func (s *Server) node(name string) *corev1.Node {
+	node, _ := s.look(obj.Key{Kind: obj.KindNode, Name: name}).(*corev1.Node)
+	return node
+}
+
+func (s *Server) csiNode(name string) *storagev1.CSINode {
+	node, _ := s.look(obj.Key{Kind: obj.KindCSINode, Name: name}).(*storagev1.CSINode)
+	return node
+}
+
 func (s *Server) look(key obj.Key) obj.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,6 +191,10 @@ func (s *Server) remove(key obj.Key) {
 func (s *Server) tell(kind obj.Kind, object obj.Object, change ChangeType) {
 	s.serial++
 	s.changes[kind] = append(s.changes[kind], Change{Type: change, Object: object, serial: s.serial})
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
 }
 
 // stores are the objects of a server by kind, so that what looks for those of one kind does not meet the

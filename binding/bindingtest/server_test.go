@@ -150,3 +150,12 @@ type (
 )
 
 var keyA = obj.VolumeKey("a")
+
+func TestManagedFieldsStayWhereAnUpdateBringsNone(t *testing.T) {
+	server := bindingtest.NewServer()
+	owned := []metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", FieldsType: "FieldsV1",
+		FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{"f:a":{}}}}`)}}}
+	volume := must.Create(t, server, bindingtest.Volume("a", "1Gi", func(v pv) { v.ManagedFields = owned }))
+	volume = must.Update(t, server, volume, func(v pv) { v.ManagedFields, v.Labels = nil, map[string]string{"a": "b"} })
+	assert.Equal(t, owned, volume.ManagedFields)
+}

@@ -167,14 +167,15 @@ func (w *watchdog) check(key obj.Key) error {
 			return &UnsettledError{Key: call.Key, Count: w.writes[call.Key], Last: w.last(call.Key)}
 		}
 	}
-	if w.syncs[key]++; w.syncs[key] > w.maxSyncs() {
+	if w.syncs[key]++; w.syncs[key] > maxSyncs(w.server.count()) {
 		return &UnsettledError{Key: key, Count: w.syncs[key], Last: w.last(key)}
 	}
 	return nil
 }
 
-// maxSyncs allows that a claim is tried again for each volume, and a volume for each claim.
-func (w *watchdog) maxSyncs() int { return 200 + 10*w.server.count() }
+// maxSyncs returns how often a key may be synced among so many objects: it allows that a claim is tried again for each volume, and
+// a volume for each claim.
+func maxSyncs(objects int) int { return 200 + 10*objects }
 
 func (w *watchdog) last(key obj.Key) []string {
 	var lines []string

@@ -13,6 +13,7 @@ import (
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/bindingtest/internal/must"
 	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -109,7 +110,7 @@ func TestADeletedClaimGoesAndItsVolumeIsReleased(t *testing.T) {
 }
 
 func TestEventsAreThoseRecorded(t *testing.T) {
-	cluster := bindingtest.NewCluster(bindingtest.Claim("default", "data", "1Gi"))
+	cluster := testkit.NewDriven(bindingtest.Claim("default", "data", "1Gi"))
 	require.NoError(t, cluster.Settle(t.Context()))
 	events := cluster.Events()
 	require.Len(t, events, 1)

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/hooks"
+	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/storageclass"
 )
 
 var (
@@ -57,7 +59,7 @@ type Kept struct {
 	Volume string
 	// Claim is the claim that it was made for; "" for what Add put there.
 	Claim types.UID
-	// Node is where it is; "" if everywhere.
+	// Node is the one that it was made for; "" if for any.
 	Node    string
 	Size    resource.Quantity
 	Content Content
@@ -176,9 +178,22 @@ func storagesIn(set hooks.Set) []*Storage {
 	return found
 }
 
-// Provision makes the storage for a claim, of the size asked for, on a path of its own. On a request for a node
-// it is on that node alone. Storage that was made for the claim before is returned as it is.
+// Provision makes the storage for a claim, of the size asked for. Storage that was made for the claim before is returned as it is.
+//
+// The volume looks as that of a CSI driver: a CSI source with driver and handle and, on a request for a node, an affinity to that
+// node's topology, as a CSINode says, or else to its zone, or else to the node itself. An in-tree provisioner's has a path. Nodes
+// are those of the server that the storage is attached to.
 func (s *Storage) Provision(ctx context.Context, request hooks.ProvisionRequest) (*corev1.PersistentVolume, error) {
+	s.mu.Lock()
+	server := s.server
+	s.mu.Unlock()
+	if server == nil {
+		server = newServer()
+	}
+	return s.provision(ctx, request, server)
+}
+
+func (s *Storage) provision(ctx context.Context, request hooks.ProvisionRequest, nodes nodes) (*corev1.PersistentVolume, error) {
 	name := request.Volume.Name
 	call := &StorageCall{Verb: StorageProvision, Volume: name, Claim: request.Claim.UID, Node: request.Node}
 	var made Kept
@@ -199,19 +214,18 @@ func (s *Storage) Provision(ctx context.Context, request hooks.ProvisionRequest)
 	}
 	volume := request.Volume.DeepCopy()
 	volume.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: made.Size}
-	volume.Spec.HostPath = &corev1.HostPathVolumeSource{Path: "/storage/" + name}
-	volume.Spec.NodeAffinity = onNode(made.Node)
+	driver := volume.Annotations[phase.ProvisionedByAnnotation]
+	setSource(volume, driver)
+	volume.Spec.NodeAffinity = affinityTo(topologyOf(driver, made.Node, nodes))
 	return volume, nil
 }
 
-func onNode(node string) *corev1.VolumeNodeAffinity {
-	if node == "" {
-		return nil
+func setSource(volume *corev1.PersistentVolume, driver string) {
+	if driver == "" || storageclass.InTree(driver) {
+		volume.Spec.HostPath = &corev1.HostPathVolumeSource{Path: "/storage/" + volume.Name}
+	} else {
+		volume.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: volume.Name}
 	}
-	there := corev1.NodeSelectorRequirement{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}
-	return &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{
-		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{there}}},
-	}}
 }
 
 // Delete deletes the storage of a volume. That there is none is success. It refuses a smaller token than it has seen.

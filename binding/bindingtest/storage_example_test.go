@@ -7,27 +7,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
-	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // A claim is provisioned and used. Then it is deleted, and its storage with it.
 func ExampleStorage() {
 	ctx := context.Background()
-	storage := bindingtest.NewStorage()
-	cluster := bindingtest.NewClusterWith(
-		bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: storage.Hooks("example.com/dirs")},
+	cluster := bindingtest.NewCluster(
 		bindingtest.Class("fast", func(class sc) { class.Provisioner = "example.com/dirs" }),
 		bindingtest.Claim("default", "data", "5Gi", func(claim pvc) { claim.Spec.StorageClassName = new("fast") }),
 	)
 	settle := func() {
-		if err := cluster.Settle(ctx); err != nil {
+		if _, err := cluster.Settle(ctx); err != nil {
 			fmt.Println(err)
 		}
 	}
 	settle()
 	claim := cluster.Claim("default", "data")
 	fmt.Println(claim.Status.Phase, claim.Spec.VolumeName)
+	storage := cluster.Storage
 	storage.Write(claim.Spec.VolumeName)
 	for _, kept := range storage.Kept() {
 		fmt.Println(kept.Volume, kept.Size.String(), kept.Content)

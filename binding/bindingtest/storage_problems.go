@@ -37,7 +37,7 @@ func (s *Storage) Problems() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.server == nil {
-		return []string{"the storage is not attached to a server"}
+		return []string{"the storage is attached to no server in memory, so that nobody knows what is in use: look at Kept and Calls"}
 	}
 	problems := slices.Clone(s.problems)
 	for _, name := range slices.Sorted(maps.Keys(s.known)) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/hooks"
+	"github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -79,7 +80,7 @@ func TestADeletionInUseIsReported(t *testing.T) {
 	t.Run("X2 its policy is Retain", func(t *testing.T) {
 		storage := bindingtest.NewStorage()
 		storage.Add(bindingtest.Volume("a", "1Gi"))
-		cluster := bindingtest.NewClusterWith(bindingtest.Options{Hooks: storage.Hooks(dirs, "hostPath")}, bindingtest.Volume("a", "1Gi"))
+		cluster := testkit.NewDrivenWith(bindingtest.DriverOptions{Hooks: storage.Hooks(dirs, "hostPath")}, bindingtest.Volume("a", "1Gi"))
 		require.NoError(t, storage.Recycle(t.Context(), hooks.ReclaimRequest{Volume: cluster.Volume("a")}))
 		deleteStorage(t, storage, "a")
 		assertProblems(t, storage, "scrubbed against its policy: a has Retain", "deleted against its policy: a has Retain")

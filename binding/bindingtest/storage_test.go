@@ -14,6 +14,7 @@ import (
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/hooks"
+	"github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -22,12 +23,12 @@ const dirs = "example.com/dirs"
 var dataClaim = obj.ClaimKey("default", "data")
 
 // newProvisioned returns a cluster with a storage, and a claim that is provisioned in it.
-func newProvisioned(t *testing.T, added ...bindingtest.StorageHook) (*bindingtest.Cluster, *bindingtest.Storage) {
+func newProvisioned(t *testing.T, added ...bindingtest.StorageHook) (*testkit.Driven, *bindingtest.Storage) {
 	t.Helper()
 	storage := bindingtest.NewStorage()
 	storage.Use(added...)
-	cluster := bindingtest.NewClusterWith(
-		bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: storage.Hooks(dirs, "hostPath")},
+	cluster := testkit.NewDrivenWith(
+		bindingtest.DriverOptions{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: storage.Hooks(dirs, "hostPath")},
 		bindingtest.Class("fast", func(class sc) { class.Provisioner = dirs }),
 		bindingtest.Claim("default", "data", "5Gi", func(claim pvc) { claim.Spec.StorageClassName = new("fast") }),
 	)
@@ -77,8 +78,8 @@ func TestStorageRecyclesAVolumeOfASource(t *testing.T) {
 	storage := bindingtest.NewStorage()
 	volume := bindingtest.Volume("a", "1Gi", func(v pv) { v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRecycle })
 	storage.Add(volume)
-	cluster := bindingtest.NewClusterWith(
-		bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: storage.Hooks(dirs, "hostPath")},
+	cluster := testkit.NewDrivenWith(
+		bindingtest.DriverOptions{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: storage.Hooks(dirs, "hostPath")},
 		volume, bindingtest.Claim("default", "data", "1Gi"),
 	)
 	require.NoError(t, cluster.Settle(t.Context()))
@@ -147,5 +148,5 @@ func TestStorageHooksByName(t *testing.T) {
 	assert.Equal(t, map[string]hooks.Deleter{"hostPath": storage, "nfs": storage}, set.SourceDeleters)
 	assert.Equal(t, map[string]hooks.Recycler{"hostPath": storage, "nfs": storage}, set.Recyclers)
 	assert.True(t, errors.Is(storage.Delete(t.Context(), hooks.ReclaimRequest{Volume: bindingtest.Volume("a", "1Gi")}), nil))
-	assert.Equal(t, []string{"the storage is not attached to a server"}, storage.Problems())
+	assert.Equal(t, []string{"the storage is attached to no server in memory, so that nobody knows what is in use: look at Kept and Calls"}, storage.Problems())
 }

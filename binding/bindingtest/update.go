@@ -19,8 +19,9 @@ func (s *Server) update(call *Call) error {
 	if !ok {
 		return notFound(call.Key)
 	}
-	old := found.object
-	call.Before, call.After = old, old
+	call.Before, call.After = found.object, found.object
+	old := topOf(found.object)
+	SetDefaults(old) // as whenever it reads from its storage (A6)
 	object, err := s.merge(call, old)
 	if err != nil {
 		return err
@@ -32,7 +33,7 @@ func (s *Server) update(call *Call) error {
 		call.After = nil
 		return nil
 	}
-	if equality.Semantic.DeepEqual(old, object) {
+	if equality.Semantic.DeepEqual(found.object, object) {
 		return nil
 	}
 	s.tick()
@@ -145,6 +146,9 @@ func keepMetadata(object, old obj.Object) {
 	object.SetResourceVersion(old.GetResourceVersion())
 	object.SetGeneration(old.GetGeneration())
 	object.SetCreationTimestamp(old.GetCreationTimestamp())
+	if object.GetManagedFields() == nil {
+		object.SetManagedFields(old.GetManagedFields())
+	}
 	if deleted := old.GetDeletionTimestamp(); deleted != nil {
 		object.SetDeletionTimestamp(deleted.DeepCopy())
 	}

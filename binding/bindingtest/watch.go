@@ -47,6 +47,17 @@ func (s *Server) Watch(kind obj.Kind) *Watch {
 	return w
 }
 
+// Changed returns a channel that is closed with the next change of any object. Who waits for one takes the channel first, reads
+// its watches, and waits then.
+func (s *Server) Changed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.changed == nil {
+		s.changed = make(chan struct{})
+	}
+	return s.changed
+}
+
 // On continues this watch on a copy of its server.
 func (w *Watch) On(clone *Server) *Watch {
 	return &Watch{server: clone, kind: w.kind, first: slices.Clip(w.first), cursor: w.cursor}

@@ -130,3 +130,25 @@ func TestWatchGoesOnAfterTheServerForgot(t *testing.T) {
 		assert.Empty(t, server.Calls())
 	}
 }
+
+func TestChangedEndsAWait(t *testing.T) {
+	server := bindingtest.NewServer()
+	first, other := server.Changed(), server.Changed()
+	select {
+	case <-first:
+		t.Fatal("nothing has changed")
+	default:
+	}
+	volume := must.Create(t, server, bindingtest.Volume("a", "1Gi"))
+	<-first
+	<-other
+	next := server.Changed()
+	must.Update(t, server, volume)
+	select {
+	case <-next:
+		t.Fatal("an update that changes nothing is none")
+	default:
+	}
+	require.NoError(t, server.Delete(t.Context(), keyA, metav1.DeleteOptions{}))
+	<-next
+}

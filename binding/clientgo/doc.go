@@ -10,14 +10,24 @@
 // examples/cluster does. Package binding says what holds beside a release that announces nothing, as during a rollout,
 // and how to go to and from kube-controller-manager.
 //
+// # In a unit test
+//
+// MustBind does in one call what a cluster would have done by now: claims are bound, volumes made by the CSI drivers of their
+// classes, and pods placed. It fails the test with the reason if a claim is not Bound; Settle returns the reasons. A fake
+// clientset needs one line more, for it has neither UIDs nor versions of its own; a Runner runs on it then as well:
+//
+//	clientset := fake.NewClientset(objects...)
+//	apitest.Back(clientset)
+//	clientgo.MustBind(t, clientset)
+//
 // # Parts
 //
 // Client and Recorder are the two things that a Controller needs of a cluster. A program that has informers and a queue of
 // its own uses them without a Runner; its duties to the Controller then are listed in package binding.
 //
 // runner.go has the Runner, workers.go its queue and resyncs, watch.go the handlers of informers, informers.go the
-// informers of its own, restored.go what notices that the server went back in time; client.go, recorder.go and
-// metrics.go have what their names say. Package apitest is an API server for tests.
+// informers of its own, restored.go what notices that the server went back in time, warnings.go what is logged; client.go,
+// recorder.go, metrics.go and settle.go have what their names say. Package apitest is an API server for tests.
 //
 // # Speed
 //

@@ -52,7 +52,7 @@ type Runner struct {
 	Informers informers.SharedInformerFactory
 	// Registerer is where the metrics are registered while Run runs; nil: there are none.
 	Registerer prometheus.Registerer
-	// Logger gets a warning for each sync that failed; nil: slog.Default.
+	// Logger gets a warning for each sync that failed, and those of WarningLog; nil: slog.Default.
 	Logger *slog.Logger
 	// Synced, if not nil, is called once all caches are filled, before the first sync.
 	Synced func()
@@ -83,9 +83,9 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx)) // what must outlive the syncs
 	defer stop()
-	workers.controller.Recorder = r.Recorder
+	workers.warnings.Recorder = r.Recorder
 	if r.Recorder == nil {
-		workers.controller.Recorder = StartRecorder(running, r.Clientset)
+		workers.warnings.Recorder = StartRecorder(running, r.Clientset)
 	}
 	watch, err := startWatch(ctx, r, workers)
 	if err != nil {

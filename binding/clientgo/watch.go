@@ -281,6 +281,7 @@ func (w *workers) observeDeleted(object any) {
 	switch object.(type) {
 	case *corev1.PersistentVolume, *corev1.PersistentVolumeClaim:
 		w.unconfirmed.end(object.(obj.Object))
+		w.warnings.Forget(keyOf(object.(obj.Object)))
 	}
 	if object, ok := object.(obj.Object); ok {
 		w.add(w.controller.ObserveDeleted(object)...)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -29,6 +30,7 @@ type workers struct {
 	log         *slog.Logger
 	unconfirmed unconfirmed
 	restores    occurrence
+	warnings    WarningLog
 
 	count      int
 	resync     time.Duration
@@ -48,8 +50,17 @@ func newWorkers(r *Runner) *workers {
 	if w.resync > 0 {
 		client.replied = w.unconfirmed.add
 	}
-	w.controller = &binding.Controller{Client: client, Options: r.Options, Hooks: r.Hooks}
+	w.warnings.Log = w.logWarning
+	w.controller = &binding.Controller{Client: client, Recorder: &w.warnings, Options: r.Options, Hooks: r.Hooks}
 	return w
+}
+
+func (w *workers) logWarning(event decision.Event) {
+	of := []any{"key", event.On.String()}
+	if event.Hook != "" {
+		of = append(of, "hook", event.Hook)
+	}
+	w.log.Warn(string(event.Reason), append(of, "error", event.Message)...)
 }
 
 func (w *workers) add(keys ...obj.Key) {

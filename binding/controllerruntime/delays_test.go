@@ -28,7 +28,7 @@ func on(server *bindingtest.Server) *Reconciler {
 }
 
 func TestDelaysAreTheControllers(t *testing.T) {
-	server := bindingtest.NewCluster(bindingtest.Volume("disk", "10Gi"), bindingtest.Claim("default", "data", "5Gi")).Server
+	server := bindingtest.NewServer(bindingtest.Volume("disk", "10Gi"), bindingtest.Claim("default", "data", "5Gi"))
 	client := server.NewClient("controller")
 	r := on(server)
 	r.controller.Client = client
@@ -61,7 +61,7 @@ func TestWhatOnlyAChangeMendsIsNotTriedAgain(t *testing.T) {
 }
 
 func TestUpdates(t *testing.T) {
-	server := bindingtest.NewCluster(bindingtest.Volume("disk", "10Gi"), bindingtest.Claim("default", "data", "5Gi")).Server
+	server := bindingtest.NewServer(bindingtest.Volume("disk", "10Gi"), bindingtest.Claim("default", "data", "5Gi"))
 	r := on(server)
 	claim, volume := server.Claim("default", "data"), server.Volume("disk")
 	key := obj.KeyOf(claim)
@@ -78,7 +78,7 @@ func TestUpdates(t *testing.T) {
 
 // W7: what the cache has when it resyncs, though it is known to be gone, is read live.
 func TestResyncOfWhatIsKnownToBeGone(t *testing.T) {
-	server := bindingtest.NewCluster(bindingtest.Claim("default", "data", "5Gi")).Server
+	server := bindingtest.NewServer(bindingtest.Claim("default", "data", "5Gi"))
 	r, claim := on(server), server.Claim("default", "data")
 	r.controller.ObserveDeleted(claim)
 	assert.Equal(t, []obj.Key{obj.KeyOf(claim)}, r.update(claim, claim))

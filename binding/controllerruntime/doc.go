@@ -4,9 +4,10 @@
 //
 // # In a unit test
 //
-// Settle does in one call, on any client.Client, what kube-controller-manager would have done by now:
+// MustBind does in one call, on any client.Client, what a cluster would have done by now: claims are bound, volumes made by the CSI
+// drivers of their classes, and pods placed. It fails the test with the reason if a claim is not Bound; Settle returns the reasons.
 //
-//	err := controllerruntime.Settle(ctx, k8sClient)
+//	controllerruntime.MustBind(t, k8sClient)
 //
 // With envtest, give it a client that is not the manager's, whose cache may lag. The fake client sets
 // no defaults. Settle gives objects the defaults that a server would have given them, and a UID, which distinguishes a

@@ -11,7 +11,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -20,6 +24,7 @@ import (
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/controllerruntime"
 	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/internal/settling"
 )
 
 // On the real API server that envtest starts: KUBEBUILDER_ASSETS=… go test -tags envtest -run Envtest
@@ -32,6 +37,13 @@ func TestEnvtest(t *testing.T) {
 	c, err := client.New(config, client.Options{})
 	require.NoError(t, err)
 	t.Run("Settle", func(t *testing.T) { settlesALife(t, c) })
+	clear(t, c)
+	t.Run("Stories", func(t *testing.T) {
+		settling.Run(t, func(t *testing.T) settling.Cluster {
+			t.Cleanup(func() { clear(t, c) })
+			return onClient{c}
+		})
+	})
 	t.Run("Manager", func(t *testing.T) {
 		mgr, err := ctrl.NewManager(config, ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard()})
 		require.NoError(t, err)
@@ -50,18 +62,34 @@ func TestEnvtest(t *testing.T) {
 	})
 }
 
+// clear deletes everything, whatever holds it.
+func clear(t *testing.T, c client.Client) {
+	ctx := context.Background() // that of the test is over
+	for _, list := range []client.ObjectList{&corev1.PodList{}, &corev1.PersistentVolumeClaimList{}, &corev1.PersistentVolumeList{}, &storagev1.StorageClassList{},
+		&storagev1.VolumeAttachmentList{}, &storagev1.CSINodeList{}, &corev1.NodeList{}} {
+		require.NoError(t, c.List(ctx, list))
+		require.NoError(t, meta.EachListItem(list, func(item runtime.Object) error {
+			object := item.(client.Object)
+			if err := c.Delete(ctx, object, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+				return err
+			}
+			return client.IgnoreNotFound(c.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+		}))
+	}
+}
+
 // settlesALife binds a claim, deletes it, and has its volume released, by calls of Settle.
 func settlesALife(t *testing.T, c client.Client) {
 	ctx := t.Context()
 	for _, object := range []client.Object{bindingtest.Volume("disk", "10Gi"), bindingtest.Claim("default", "data", "5Gi")} {
 		require.NoError(t, c.Create(ctx, object))
 	}
-	require.NoError(t, controllerruntime.Settle(ctx, c))
+	settle(t, c)
 	claim := claimOf(t, c)
 	assert.Equal(t, corev1.ClaimBound, claim.Status.Phase)
 	assert.Equal(t, corev1.VolumeBound, volumeOf(t, c).Status.Phase)
 	require.NoError(t, c.Delete(ctx, claim))
-	require.NoError(t, controllerruntime.Settle(ctx, c))
+	settle(t, c)
 	assert.True(t, apierrors.IsNotFound(c.Get(ctx, client.ObjectKeyFromObject(claim), claim)), "F2 nobody uses it")
 	assert.Equal(t, corev1.VolumeReleased, volumeOf(t, c).Status.Phase, "V3")
 }

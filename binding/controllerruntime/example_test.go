@@ -31,9 +31,11 @@ func Example_manager() {
 func ExampleSettle() {
 	ctx := context.Background()
 	c := fake.NewClientBuilder().WithObjects(bindingtest.Volume("disk", "10Gi"), bindingtest.Claim("default", "data", "5Gi")).Build()
-	if err := controllerruntime.Settle(ctx, c); err != nil {
+	outcome, err := controllerruntime.Settle(ctx, c, bindingtest.SettleOptions{})
+	if err != nil {
 		log.Fatal(err)
 	}
+	fmt.Print(outcome) // nothing, for all is bound
 	claim := &corev1.PersistentVolumeClaim{}
 	if err := c.Get(ctx, client.ObjectKey{Namespace: "default", Name: "data"}, claim); err != nil {
 		log.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -40,16 +41,19 @@ type Reconciler struct {
 	Hooks          hooks.Set
 	// Pods is clientgo.PodsWatched unless set.
 	Pods clientgo.PodWatch
-	// Recorder publishes events; nil: clientgo.StartRecorder on the manager's connection.
+	// Recorder publishes events; nil: clientgo.StartRecorder on the manager's connection. Warnings are in the manager's log as
+	// well, each once: see clientgo.WarningLog.
 	Recorder binding.Recorder
 	// Resync is how often the server is asked, by one small list of each kind, how far it is: a minute if zero, never if
 	// negative. That is how it is noticed that etcd was restored from a backup.
 	Resync time.Duration
 	// Options are those of controller-runtime's controller. MaxConcurrentReconciles is 64 if zero. The rate limiter is
-	// always the Reconciler's own, which delays a retry for as long as the binding.Controller says.
+	// always the Reconciler's own, which delays a retry for as long as the binding.Controller says. The queue has no priorities
+	// unless UsePriorityQueue is set.
 	Options controller.TypedOptions[obj.Key]
 
 	controller *binding.Controller
+	warnings   clientgo.WarningLog
 	restores   restores
 	queue      workqueue.TypedRateLimitingInterface[obj.Key]
 	delays     delays
@@ -69,7 +73,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 			return err
 		}
 	}
-	r.controller = r.newController(Client{mgr.GetClient(), mgr.GetAPIReader()}, recorder)
+	r.warnings.Recorder, r.warnings.Log = recorder, func(event decision.Event) { logWarning(mgr.GetLogger(), event) }
+	r.controller = r.newController(Client{mgr.GetClient(), mgr.GetAPIReader()}, &r.warnings)
 	if err := r.restores.setUp(mgr, r); err != nil {
 		return err
 	}
@@ -82,6 +87,15 @@ func (r *Reconciler) newController(other Client, recorder binding.Recorder) *bin
 		other = Client{Client: r.Client}
 	}
 	return &binding.Controller{Client: other, Recorder: recorder, Options: r.BindingOptions, Hooks: r.Hooks}
+}
+
+// logWarning logs at the level info, which is seen by default; an error would come with a stack trace that shows nothing.
+func logWarning(log logr.Logger, event decision.Event) {
+	of := []any{"key", event.On.String()}
+	if event.Hook != "" {
+		of = append(of, "hook", event.Hook)
+	}
+	log.WithName("pvbind").Info(string(event.Reason), append(of, "error", event.Message)...)
 }
 
 // startRecorder publishes events until the manager stops.
@@ -129,6 +143,9 @@ func (r *Reconciler) watch(mgr manager.Manager) error {
 	options := r.Options
 	options.MaxConcurrentReconciles = cmp.Or(options.MaxConcurrentReconciles, defaultConcurrency)
 	options.RateLimiter = &r.delays
+	if options.UsePriorityQueue == nil { // that of controller-runtime 0.24 may never end if a key is added while the manager stops
+		options.UsePriorityQueue = new(bool)
+	}
 	build := builder.TypedControllerManagedBy[obj.Key](mgr).
 		Named("pvbind").
 		WithOptions(options).
@@ -156,7 +173,7 @@ func (r *Reconciler) handler(kind *watchedKind) handler.TypedEventHandler[client
 			add(queue, r.update(e.ObjectOld, e.ObjectNew))
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[client.Object], queue queue) {
-			add(queue, r.controller.ObserveDeleted(e.Object))
+			add(queue, r.observeDeleted(e.Object))
 		},
 	}
 }
@@ -190,7 +207,21 @@ func (r *Reconciler) observeDeleted(object any) []obj.Key {
 	if missed, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 		object = missed.Obj
 	}
+	if key, ok := keyOf(object); ok {
+		r.warnings.Forget(key)
+	}
 	return r.controller.ObserveDeleted(object.(client.Object))
+}
+
+// keyOf returns the key of a claim or a volume.
+func keyOf(object any) (key obj.Key, ok bool) {
+	switch object := object.(type) {
+	case *corev1.PersistentVolumeClaim:
+		return obj.KeyOf(object), true
+	case *corev1.PersistentVolume:
+		return obj.VolumeKey(object.Name), true
+	}
+	return obj.Key{}, false
 }
 
 var _ workqueue.TypedRateLimiter[obj.Key] = (*delays)(nil)

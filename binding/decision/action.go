@@ -3,6 +3,7 @@ package decision
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -192,6 +193,7 @@ type Event struct {
 	Type    string    // corev1.EventTypeNormal or corev1.EventTypeWarning
 	Reason  EventReason
 	Message string // one line
+	Hook    string // the name of the hook that failed; empty if none did
 
 	same string // what makes the event the same as an earlier one; "": the message
 }
@@ -220,6 +222,15 @@ const (
 	EventWaitForConsumer      EventReason = "WaitForFirstConsumer"      // C3
 	EventWaitForPodScheduled  EventReason = "WaitForPodScheduled"       // C3
 )
+
+// failedIn returns the events with the name of the hook that failed.
+func failedIn(hook string, events []Event) []Event {
+	named := slices.Clone(events)
+	for i := range named {
+		named[i].Hook = hook
+	}
+	return named
+}
 
 // Identity returns the part of the event that is equal in two events which say the same thing.
 func (e Event) Identity() Event {

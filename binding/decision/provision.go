@@ -331,7 +331,8 @@ func discard(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolum
 	if action.Kind != Nothing && action.Kind != Wait {
 		return action
 	}
-	waiting := wait("P2", problem, append([]Event{warning(claim, EventProvisioningFailed, problem)}, action.Events...)...).withBackoff()
+	events := failedIn(volume.Annotations[phase.ProvisionedByAnnotation], []Event{warning(claim, EventProvisioningFailed, problem)})
+	waiting := wait("P2", problem, append(events, action.Events...)...).withBackoff()
 	if action.After > 0 { // the deleter has not finished
 		waiting.Retry, waiting.After = RetryAfter, action.After
 	}

@@ -136,9 +136,10 @@ func (a Answer) hookError() hooks.Error {
 	return hooks.Error{Err: a.Err}
 }
 
-// retry sets when a Wait for the hook ends: when the hook said, with back-off, or only when an object changes. Any other
-// action stays as it is.
+// retry names the hook in the events, and sets when a Wait for it ends: when the hook said, with back-off, or only when an
+// object changes.
 func (a Answer) retry(waiting Action) Action {
+	waiting.Events = failedIn(a.Hook, waiting.Events)
 	switch said := a.hookError(); {
 	case waiting.Kind != Wait:
 	case said.Meaning == hooks.InProgress && said.After > 0:

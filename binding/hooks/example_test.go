@@ -40,9 +40,9 @@ func Example() {
 	disks := bindingtest.Class("disks", func(class *storagev1.StorageClass) { class.Provisioner = "example.com/disks" })
 	ofDisks := func(claim *corev1.PersistentVolumeClaim) { claim.Spec.StorageClassName = new("disks") }
 	raw := func(claim *corev1.PersistentVolumeClaim) { claim.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) }
-	cluster := bindingtest.NewClusterWith(bindingtest.Options{Hooks: hookSet}, disks,
+	cluster := bindingtest.NewClusterWith(bindingtest.SettleOptions{Hooks: hookSet}, disks,
 		bindingtest.Claim("default", "data", "5Gi", ofDisks), bindingtest.Claim("default", "raw", "5Gi", ofDisks, raw))
-	if err := cluster.Settle(context.Background()); err != nil {
+	if _, err := cluster.Settle(context.Background()); err != nil {
 		fmt.Println(err)
 	}
 	fmt.Println(cluster.Claim("default", "data").Spec.VolumeName)

@@ -74,7 +74,7 @@ func TestX7AClaimOfAnUnknownVolumeMode(t *testing.T) {
 // X7: the API server takes a claim of any exponent, and to work one of millions out takes it seconds each time.
 func TestX7AClaimOfAHugeExponent(t *testing.T) {
 	began := time.Now()
-	cluster := bindingtest.NewCluster(bindingtest.Claim("default", "huge", "1e10000000"), bindingtest.Claim("default", "small", "5Gi"),
+	cluster := NewDriven(bindingtest.Claim("default", "huge", "1e10000000"), bindingtest.Claim("default", "small", "5Gi"),
 		bindingtest.Volume("a", "10Gi"), bindingtest.Volume("b", "10Gi"), bindingtest.Volume("vast", "1e9999999"))
 	require.NoError(t, cluster.Settle(t.Context()))
 	assert.Equal(t, "a", cluster.Claim("default", "small").Spec.VolumeName)

@@ -16,6 +16,7 @@ const (
 	KindClaim      Kind = "PersistentVolumeClaim"
 	KindClass      Kind = "StorageClass"
 	KindNode       Kind = "Node"
+	KindCSINode    Kind = "CSINode"
 	KindPod        Kind = "Pod"
 	KindAttachment Kind = "VolumeAttachment"
 

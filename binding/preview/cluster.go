@@ -114,7 +114,7 @@ func newSimulation(ctx context.Context, cluster Cluster) (*simulation, error) {
 		}
 	}
 	s.resetEffects()
-	s.driver = bindingtest.NewDriver(s.server, bindingtest.Options{BindingOptions: s.options, Hooks: s.hooks()})
+	s.driver = bindingtest.NewDriver(s.server, bindingtest.DriverOptions{BindingOptions: s.options, Hooks: s.hooks()})
 	s.driver.Client.Use(s.recordWrite)
 	return s, nil
 }

@@ -23,7 +23,7 @@ func ExampleOf() {
 		}),
 		bindingtest.Claim("shop", "orders", "5Gi"),
 	)
-	if err := cluster.Settle(ctx); err != nil {
+	if _, err := cluster.Settle(ctx); err != nil {
 		fmt.Println(err)
 	}
 	claim, volume := cluster.Claim("shop", "orders"), cluster.Volume("pv-1")

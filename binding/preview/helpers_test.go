@@ -10,6 +10,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -45,9 +46,9 @@ func claimOf(edits ...claimEdit) *corev1.PersistentVolumeClaim {
 }
 
 // atRest returns a cluster that has settled.
-func atRest(t testing.TB, rules decision.Options, objects ...obj.Object) *bindingtest.Cluster {
+func atRest(t testing.TB, rules decision.Options, objects ...obj.Object) *testkit.Driven {
 	rules.Protection = decision.ProtectionOn
-	cluster := bindingtest.NewClusterWith(bindingtest.Options{BindingOptions: rules}, objects...)
+	cluster := testkit.NewDrivenWith(bindingtest.DriverOptions{BindingOptions: rules}, objects...)
 	require.NoError(t, cluster.Settle(context.Background()))
 	return cluster
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/hooks"
+	"github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/binding/preview"
 	"github.com/pvbind/pvbind/reclaim"
@@ -164,7 +165,7 @@ func TestOfIsWhatHappens(t *testing.T) {
 				set = hooks.Set{}
 			}
 			rules := decision.Options{Protection: decision.ProtectionOn}
-			cluster := bindingtest.NewClusterWith(bindingtest.Options{BindingOptions: rules, Hooks: set}, test.objects...)
+			cluster := testkit.NewDrivenWith(bindingtest.DriverOptions{BindingOptions: rules, Hooks: set}, test.objects...)
 			require.NoError(t, cluster.Settle(t.Context()))
 			objects := dump(t, cluster.Server)
 			outcome, err := preview.Of(t.Context(), preview.Cluster{Objects: objects, Options: test.rules}, test.changes(t, objects)...)
@@ -219,7 +220,7 @@ func attached(objects []obj.Object) []obj.Object {
 }
 
 // act really does what the test says.
-func (s previewCase) act(t *testing.T, cluster *bindingtest.Cluster) {
+func (s previewCase) act(t *testing.T, cluster *testkit.Driven) {
 	ctx := context.Background()
 	if s.edit != nil {
 		volume := cluster.Volume("pv-1")

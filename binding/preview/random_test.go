@@ -12,6 +12,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/binding/preview"
 )
@@ -38,7 +39,7 @@ type randomCluster struct {
 	*rand.Rand
 	t       *testing.T
 	name    string
-	cluster *bindingtest.Cluster
+	cluster *testkit.Driven
 	storage *bindingtest.Storage
 }
 
@@ -67,8 +68,8 @@ func newRandomCluster(t *testing.T, seed uint64) *randomCluster {
 			objects = append(objects, bindingtest.Pod("shop", "pod-"+name, []string{"", "node"}[w.IntN(2)], name))
 		}
 	}
-	options := bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: set}
-	w.cluster = bindingtest.NewClusterWith(options, objects...)
+	options := bindingtest.DriverOptions{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: set}
+	w.cluster = testkit.NewDrivenWith(options, objects...)
 	require.NoError(t, w.cluster.Settle(context.Background()))
 	return w
 }

@@ -21,7 +21,7 @@ import (
 // the plan, and does what NextForPlan says.
 type planCluster struct {
 	*testing.T
-	*bindingtest.Cluster
+	*Driven
 	storage *bindingtest.Storage
 	assumed scheduling.Assumptions
 }
@@ -35,8 +35,8 @@ func newPlanCluster(t *testing.T, objects ...obj.Object) *planCluster {
 	}
 	storage := bindingtest.NewStorage()
 	objects = append([]obj.Object{bindingtest.Class("fast", waits), bindingtest.Class("dirs", waits, func(c *storagev1.StorageClass) { c.Provisioner = planDirs })}, objects...)
-	cluster := bindingtest.NewClusterWith(bindingtest.Options{Hooks: storage.Hooks(planDirs)}, objects...)
-	c := &planCluster{T: t, Cluster: cluster, storage: storage}
+	cluster := NewDrivenWith(bindingtest.DriverOptions{Hooks: storage.Hooks(planDirs)}, objects...)
+	c := &planCluster{T: t, Driven: cluster, storage: storage}
 	c.settle()
 	return c
 }

@@ -22,8 +22,14 @@ import (
 
 var patchOf = regexp.MustCompile(`^kubectl patch pv (\S+) --type=merge -p '(.*)'$`)
 
+// running is a server with a controller on it.
+type running struct {
+	*bindingtest.Server
+	*bindingtest.Driver
+}
+
 // kubectl does what a command says to the cluster.
-func kubectl(t *testing.T, cluster *bindingtest.Cluster, command string) error {
+func kubectl(t *testing.T, cluster running, command string) error {
 	t.Helper()
 	found := patchOf.FindStringSubmatch(command)
 	require.Len(t, found, 3, command)
@@ -39,12 +45,12 @@ func kubectl(t *testing.T, cluster *bindingtest.Cluster, command string) error {
 
 // settled is the cluster of the test data with a controller on it, and what is said of it before that has done
 // anything.
-func settled(t *testing.T) (*bindingtest.Cluster, report) {
+func settled(t *testing.T) (running, report) {
 	in, err := dump.Read([]string{clusterFile}, nil, nil)
 	require.NoError(t, err)
 	objects := in.Objects()
-	running := bindingtest.NewCluster(objects...)
-	return running, newCluster(objects, newProgress(nil, time.Now)).report()
+	server := bindingtest.NewServer(objects...)
+	return running{server, bindingtest.NewDriver(server, bindingtest.DriverOptions{})}, newCluster(objects, newProgress(nil, time.Now)).report()
 }
 
 // Every command, given at once or after the controller has done its part, does what was said of it, and is refused if

@@ -19,12 +19,11 @@ import (
 )
 
 // cluster is one with a class whose volumes are directories in the place.
-func (p place) cluster(objects ...obj.Object) *bindingtest.Cluster {
-	options := bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: p.hooks()}
-	return bindingtest.NewClusterWith(options, append([]obj.Object{class("fast", corev1.PersistentVolumeReclaimDelete)}, objects...)...)
+func (p place) cluster(objects ...obj.Object) *cluster {
+	return newCluster(p.hooks(), append([]obj.Object{class("fast", corev1.PersistentVolumeReclaimDelete)}, objects...)...)
 }
 
-func settle(t *testing.T, cluster *bindingtest.Cluster) {
+func settle(t *testing.T, cluster *cluster) {
 	t.Helper()
 	require.NoError(t, cluster.Settle(t.Context()))
 }

@@ -24,8 +24,8 @@ func Example() {
 		Deleters:     map[string]hooks.Deleter{"example.com/hostpath": dirs},
 	}
 	fast := bindingtest.Class("fast", func(class *storagev1.StorageClass) { class.Provisioner = "example.com/hostpath" })
-	cluster := bindingtest.NewClusterWith(bindingtest.Options{Hooks: hookSet}, fast, claim("data", "fast"))
-	if err := cluster.Settle(context.Background()); err != nil {
+	cluster := bindingtest.NewClusterWith(bindingtest.SettleOptions{Hooks: hookSet}, fast, claim("data", "fast"))
+	if _, err := cluster.Settle(context.Background()); err != nil {
 		panic(err)
 	}
 	data := cluster.Claim("default", "data")

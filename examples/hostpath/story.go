@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
-	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/hooks"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 const (
@@ -28,9 +28,20 @@ func (d directories) hooks() hooks.Set {
 	}
 }
 
+// cluster is a server in memory and a controller on it.
+type cluster struct {
+	*bindingtest.Server
+	*bindingtest.Driver
+}
+
+func newCluster(hookSet hooks.Set, objects ...obj.Object) *cluster {
+	server := bindingtest.NewServer(objects...)
+	return &cluster{Server: server, Driver: bindingtest.NewDriver(server, bindingtest.DriverOptions{Hooks: hookSet})}
+}
+
 // teller reports what happens on a cluster and below the root.
 type teller struct {
-	cluster *bindingtest.Cluster
+	cluster *cluster
 	dirs    directories
 	out     io.Writer
 	number  int // of the step
@@ -39,8 +50,7 @@ type teller struct {
 
 // tell runs the whole story.
 func tell(ctx context.Context, dirs directories, out io.Writer) error {
-	options := bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: dirs.hooks()}
-	t := &teller{cluster: bindingtest.NewClusterWith(options), dirs: dirs, out: out}
+	t := &teller{cluster: newCluster(dirs.hooks()), dirs: dirs, out: out}
 	for _, step := range t.steps() {
 		if err := step.do(ctx); err != nil {
 			return fmt.Errorf("%s: %w", step.done, err)

@@ -33,7 +33,7 @@ func start(ctx context.Context, running []obj.Object) (*simulation, error) {
 	if err := server.Load(running...); err != nil {
 		return nil, err
 	}
-	options := bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}}
+	options := bindingtest.DriverOptions{BindingOptions: decision.Options{Protection: decision.ProtectionOn}}
 	s := &simulation{server: server, driver: bindingtest.NewDriver(server, options), pods: scheduler{client: server.NewClient("scheduler")}}
 	return s, s.settle(ctx)
 }

@@ -3,18 +3,26 @@ package apitest
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// serveObject answers what is about one object, through the client.
+// serveObject answers what is about one object, or deletes several.
 func (s *Server) serveObject(w http.ResponseWriter, r *http.Request, request Request) {
-	object, err := s.serve(r, request)
+	op, err := decodeOperation(r, request)
+	var object obj.Object
+	if err == nil {
+		object, err = s.do(r.Context(), op)
+	}
 	switch {
 	case err != nil:
 		answerError(w, err)
@@ -27,29 +35,43 @@ func (s *Server) serveObject(w http.ResponseWriter, r *http.Request, request Req
 	}
 }
 
-func (s *Server) serve(r *http.Request, request Request) (obj.Object, error) {
-	switch request.Verb {
-	case "get":
-		return s.Client.Get(r.Context(), request.key())
-	case "delete":
-		options, err := decodeOptions(r)
-		if err != nil {
-			return nil, err
+// decodeOperation reads body and query.
+func decodeOperation(r *http.Request, request Request) (operation, error) {
+	op := operation{Request: request, dryRun: r.URL.Query()["dryRun"], selected: listOptions(r)}
+	switch request.Subresource {
+	case "":
+	case "status":
+		if request.Verb == "create" {
+			return op, missing(r.URL.Path)
 		}
-		return nil, s.Client.Delete(r.Context(), request.key(), options)
+	case "binding":
+		if request.Verb != "create" || request.kind() != obj.KindPod {
+			return op, missing(r.URL.Path)
+		}
+	default:
+		return op, missing(r.URL.Path)
 	}
-	object, err := decodeObject(r)
-	switch {
-	case err != nil:
-		return nil, err
-	case request.Verb == "create":
-		return s.Client.Create(r.Context(), object)
-	case request.Verb == "update" && request.Subresource == "status":
-		return s.Client.UpdateStatus(r.Context(), object)
-	case request.Verb == "update" && request.Subresource == "":
-		return s.Client.Update(r.Context(), object)
+	var err error
+	switch request.Verb {
+	case "create", "update":
+		op.sent, err = decode(r)
+	case "patch":
+		op.patch, err = decodePatch(r, request)
+	case "delete", "deletecollection":
+		op.options, err = decodeOptions(r)
+		op.dryRun = append(op.dryRun, op.options.DryRun...)
 	}
-	return nil, missing(r.URL.Path)
+	return op, err
+}
+
+func decodePatch(r *http.Request, request Request) (clienttesting.PatchActionImpl, error) {
+	body, err := io.ReadAll(r.Body)
+	options := metav1.PatchOptions{FieldManager: r.URL.Query().Get("fieldManager")}
+	if force, err := strconv.ParseBool(r.URL.Query().Get("force")); err == nil {
+		options.Force = &force
+	}
+	kind := types.PatchType(r.Header.Get("Content-Type"))
+	return clienttesting.NewPatchActionWithOptions(request.resource(), request.Namespace, request.Name, kind, body, options), err
 }
 
 func success() *metav1.Status {
@@ -65,6 +87,15 @@ func typed(object obj.Object) obj.Object {
 		object.GetObjectKind().SetGroupVersionKind(known[0])
 	}
 	return object
+}
+
+// empty returns an object of a kind that is stored.
+func empty(kind obj.Kind) obj.Object {
+	object, err := scheme.Scheme.New(resourceOf(kind).GroupVersion().WithKind(string(kind)))
+	if err != nil {
+		panic(err) // all are in client-go's scheme
+	}
+	return object.(obj.Object)
 }
 
 func answer(w http.ResponseWriter, code int, body any) {

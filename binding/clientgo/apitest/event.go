@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
@@ -17,12 +18,49 @@ func (s *Server) Published() []corev1.Event {
 	return slices.Clone(s.events)
 }
 
-// takeEvent adds an event to the log of the server. It changes no stored event, so a client that would count up an older
-// one gets an error, and creates another.
-func (s *Server) takeEvent(w http.ResponseWriter, r *http.Request, request Request) {
+// serveEvents adds an event to the log of the server, or lists what is there. No stored event is changed, so a client that
+// would count up an older one gets an error, and creates another.
+func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request, request Request) {
+	switch {
+	case request.Group != corev1.GroupName:
+		answerError(w, missing(r.URL.Path))
+	case request.Verb == "list":
+		s.listEvents(w, r, request)
+	case request.Verb == "create":
+		s.takeEvent(w, r)
+	default:
+		answerError(w, missing(r.URL.Path))
+	}
+}
+
+func (s *Server) listEvents(w http.ResponseWriter, r *http.Request, request Request) {
+	selector, err := fields.ParseSelector(listOptions(r).FieldSelector)
+	if err != nil {
+		answerError(w, badRequest(err))
+		return
+	}
+	events := slices.DeleteFunc(s.Published(), func(event corev1.Event) bool {
+		return request.Namespace != "" && event.Namespace != request.Namespace || !selector.Matches(fieldsOfEvent(event))
+	})
+	answerList(w, "", "Event", "1", events)
+}
+
+func fieldsOfEvent(event corev1.Event) fields.Set {
+	return fields.Set{
+		"metadata.name":            event.Name,
+		"involvedObject.kind":      event.InvolvedObject.Kind,
+		"involvedObject.namespace": event.InvolvedObject.Namespace,
+		"involvedObject.name":      event.InvolvedObject.Name,
+		"involvedObject.uid":       string(event.InvolvedObject.UID),
+		"reason":                   event.Reason,
+		"type":                     event.Type,
+	}
+}
+
+func (s *Server) takeEvent(w http.ResponseWriter, r *http.Request) {
 	decoded, err := decode(r)
 	event, ok := decoded.(*corev1.Event)
-	if err != nil || !ok || request.Verb != "create" {
+	if err != nil || !ok {
 		answerError(w, missing(r.URL.Path))
 		return
 	}

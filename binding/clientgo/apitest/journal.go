@@ -21,6 +21,7 @@ type journal struct {
 
 type change struct {
 	bindingtest.Change
+	before  obj.Object // nil if there was none
 	version uint64
 }
 
@@ -36,6 +37,7 @@ func (j *journal) catchUp() {
 	for next, ok := j.watch.Next(); ok; next, ok = j.watch.Next() {
 		typed(next.Object)
 		key, _ := bindingtest.KeyOf(next.Object)
+		before := j.state[key]
 		if next.Type == bindingtest.Deleted {
 			delete(j.state, key)
 		} else {
@@ -43,7 +45,7 @@ func (j *journal) catchUp() {
 		}
 		version, _ := strconv.ParseUint(next.Object.GetResourceVersion(), 10, 64)
 		j.version = max(j.version, version)
-		j.changes = append(j.changes, change{next, version})
+		j.changes = append(j.changes, change{next, before, version})
 	}
 }
 
@@ -52,12 +54,12 @@ func (j *journal) compact() {
 	j.changes, j.floor = nil, j.version
 }
 
-// objects are those that there are now, in order.
-func (j *journal) objects(namespace string) []obj.Object {
+// objects returns those of a selection that there are now, in order.
+func (j *journal) objects(selected selection) []obj.Object {
 	var objects []obj.Object
 	keys := slices.SortedFunc(maps.Keys(j.state), func(a, b obj.Key) int { return cmp.Compare(a.String(), b.String()) })
 	for _, key := range keys {
-		if namespace == "" || key.Namespace == namespace {
+		if selected.matches(j.state[key]) {
 			objects = append(objects, j.state[key])
 		}
 	}
@@ -65,10 +67,10 @@ func (j *journal) objects(namespace string) []obj.Object {
 }
 
 // since returns the changes after a version.
-func (j *journal) since(version uint64, namespace string) []change {
+func (j *journal) since(version uint64) []change {
 	var later []change
 	for _, change := range j.changes {
-		if change.version > version && (namespace == "" || change.Object.GetNamespace() == namespace) {
+		if change.version > version {
 			later = append(later, change)
 		}
 	}

@@ -38,11 +38,11 @@ func (l *leases) serve(w http.ResponseWriter, r *http.Request, request Request) 
 func (l *leases) do(r *http.Request, request Request) (*coordinationv1.Lease, error) {
 	var sent *coordinationv1.Lease
 	if request.Verb != "get" {
-		object, err := decodeObject(r)
+		decoded, err := decode(r)
 		if err != nil {
 			return nil, err
 		}
-		sent, _ = object.(*coordinationv1.Lease)
+		sent, _ = decoded.(*coordinationv1.Lease)
 		if sent == nil {
 			return nil, apierrors.NewBadRequest("the body has no Lease")
 		}

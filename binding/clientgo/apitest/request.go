@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,7 +19,7 @@ import (
 
 // Request is a request in the terms of RBAC.
 type Request struct {
-	Verb        string // get, list, watch, create, update, patch or delete
+	Verb        string // get, list, watch, create, update, patch, delete or deletecollection
 	Group       string
 	Resource    string // such as "persistentvolumes"
 	Subresource string
@@ -26,24 +27,41 @@ type Request struct {
 	Name        string
 }
 
-// kinds returns the resources that a bindingtest.Server stores.
-func kinds() map[string]obj.Kind {
-	return map[string]obj.Kind{
-		"persistentvolumes":      obj.KindVolume,
-		"persistentvolumeclaims": obj.KindClaim,
-		"storageclasses":         obj.KindClass,
-		"nodes":                  obj.KindNode,
-		"pods":                   obj.KindPod,
-		"volumeattachments":      obj.KindAttachment,
+// kinds returns the resources that a bindingtest.Server stores. All are served in version v1.
+func kinds() map[schema.GroupResource]obj.Kind {
+	return map[schema.GroupResource]obj.Kind{
+		{Resource: "persistentvolumes"}:                             obj.KindVolume,
+		{Resource: "persistentvolumeclaims"}:                        obj.KindClaim,
+		{Resource: "nodes"}:                                         obj.KindNode,
+		{Resource: "pods"}:                                          obj.KindPod,
+		{Group: storagev1.GroupName, Resource: "storageclasses"}:    obj.KindClass,
+		{Group: storagev1.GroupName, Resource: "volumeattachments"}: obj.KindAttachment,
+		{Group: storagev1.GroupName, Resource: "csinodes"}:          obj.KindCSINode,
 	}
 }
 
+// resourceOf returns the resource of a kind that is stored.
+func resourceOf(kind obj.Kind) schema.GroupVersionResource {
+	for resource, stored := range kinds() {
+		if stored == kind {
+			return resource.WithVersion("v1")
+		}
+	}
+	panic("apitest: the kind is not served: " + kind)
+}
+
+func (r Request) kind() obj.Kind { return kinds()[r.groupResource()] }
+
 func (r Request) key() obj.Key {
-	return obj.Key{Kind: kinds()[r.Resource], Namespace: r.Namespace, Name: r.Name}
+	return obj.Key{Kind: r.kind(), Namespace: r.Namespace, Name: r.Name}
 }
 
 func (r Request) groupResource() schema.GroupResource {
 	return schema.GroupResource{Group: r.Group, Resource: r.Resource}
+}
+
+func (r Request) resource() schema.GroupVersionResource {
+	return r.groupResource().WithVersion("v1")
 }
 
 // parse reads method and path: /api/v1/…, /apis/GROUP/v1/…, with namespaces/NAMESPACE/ or without.
@@ -67,27 +85,24 @@ func parse(r *http.Request) (Request, error) {
 		}
 	}
 	request.Verb = verbOf(r, request.Name)
-	switch _, stored := kinds()[request.Resource]; {
-	case !stored && request.Resource != "events" && request.Resource != "leases", len(parts) > 3:
+	if request.kind() == "" && request.Resource != "events" && request.Resource != "leases" || len(parts) > 3 {
 		return request, missing(r.URL.Path)
-	case r.URL.Query().Get("labelSelector")+r.URL.Query().Get("fieldSelector") != "":
-		return request, apierrors.NewBadRequest("apitest has no selectors")
 	}
 	return request, nil
 }
 
 func verbOf(r *http.Request, name string) string {
-	switch r.Method {
-	case http.MethodPost:
-		return "create"
-	case http.MethodPut:
-		return "update"
-	case http.MethodPatch:
-		return "patch"
-	case http.MethodDelete:
-		return "delete"
-	}
 	switch {
+	case r.Method == http.MethodPost:
+		return "create"
+	case r.Method == http.MethodPut:
+		return "update"
+	case r.Method == http.MethodPatch:
+		return "patch"
+	case r.Method == http.MethodDelete && name == "":
+		return "deletecollection"
+	case r.Method == http.MethodDelete:
+		return "delete"
 	case name != "":
 		return "get"
 	case r.URL.Query().Get("watch") == "true" || r.URL.Query().Get("watch") == "1":
@@ -99,6 +114,8 @@ func verbOf(r *http.Request, name string) string {
 func missing(path string) error {
 	return apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, path, "apitest does not serve this", 0, false)
 }
+
+func badRequest(err error) error { return apierrors.NewBadRequest(err.Error()) }
 
 func forbidden(r Request) error {
 	return apierrors.NewForbidden(r.groupResource(), r.Name, fmt.Errorf("may not %s %s", r.Verb, r.Resource))
@@ -112,20 +129,7 @@ func decode(r *http.Request) (runtime.Object, error) {
 	}
 	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
 	if err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
-	}
-	return object, nil
-}
-
-// decodeObject reads an object that can be stored.
-func decodeObject(r *http.Request) (obj.Object, error) {
-	decoded, err := decode(r)
-	if err != nil {
-		return nil, err
-	}
-	object, ok := decoded.(obj.Object)
-	if !ok {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body has no object but %T", decoded))
+		return nil, badRequest(err)
 	}
 	return object, nil
 }

@@ -1,12 +1,19 @@
-// Package apitest serves a bindingtest.Server over HTTP in the manner of kube-apiserver, so that what uses a clientset,
-// informers or a whole program with a kubeconfig can be tested without a cluster:
+// Package apitest has a clientset answer from a bindingtest.Server in the manner of kube-apiserver, so that what uses clientsets,
+// informers or a whole program with a kubeconfig can be tested without a cluster. It serves over HTTP, or makes client-go's
+// fake clientset honest:
 //
 //	server := apitest.New(bindingtest.NewServer())
 //	clientset := kubernetes.NewForConfigOrDie(server.Start(t))
 //
-// It answers get, list, watch, create, update, update of status and delete for volumes, claims, classes, nodes, pods
-// and attachments, with the conflicts, the defaults and the finalizers of bindingtest, and takes events and leases. It
-// has no discovery, no patch, no selectors and no paging.
+//	clientset := fake.NewClientset(objects...)
+//	server := apitest.Back(clientset)
+//
+// Both answer every verb for volumes, claims, classes, nodes, CSINodes, pods and attachments, with the conflicts, the defaults
+// and the finalizers of bindingtest, and bind pods. Over HTTP there are also events, to be created and listed, and leases, but no
+// discovery and no paging; on a fake these and all other kinds stay with the fake itself.
+//
+// server.go and fake.go have the two surfaces, with watch.go and fakewatch.go for their watches. operation.go, patch.go,
+// selection.go, stream.go and journal.go are what they share.
 package apitest
 
 import (
@@ -104,8 +111,8 @@ func (s *Server) Forget() {
 // Restore takes the server back to a snapshot, as an etcd that is restored from a backup, and ends all watches. A
 // watch that goes on from a later version gets nothing until the server has reached that once more, as with kube-apiserver.
 func (s *Server) Restore(snapshot *bindingtest.Server) {
+	s.mu.Lock() // so that no watch reads the change itself
 	s.Server.Restore(snapshot)
-	s.mu.Lock()
 	for kind := range s.journals {
 		s.journals[kind] = newJournal(s.Server.Watch(kind))
 	}
@@ -146,7 +153,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case request.Resource == "events":
-		s.takeEvent(w, r, request)
+		s.serveEvents(w, r, request)
 	case request.Resource == "leases":
 		s.leases.serve(w, r, request)
 	case request.Verb == "watch":

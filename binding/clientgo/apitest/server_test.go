@@ -77,9 +77,11 @@ func TestWatchFromTheFuture(t *testing.T) {
 
 func TestWatchFromWhatIsForgotten(t *testing.T) {
 	server, set := start(t)
+	_, err := server.Create(t.Context(), bindingtest.Volume("a", "1Gi"))
+	require.NoError(t, err)
 	list, err := set.CoreV1().PersistentVolumes().List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
-	_, err = server.Create(t.Context(), bindingtest.Volume("a", "1Gi"))
+	_, err = server.Create(t.Context(), bindingtest.Volume("b", "1Gi"))
 	require.NoError(t, err)
 	server.Compact()
 	_, err = set.CoreV1().PersistentVolumes().Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
@@ -113,7 +115,7 @@ func TestWhatIsNotServed(t *testing.T) {
 	} {
 		assert.True(t, apierrors.IsNotFound(err), "%s: %v", what, err)
 	}
-	selected := second(set.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{LabelSelector: "a=b"}))
+	selected := second(set.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{FieldSelector: "spec.hostname=b"}))
 	assert.True(t, apierrors.IsBadRequest(selected), "%v", selected)
 	server.Deny(func(request apitest.Request) bool {
 		return request == apitest.Request{Verb: "get", Group: "storage.k8s.io", Resource: "storageclasses", Name: "a"}

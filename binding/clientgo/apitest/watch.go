@@ -5,17 +5,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
-	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/pvbind/pvbind/binding/obj"
 )
-
-// pollPeriod is how often a watch looks for changes: the server behind does not announce them.
-const pollPeriod = 2 * time.Millisecond
 
 // read brings the journal of a kind up to date and lets the function look at it.
 func (s *Server) read(kind obj.Kind, look func(*journal)) {
@@ -26,111 +21,86 @@ func (s *Server) read(kind obj.Kind, look func(*journal)) {
 	look(journal)
 }
 
+// list returns the objects that a request selects, which are not to be modified, and the resourceVersion of the list.
+func (s *Server) list(ctx context.Context, request Request, options metav1.ListOptions) (items []obj.Object, version string, err error) {
+	selected, err := selectionOf(request, options)
+	if err != nil {
+		return nil, "", err
+	}
+	// Faults of the client are injected here, and the call is logged.
+	if _, err := s.Client.List(ctx, request.kind(), request.Namespace); err != nil {
+		return nil, "", err
+	}
+	s.read(request.kind(), func(j *journal) {
+		items, version = j.objects(selected), strconv.FormatUint(j.version, 10)
+	})
+	return items, version, nil
+}
+
 func (s *Server) serveList(w http.ResponseWriter, r *http.Request, request Request) {
-	kind := kinds()[request.Resource]
-	if err := s.mayList(r.Context(), request); err != nil {
+	items, version, err := s.list(r.Context(), request, listOptions(r))
+	if err != nil {
 		answerError(w, err)
 		return
 	}
-	s.read(kind, func(j *journal) {
-		items := j.objects(request.Namespace)
-		if items == nil {
-			items = []obj.Object{}
-		}
-		version := "v1"
-		if request.Group != "" {
-			version = request.Group + "/v1"
-		}
-		answer(w, http.StatusOK, map[string]any{
-			"apiVersion": version,
-			"kind":       string(kind) + "List",
-			"metadata":   metav1.ListMeta{ResourceVersion: strconv.FormatUint(j.version, 10)},
-			"items":      items,
-		})
+	answerList(w, request.Group, string(request.kind()), version, items)
+}
+
+// answerList answers with the items, of which there may be none.
+func answerList[T any](w http.ResponseWriter, group, kind, version string, items []T) {
+	if items == nil {
+		items = []T{}
+	}
+	apiVersion := "v1"
+	if group != "" {
+		apiVersion = group + "/v1"
+	}
+	answer(w, http.StatusOK, map[string]any{
+		"apiVersion": apiVersion,
+		"kind":       kind + "List",
+		"metadata":   metav1.ListMeta{ResourceVersion: version},
+		"items":      items,
 	})
 }
 
-// mayList returns the error that a fault of the client injects, and logs the list.
-func (s *Server) mayList(ctx context.Context, request Request) error {
-	_, err := s.Client.List(ctx, request.key().Kind, request.Namespace)
-	return err
+func listOptions(r *http.Request) metav1.ListOptions {
+	query := r.URL.Query()
+	options := metav1.ListOptions{
+		LabelSelector:   query.Get("labelSelector"),
+		FieldSelector:   query.Get("fieldSelector"),
+		ResourceVersion: query.Get("resourceVersion"),
+	}
+	if initial, err := strconv.ParseBool(query.Get("sendInitialEvents")); err == nil {
+		options.SendInitialEvents = &initial
+	}
+	return options
 }
 
-// serveWatch streams changes from a version on or, as informers request, all objects first.
+// serveWatch streams changes until the client is gone, has missed a change or is disconnected.
 func (s *Server) serveWatch(w http.ResponseWriter, r *http.Request, request Request) {
-	stream := &stream{server: s, kind: request.key().Kind, namespace: request.Namespace, out: json.NewEncoder(w)}
-	from := r.URL.Query().Get("resourceVersion")
-	stream.version, _ = strconv.ParseUint(from, 10, 64)
-	initial := r.URL.Query().Get("sendInitialEvents") == "true"
-	if !initial && stream.expired() {
-		answerError(w, apierrors.NewResourceExpired("too old resource version: "+from))
+	out := json.NewEncoder(w)
+	stream, err := s.newStream(request, listOptions(r), func(event watch.Event) bool {
+		return out.Encode(map[string]any{"type": event.Type, "object": event.Object}) == nil
+	})
+	if err != nil {
+		answerError(w, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusOK)
-	if initial {
-		stream.begin()
-	}
 	ended := s.connected()
-	ticker := time.NewTicker(pollPeriod)
-	defer ticker.Stop()
-	for stream.more() {
+	for {
+		changed := s.Server.Changed()
+		if stream.more() != upToDate {
+			return
+		}
 		w.(http.Flusher).Flush()
 		select {
 		case <-r.Context().Done():
 			return
 		case <-ended:
 			return
-		case <-ticker.C:
+		case <-changed:
 		}
 	}
-}
-
-// stream is one watch.
-type stream struct {
-	server    *Server
-	kind      obj.Kind
-	namespace string
-	version   uint64 // what was sent
-	out       *json.Encoder
-}
-
-func (s *stream) send(kind watch.EventType, object any) bool {
-	return s.out.Encode(map[string]any{"type": kind, "object": object}) == nil
-}
-
-func (s *stream) expired() (yes bool) {
-	s.server.read(s.kind, func(j *journal) { yes = s.version < j.floor })
-	return yes
-}
-
-// begin sends all objects and then the bookmark that ends the initial list.
-func (s *stream) begin() {
-	var objects []obj.Object
-	s.server.read(s.kind, func(j *journal) { objects, s.version = j.objects(s.namespace), j.version })
-	for _, object := range objects {
-		s.send(watch.Added, object)
-	}
-	s.send(watch.Bookmark, map[string]any{
-		"apiVersion": "v1",
-		"kind":       string(s.kind),
-		"metadata": metav1.ObjectMeta{
-			ResourceVersion: strconv.FormatUint(s.version, 10),
-			Annotations:     map[string]string{metav1.InitialEventsAnnotationKey: "true"},
-		},
-	})
-}
-
-// more sends what is new; false if the client is gone, or has missed a change.
-func (s *stream) more() bool {
-	var later []change
-	missed := false
-	s.server.read(s.kind, func(j *journal) { later, missed = j.since(s.version, s.namespace), s.version < j.floor })
-	for _, change := range later {
-		if !s.send(change.Type, change.Object) {
-			return false
-		}
-		s.version = change.version
-	}
-	return !missed
 }

@@ -23,7 +23,7 @@ func TestW1VolumesOfAnySizesArriveOneByOne(t *testing.T) {
 	}
 	for _, sizes := range []int{1, 7, n} {
 		t.Run(fmt.Sprintf("%d sizes", sizes), func(t *testing.T) {
-			cluster := bindingtest.NewCluster()
+			cluster := NewDriven()
 			for i := range n {
 				_, err := cluster.Create(t.Context(), bindingtest.Claim("default", fmt.Sprintf("c-%03d", i), fmt.Sprintf("%dGi", 1+i%sizes)))
 				require.NoError(t, err)

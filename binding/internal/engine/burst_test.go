@@ -21,7 +21,7 @@ import (
 
 // burst lets n volumes arrive at once for n claims that wait, and counts the syncs until no key is left.
 func burst(t *testing.T, n int, hookSet ...bindingtest.Hook) (syncs int, server *bindingtest.Server) {
-	cluster := bindingtest.NewCluster()
+	cluster := NewDriven()
 	for i := range n {
 		_, err := cluster.Create(t.Context(), bindingtest.Claim("default", fmt.Sprintf("c-%03d", i), fmt.Sprintf("%dGi", 1+i%3)))
 		require.NoError(t, err)
@@ -79,7 +79,7 @@ func (panicky) UpdateVolume(context.Context, *corev1.PersistentVolume) (*corev1.
 }
 
 func TestB6AClientThatPanicsLeavesNothingHeld(t *testing.T) {
-	cluster := bindingtest.NewCluster(bindingtest.Volume("pv", "1Gi"), bindingtest.Claim("default", "c-000", "1Gi"))
+	cluster := NewDriven(bindingtest.Volume("pv", "1Gi"), bindingtest.Claim("default", "c-000", "1Gi"))
 	key := obj.ClaimKey("default", "c-000")
 	controller := &binding.Controller{Client: panicky{cluster.Server}}
 	controller.Observe(cluster.Volume("pv"))
@@ -106,7 +106,7 @@ func (p *panicsOnce) Record(decision.Event) {
 func TestB6ARecorderThatPanicsLeavesNothingHeld(t *testing.T) {
 	class := ClassOf("paths", "example.com/paths")
 	class.ReclaimPolicy = new(corev1.PersistentVolumeReclaimRetain)
-	cluster := bindingtest.NewCluster(class, bindingtest.Claim("default", "data", "1Gi", RequestingClass(new("paths"))))
+	cluster := NewDriven(class, bindingtest.Claim("default", "data", "1Gi", RequestingClass(new("paths"))))
 	recorder := &panicsOnce{}
 	controller := &binding.Controller{
 		Client:   cluster.Server,

@@ -262,6 +262,7 @@ func describeEvents(n Notebook, events []decision.Event) {
 		n.Text(string(event.UID))
 		n.Text(string(event.Reason))
 		n.Text(event.Message)
+		n.Text(event.Hook)
 		n.Text(event.Identity().Message)
 	}
 }

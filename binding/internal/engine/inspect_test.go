@@ -28,7 +28,7 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		{sighting{}, []string{"text", "since"}},
 		{rejection{}, []string{"claimVersion", "volume", "volumeVersion"}},
 		{decision.Answer{}, []string{"Of", "Hook", "For", "Token", "Volume", "Err", "Unsettled"}},
-		{decision.Event{}, []string{"Type", "Reason", "Message", "On", "UID", "same"}},
+		{decision.Event{}, []string{"Type", "Reason", "Message", "On", "UID", "Hook", "same"}},
 	} {
 		var fields []string
 		for i := range reflect.TypeOf(test.of).NumField() {

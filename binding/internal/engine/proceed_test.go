@@ -21,15 +21,15 @@ import (
 )
 
 // binds is a cluster with a volume and a claim that fit, and the four writes that bind them as faults match them.
-func binds() (*bindingtest.Cluster, []bindingtest.Match) {
-	cluster := bindingtest.NewCluster(bindingtest.Volume("pv", "1Gi"), bindingtest.Claim("default", "data", "1Gi"))
+func binds() (*Driven, []bindingtest.Match) {
+	cluster := NewDriven(bindingtest.Volume("pv", "1Gi"), bindingtest.Claim("default", "data", "1Gi"))
 	return cluster, []bindingtest.Match{
 		bindingtest.On(bindingtest.VerbUpdate, obj.KindVolume), bindingtest.OnStatus(obj.KindVolume),
 		bindingtest.On(bindingtest.VerbUpdate, obj.KindClaim), bindingtest.OnStatus(obj.KindClaim),
 	}
 }
 
-func assertBound(t *testing.T, cluster *bindingtest.Cluster) {
+func assertBound(t *testing.T, cluster *Driven) {
 	t.Helper()
 	claim := cluster.Claim("default", "data")
 	require.Equal(t, corev1.ClaimBound, claim.Status.Phase)
@@ -217,7 +217,7 @@ func TestAWriteOnWhatIsGone(t *testing.T) {
 }
 
 // vanish deletes an object whatever its finalizers say.
-func vanish(t *testing.T, cluster *bindingtest.Cluster, key obj.Key) {
+func vanish(t *testing.T, cluster *Driven, key obj.Key) {
 	object, err := cluster.Get(context.Background(), key)
 	assert.NoError(t, err)
 	object.SetFinalizers(nil)

@@ -28,7 +28,7 @@ func later[T obj.Object](t *testing.T, object T, writes uint64) T {
 }
 
 // settledPair is a claim that is Bound, and its volume.
-func settledPair(t *testing.T) *bindingtest.Cluster {
+func settledPair(t *testing.T) *Driven {
 	t.Helper()
 	cluster, _ := binds()
 	require.NoError(t, cluster.Settle(t.Context()))
@@ -66,7 +66,7 @@ func TestRecheckReadsWhatCacheAndControllerDoNotAgreeAbout(t *testing.T) {
 }
 
 // assertAgreed asserts that the object, as a cache has it, is the one that is known: nothing more is read or written.
-func assertAgreed(t *testing.T, cluster *bindingtest.Cluster, cached obj.Object) {
+func assertAgreed(t *testing.T, cluster *Driven, cached obj.Object) {
 	t.Helper()
 	before := len(cluster.Calls())
 	for _, key := range cluster.Controller.Recheck(cached) {
@@ -138,7 +138,7 @@ func TestRecheckBelievesACacheOfClassesAndPods(t *testing.T) {
 		},
 	} {
 		t.Run("W7 "+known, func(t *testing.T) {
-			cluster := bindingtest.NewCluster(late, waits, bindingtest.Pod("default", "web", "", "waits"))
+			cluster := NewDriven(late, waits, bindingtest.Pod("default", "web", "", "waits"))
 			require.NoError(t, cluster.Settle(t.Context()))
 			for _, key := range []obj.Key{{Kind: obj.KindClass, Name: "late"}, bindingtest.PodKey("default", "web")} {
 				cached, err := cluster.Get(t.Context(), key)

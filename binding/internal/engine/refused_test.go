@@ -29,7 +29,7 @@ func TestARefusedWriteGivesTheVolumeBack(t *testing.T) {
 		"TooManyRequests": apierrors.NewTooManyRequests("later", 1),
 	} {
 		t.Run("W1 "+name, func(t *testing.T) {
-			cluster := bindingtest.NewCluster(bindingtest.Volume("pv", "5Gi"), bindingtest.Claim("default", "data", "2Gi"), bindingtest.Claim("default", "small", "1Gi"))
+			cluster := NewDriven(bindingtest.Volume("pv", "5Gi"), bindingtest.Claim("default", "data", "2Gi"), bindingtest.Claim("default", "small", "1Gi"))
 			refused := 0
 			cluster.Client.Use(func(call *bindingtest.Call, do func() error) error {
 				if volume, ok := call.Sent.(*corev1.PersistentVolume); ok && volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.Name == "data" {
@@ -83,7 +83,7 @@ func TestW6AWriteThatIsUndoneWithoutEnd(t *testing.T) {
 	}
 	for name, undo := range undo {
 		t.Run(name, func(t *testing.T) {
-			cluster := bindingtest.NewCluster(bindingtest.Volume("pv", "5Gi"), bindingtest.Claim("default", "data", "2Gi"), bindingtest.Claim("default", "small", "1Gi"))
+			cluster := NewDriven(bindingtest.Volume("pv", "5Gi"), bindingtest.Claim("default", "data", "2Gi"), bindingtest.Claim("default", "small", "1Gi"))
 			writes := 0
 			cluster.Client.Use(func(call *bindingtest.Call, do func() error) error {
 				if volume, ok := call.Sent.(*corev1.PersistentVolume); ok && call.Writes() {

@@ -28,7 +28,7 @@ type stepped struct {
 }
 
 func newStepped(objects ...obj.Object) *stepped {
-	w := &stepped{server: bindingtest.NewCluster(objects...).Server, running: map[obj.Key]decision.Action{}}
+	w := &stepped{server: bindingtest.NewServer(objects...), running: map[obj.Key]decision.Action{}}
 	w.restart()
 	return w
 }

@@ -21,9 +21,13 @@ func (s *State) takeUnclaimed(key obj.Key) []decision.Answer {
 // dropped at any other end, unless its claim is gone since: then the sync runs again.
 func (s *State) keepUnclaimed(t *task, action decision.Action, err error) {
 	gone, kept := s.splitUnclaimed(t.key)
+	deleted := func(made decision.Answer) bool {
+		return slices.ContainsFunc(t.answers, func(a decision.Answer) bool { return a.Of == decision.RunDeleter && a.For == made.For && a.Err == nil })
+	}
+	gone = slices.DeleteFunc(gone, deleted)
 	if err != nil || action.Kind == decision.Wait && action.Rule == "R8" {
 		made := slices.DeleteFunc(slices.Clone(t.answers), func(a decision.Answer) bool {
-			return a.Of != decision.RunProvisioner || slices.ContainsFunc(kept, func(b decision.Answer) bool { return a.For == b.For })
+			return a.Of != decision.RunProvisioner || deleted(a) || slices.ContainsFunc(kept, func(b decision.Answer) bool { return a.For == b.For })
 		})
 		kept = append(kept, made...)
 	} else {

@@ -56,17 +56,17 @@ const clusterSize = 50
 type cluster struct {
 	*rand.Rand
 	t       *testing.T
-	cluster *bindingtest.Cluster
+	cluster *Driven
 	storage *bindingtest.Storage
 	trouble bool // faults happen
 }
 
 func newCluster(t *testing.T, seed uint64) *cluster {
 	c := &cluster{Rand: rand.New(rand.NewPCG(seed, 4)), t: t, storage: bindingtest.NewStorage()}
-	options := bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: c.storage.Hooks(Ours, "hostPath")}
+	options := bindingtest.DriverOptions{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: c.storage.Hooks(Ours, "hostPath")}
 	retain := ClassOf("retain", Ours)
 	retain.ReclaimPolicy = new(corev1.PersistentVolumeReclaimRetain)
-	c.cluster = bindingtest.NewClusterWith(options, ClassOf("delete", Ours), ClassOf("delayed", Ours, WaitsForFirstConsumer), retain)
+	c.cluster = NewDrivenWith(options, ClassOf("delete", Ours), ClassOf("delayed", Ours, WaitsForFirstConsumer), retain)
 	for i := range clusterSize / 5 {
 		policy := []corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimRecycle, corev1.PersistentVolumeReclaimDelete}[i%2]
 		volume := bindingtest.Volume(fmt.Sprintf("v-%d", i), "1Gi", WithPolicy(policy))

@@ -39,8 +39,11 @@ type History struct {
 	outrun     bool
 	outrunLate map[*bindingtest.Call]bool
 
-	handedOut []handedOut
-	log       []string // what happened, a line each
+	// followsData: whoever writes, and is no controller, is called people. Then data says whose data is on each volume.
+	followsData bool
+	data        map[string]judge.Data
+	handedOut   []handedOut
+	log         []string // what happened, a line each
 }
 
 // extent is the size of a history: the number of names that volumes, claims and pods can have, how many steps there are

@@ -41,6 +41,7 @@ func playMany(t *testing.T, of extent, counts Counts) {
 
 func play(source rand.Source, of extent) *History {
 	h := newRandom(source, of)
+	h.followsData = true
 	for range 1 + h.IntN(2) {
 		for range h.steps/4 + h.IntN(h.steps*3/4) {
 			h.step()

@@ -14,6 +14,7 @@ import (
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/judge"
 	"github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
@@ -86,11 +87,9 @@ func (h *History) judgeVersion(c *Controller, action decision.Action) {
 func (h *History) judgeCalls(actor string) {
 	calls := h.Server.CallsSince(h.Judged)
 	h.Judged += len(calls)
-	if actor == "people" {
-		return
-	}
 	for _, call := range calls {
-		if !call.Writes() || !call.Changed() || call.Before == nil || call.After == nil {
+		h.judgeData(call, actor == "people")
+		if actor == "people" || !call.Writes() || !call.Changed() || call.Before == nil || call.After == nil {
 			continue
 		}
 		h.note("    %s", call)
@@ -98,6 +97,26 @@ func (h *History) judgeCalls(actor string) {
 			h.Broke("%s: by %s", wrong, actor)
 		}
 	}
+}
+
+// judgeData follows whose data is on each volume, and holds each claim that becomes Bound to X3.
+func (h *History) judgeData(call bindingtest.Call, people bool) {
+	if !h.followsData || !call.Writes() || !call.Changed() {
+		return
+	}
+	before, _ := call.Before.(*corev1.PersistentVolume)
+	after, _ := call.After.(*corev1.PersistentVolume)
+	if call.Key.Kind == obj.KindVolume && (people || before == nil || after == nil) {
+		zeromap.Put(&h.data, call.Key.Name, h.data[call.Key.Name].Edited(before, after))
+	}
+	claim, ok := call.After.(*corev1.PersistentVolumeClaim)
+	if !ok || !judge.Has(claim, h.Server.Volume(claim.Spec.VolumeName)) {
+		return
+	}
+	if wrong := judge.WrongHeir(claim, h.data[claim.Spec.VolumeName], h.snapshot().Claims); wrong != "" {
+		h.Broke("%s", wrong)
+	}
+	zeromap.Put(&h.data, claim.Spec.VolumeName, judge.Data{Of: claim.UID})
 }
 
 func (h *History) wrongOf(call bindingtest.Call) string {
@@ -130,6 +149,9 @@ func (h *History) JudgeEnd() {
 		}
 	}
 	world := h.snapshot()
+	if len(h.Controllers) > 0 {
+		h.Broken = append(h.Broken, judge.Untold(h.Controllers[0].Rules, h.objects(), judge.EveryEvent)...)
+	}
 	for _, volume := range world.Volumes {
 		h.JudgeVolume(world, volume)
 	}
@@ -139,14 +161,17 @@ func (h *History) JudgeEnd() {
 }
 
 // snapshot returns all that the server has, read live.
-func (h *History) snapshot() decision.Snapshot {
+func (h *History) snapshot() decision.Snapshot { return testkit.Knowing(h.objects()...) }
+
+// objects returns the same as a list.
+func (h *History) objects() []obj.Object {
 	var objects []obj.Object
 	for _, kind := range bindingtest.Kinds() {
 		list, _ := h.Server.List(context.Background(), kind, "")
 		objects = append(objects, list...)
 	}
 	h.Judged = len(h.Server.CallsSince(0))
-	return testkit.Knowing(objects...)
+	return objects
 }
 
 // JudgeVolume judges a volume in a settled world.

@@ -36,7 +36,7 @@ func newProvisioningWorld(t *testing.T, odd hooks.Provisioner) *provisioningWorl
 		firsts.Provisioners = map[string]hooks.Provisioner{Own: odd}
 	}
 	leader := func(name string, hookSet hooks.Set) *bindingtest.Driver {
-		return bindingtest.NewDriver(w.server, bindingtest.Options{Name: name, Hooks: hookSet, BindingOptions: decision.Options{Protection: decision.ProtectionOn}})
+		return bindingtest.NewDriver(w.server, bindingtest.DriverOptions{Name: name, Hooks: hookSet, BindingOptions: decision.Options{Protection: decision.ProtectionOn}})
 	}
 	w.first, w.second = leader("first", firsts), leader("second", w.storage.Hooks(Own))
 	w.first.Controller.Now = func() time.Time { return w.server.Now().Add(w.pause) }
@@ -137,7 +137,7 @@ func leftoverIsDeletedLate(t *testing.T) {
 				restored = true
 				began := w.server.Now()
 				w.server.Restore(backup)
-				w.second = bindingtest.NewDriver(w.server, bindingtest.Options{Name: "second", Hooks: w.storage.Hooks(Own)})
+				w.second = bindingtest.NewDriver(w.server, bindingtest.DriverOptions{Name: "second", Hooks: w.storage.Hooks(Own)})
 				w.binds()
 				w.pause += pause - w.server.Now().Sub(began)
 			}

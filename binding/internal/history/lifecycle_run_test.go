@@ -78,7 +78,7 @@ type injection struct {
 // lifecycleRun is where a life takes place.
 type lifecycleRun struct {
 	lifecycle lifecycle
-	cluster   *bindingtest.Cluster
+	cluster   *Driven
 	storages  []*bindingtest.Storage // those of ours, and of the other provisioner
 
 	plan  []injection
@@ -96,8 +96,8 @@ func newLifecycleRun(test lifecycle, plan []injection) *lifecycleRun {
 	set := w.storages[0].Hooks(Ours, "hostPath")
 	maps.Copy(set.Provisioners, w.storages[1].Hooks(Other).Provisioners)
 	maps.Copy(set.Deleters, w.storages[1].Hooks(Other).Deleters)
-	options := bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: set}
-	w.cluster = bindingtest.NewClusterWith(options, test.objects()...)
+	options := bindingtest.DriverOptions{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: set}
+	w.cluster = NewDrivenWith(options, test.objects()...)
 	if volume := w.cluster.Volume("a"); volume != nil {
 		w.storages[0].Add(volume)
 	}
@@ -269,7 +269,7 @@ func (w *lifecycleRun) schedule() bool {
 }
 
 // choose chooses a node for a claim that waits for one, as a scheduler does, and reports whether it does wait.
-func choose(cluster *bindingtest.Cluster, claim *corev1.PersistentVolumeClaim, node string) bool {
+func choose(cluster *Driven, claim *corev1.PersistentVolumeClaim, node string) bool {
 	if claim.DeletionTimestamp != nil || claim.Spec.VolumeName != "" || claim.Annotations[SelectedNode] != "" {
 		return false
 	}

@@ -19,14 +19,14 @@ import (
 // repairRun is a cluster whose pair is repaired, by a person and a controller that both suffer faults.
 type repairRun struct {
 	t       *testing.T
-	cluster *bindingtest.Cluster
+	cluster *Driven
 	person  *bindingtest.Client
 	judge   *History
 	ctx     context.Context
 }
 
 func newRepairRun(t *testing.T, objects ...obj.Object) *repairRun {
-	cluster := bindingtest.NewCluster(objects...)
+	cluster := NewDriven(objects...)
 	w := &repairRun{t: t, cluster: cluster, person: cluster.NewClient("people"), ctx: context.Background()}
 	w.judge = &History{Rand: rand.New(rand.NewPCG(1, 1)), Server: cluster.Server}
 	cluster.Client.Use(func(call *bindingtest.Call, do func() error) error {

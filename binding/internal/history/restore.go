@@ -34,6 +34,7 @@ func (h *History) Restored() {
 	for _, call := range h.Late {
 		zeromap.Put(&h.outrunLate, call, true)
 	}
+	h.data = nil // whoever restores has to see to what is on which volume
 	for _, c := range h.Controllers {
 		clear(c.wrote)
 		c.resyncDue = true

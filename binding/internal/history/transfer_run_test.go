@@ -47,7 +47,7 @@ const (
 // transferRun is where a transfer takes place. Each call of the tool and of the controller has a number, and may suffer.
 type transferRun struct {
 	transfer transfer
-	cluster  *bindingtest.Cluster
+	cluster  *Driven
 	storage  *bindingtest.Storage
 	tool     *tool
 	volume   string
@@ -64,13 +64,13 @@ var oldKey = obj.ClaimKey("shop", "data")
 // newTransferRun has shop/data bound to a volume with data on it.
 func newTransferRun(test transfer, plan []injection) *transferRun {
 	w := &transferRun{transfer: test, plan: plan, storage: bindingtest.NewStorage()}
-	options := bindingtest.Options{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: w.storage.Hooks(Ours, "hostPath")}
+	options := bindingtest.DriverOptions{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: w.storage.Hooks(Ours, "hostPath")}
 	var note []func(*corev1.PersistentVolume)
 	if test.by != "" {
 		note = append(note, VolumeNote(ProvisionedBy, test.by))
 	}
 	volume := bindingtest.Volume("pv-1", "5Gi", append(note, WithPolicy(test.policy))...)
-	w.cluster = bindingtest.NewClusterWith(options, volume, bindingtest.Claim("shop", "data", "5Gi", ClaimNote("team", "orders"), func(c *corev1.PersistentVolumeClaim) {
+	w.cluster = NewDrivenWith(options, volume, bindingtest.Claim("shop", "data", "5Gi", ClaimNote("team", "orders"), func(c *corev1.PersistentVolumeClaim) {
 		c.Labels = map[string]string{"app": "shop"}
 	}))
 	w.storage.Add(volume)

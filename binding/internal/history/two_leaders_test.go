@@ -35,7 +35,7 @@ func newTwoLeaders(t *testing.T, policy corev1.PersistentVolumeReclaimPolicy) *t
 	w.create(bindingtest.Claim("default", "first", "2Gi", RequestingClass(new(""))))
 	w.create(bindingtest.Claim("default", "second", "1Gi", RequestingClass(new(""))))
 	leader := func(name string) *bindingtest.Driver {
-		return bindingtest.NewDriver(w.server, bindingtest.Options{Name: name, Hooks: w.storage.Hooks(Ours, "hostPath"),
+		return bindingtest.NewDriver(w.server, bindingtest.DriverOptions{Name: name, Hooks: w.storage.Hooks(Ours, "hostPath"),
 			BindingOptions: decision.Options{Protection: decision.ProtectionOn}})
 	}
 	w.old, w.new = leader("old"), leader("new")

@@ -68,7 +68,9 @@ func WrongHeir(claim *corev1.PersistentVolumeClaim, data Data, claims []*corev1.
 		return ""
 	}
 	volume := claim.Spec.VolumeName
-	held := slices.ContainsFunc(claims, func(other *corev1.PersistentVolumeClaim) bool { return other.UID == data.Of && isBoundTo(other, volume) })
+	held := slices.ContainsFunc(claims, func(other *corev1.PersistentVolumeClaim) bool {
+		return other.UID == data.Of && isBoundTo(other, volume)
+	})
 	if data.Freed && !held {
 		return ""
 	}

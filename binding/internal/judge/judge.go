@@ -55,6 +55,8 @@ func WronglyTaken(before, after *corev1.PersistentVolume, claims []*corev1.Persi
 	}
 	given, freed := after.Spec.ClaimRef != nil, after.Status.Phase == corev1.VolumeAvailable && before.Status.Phase != corev1.VolumeAvailable
 	switch {
+	case freed && FreedTooLate(before):
+		return fmt.Sprintf("R8: %s is made available, and its storage may be gone", before.Name)
 	case len(owners) > 0 && freed:
 		return fmt.Sprintf("M2: %s is made available, and %v are Bound to it", before.Name, owners)
 	case len(owners) > 0 && given && (len(owners) > 1 || !theirs):

@@ -63,7 +63,7 @@ func (s *Runner) controller(name string) *controller {
 		}
 	}
 	a := &controller{name: name, written: map[obj.Key]uint64{}, made: map[string]int{}, hookFaults: map[int]hookFault{}}
-	a.Driver = bindingtest.NewDriver(s.Server, bindingtest.Options{Name: name, BindingOptions: s.Rules})
+	a.Driver = bindingtest.NewDriver(s.Server, bindingtest.DriverOptions{Name: name, BindingOptions: s.Rules})
 	a.hooks = s.hooksOf(a)
 	a.Controller.Hooks = a.hooks
 	a.Client.Use(s.guard(a))

@@ -41,6 +41,8 @@ func (a api) at(kind obj.Kind) endpoint {
 		return endpoint{core, "nodes", func() obj.Object { return &corev1.Node{} }}
 	case obj.KindClass:
 		return endpoint{a.StorageV1().RESTClient(), "storageclasses", func() obj.Object { return &storagev1.StorageClass{} }}
+	case obj.KindCSINode:
+		return endpoint{a.StorageV1().RESTClient(), "csinodes", func() obj.Object { return &storagev1.CSINode{} }}
 	case obj.KindAttachment:
 		return endpoint{a.StorageV1().RESTClient(), "volumeattachments", func() obj.Object { return &storagev1.VolumeAttachment{} }}
 	}

@@ -9,7 +9,9 @@
 // All of it is test code:
 //
 //	model_test.go        TestModel, a world made ready, its first state
-//	worlds_test.go       the worlds
+//	worlds_test.go       the worlds; troubled_worlds_test.go those of trouble
+//	trouble_test.go      which trouble has met which destructive step
+//	travel_test.go       a backup of the server, and a restore
 //	state_test.go        a state of the world, its controllers, the versions of its objects
 //	moves_test.go        what can happen in a state, and the state after it
 //	actions_test.go      what people, provisioners and schedulers do

@@ -216,7 +216,7 @@ func listDestructions(action decision.Action, before *revision) (all []destructi
 // cannotMeet are the cells that stay empty, with the reason.
 var cannotMeet = func() map[trouble]map[destruction]string {
 	cannot := map[trouble]map[destruction]string{}
-	for _, edit := range []trouble{adminPolicy, adminFrees, adminReserves, adminFinalizers, adminMarks} {
+	for _, edit := range []trouble{adminPolicy, adminFrees, adminFinalizers, adminMarks} {
 		cannot[edit] = map[destruction]string{deletesLeftover: "what is left over never had a volume that could be edited"}
 	}
 	cannot[pause] = map[destruction]string{

@@ -1,15 +1,13 @@
 // Package fakeapi is an API server for tests that serves all that the extender requests: what apitest has, and besides
-// the binding of pods, CSIDrivers and CSIStorageCapacities.
+// CSIDrivers and CSIStorageCapacities.
 package fakeapi
 
 import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -46,8 +44,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		serveAll(w, r, "CSIDriver", s.Drivers)
 	case path == "/apis/storage.k8s.io/v1/csistoragecapacities":
 		serveAll(w, r, "CSIStorageCapacity", s.Capacities)
-	case strings.HasSuffix(path, "/binding"):
-		s.bindPod(w, r)
 	default:
 		s.Server.ServeHTTP(w, r)
 	}
@@ -73,28 +69,4 @@ func serveAll[T any](w http.ResponseWriter, r *http.Request, kind string, items 
 	}
 	w.(http.Flusher).Flush()
 	<-r.Context().Done()
-}
-
-// bindPod does what the server does with a Binding.
-func (s *Server) bindPod(w http.ResponseWriter, r *http.Request) {
-	parts := strings.Split(r.URL.Path, "/")
-	object, err := s.Client.Get(r.Context(), bindingtest.PodKey(parts[4], parts[6]))
-	var sent corev1.Binding
-	if err == nil {
-		err = json.NewDecoder(r.Body).Decode(&sent)
-	}
-	status := metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess, Code: http.StatusCreated}
-	pod, ok := object.(*corev1.Pod)
-	switch {
-	case err != nil || !ok:
-		status.Status, status.Code, status.Reason = metav1.StatusFailure, http.StatusNotFound, metav1.StatusReasonNotFound
-	case pod.UID != sent.UID || pod.Spec.NodeName != "":
-		status.Status, status.Code, status.Reason = metav1.StatusFailure, http.StatusConflict, metav1.StatusReasonConflict
-	default:
-		pod.Spec.NodeName = sent.Target.Name
-		_, _ = s.Client.Update(r.Context(), pod)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(int(status.Code))
-	_ = json.NewEncoder(w).Encode(status)
 }
