@@ -139,6 +139,13 @@ func FreedTooLate(volume *corev1.PersistentVolume) bool {
 	return announced && (volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.UID == "") && volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRecycle
 }
 
+// StandsFor reports whether the claim stands for the storage that was made for it, and not the volume: it was never bound to
+// that, and carries the finalizer. The volume may go before its storage then, and is provisioned anew (P2).
+func StandsFor(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
+	return claim != nil && claim.Status.Phase != corev1.ClaimBound && volume.Name == decision.ProvisionedName(claim.UID) &&
+		slices.Contains(claim.Finalizers, decision.ProvisioningFinalizer)
+}
+
 // KeyOf returns the key of a claim or volume; zero for any other object.
 func KeyOf(object obj.Object) obj.Key {
 	switch object := object.(type) {
