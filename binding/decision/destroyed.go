@@ -31,6 +31,9 @@ func nextDestroyed(volume *corev1.PersistentVolume, view View, options Options) 
 		return Action{}, false
 	case volume.DeletionTimestamp != nil:
 		action = letGo(volume, view, options)
+		if state != phase.VolumeFree {
+			action = action.onceLive(source, key, "R3", "before the volume goes")
+		}
 		return action, action.Kind != Nothing
 	case !storageNoted(volume):
 		// A crash before this write leaves nothing but the announcement.

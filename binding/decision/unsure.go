@@ -34,7 +34,7 @@ func unsureVolume(claim *corev1.PersistentVolumeClaim, view View) *corev1.Persis
 // it and stands for its storage, by the finalizer. That is announced on the claim: no other controller binds the two meanwhile
 // (R8). A crash after any of the writes leaves the volume as unsure as it was.
 func startOver(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View, options Options) Action {
-	provisioner := claimProvisioner(claim)
+	provisioner := volume.Annotations[phase.ProvisionedByAnnotation] // what the claim says is its tenant's to write
 	why := "its storage may have been deleted before it was stored; it is to be provisioned anew"
 	_, source := view.Claim(claim.Namespace, claim.Name)
 	kept := without(reclaim.WithoutStorage(slices.Clone(volume.Finalizers)), reclaim.VolumeProtection)
@@ -55,7 +55,7 @@ func startOver(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVol
 	}
 	if problem != "" {
 		message := fmt.Sprintf("the volume %q may have lost its storage, and is to be deleted before it is provisioned anew: %s", volume.Name, problem)
-		action = wait("P2", message, warning(claim, EventProvisioningFailed, message))
+		action = wait("P2", message, warning(claim, EventProvisioningFailed, message), warning(volume, EventProvisioningFailed, message))
 	}
 	return action.explained(Explanation{State: ClaimAwaitsProvisioner, Class: storageclass.OfClaim(claim), Provisioner: provisioner})
 }

@@ -132,6 +132,12 @@ func Destroys(action decision.Action, known obj.Object) bool {
 		action.Kind == decision.UpdateClaim && len(action.Claim.Finalizers) < len(known.GetFinalizers()))
 }
 
+// StorageNoted reports whether it is noted on the volume that its storage is deleted: no claim gets it, whatever its claimRef (R8).
+func StorageNoted(volume *corev1.PersistentVolume) bool {
+	announcement, _ := reclaim.AnnouncementOf(volume)
+	return announcement.Done
+}
+
 // FreedTooLate reports whether somebody has removed the claimRef of a volume after it was announced that its storage would be
 // deleted: it is kept from all claims as it is (R8).
 func FreedTooLate(volume *corev1.PersistentVolume) bool {
