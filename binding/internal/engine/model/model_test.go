@@ -61,8 +61,8 @@ func TestModel(t *testing.T) {
 	cells.judge(t, !t.Failed() && (ModeOfRun() == RunFull || ModeOfRun() == RunLong))
 }
 
-// worldsOfRun returns the worlds of this run: all, but in the usual mode one of the large ones only and a third of those of trouble,
-// and in a short run a third of the small ones and a few of trouble, drawn by lot.
+// worldsOfRun returns the worlds of this run: all, but in the usual mode one of the large ones only and a fifth of those of trouble,
+// and in a short run a few, drawn by lot.
 func worldsOfRun() []modelWorld {
 	var small, large, troubled []modelWorld
 	for _, world := range modelWorlds() {
@@ -78,9 +78,9 @@ func worldsOfRun() []modelWorld {
 	}
 	switch ModeOfRun() {
 	case RunShort:
-		return append(draw(small, (len(small)+2)/3), draw(troubled, 3)...)
+		return append(draw(small, 4), draw(troubled, 1)...)
 	case RunUsual:
-		return append(append(small, draw(large, 1)...), draw(troubled, len(troubled)/3)...)
+		return append(append(small, draw(large, 1)...), draw(troubled, len(troubled)/5)...)
 	}
 	return append(large, append(small, troubled...)...)
 }

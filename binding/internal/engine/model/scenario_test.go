@@ -288,6 +288,10 @@ func TestModelScenariosCanBeReplayed(t *testing.T) {
 	for _, world := range modelWorlds() {
 		t.Run(world.name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, seed))
+			walks := walks
+			if world.troubled { // they are many
+				walks = (walks + 4) / 5
+			}
 			for range walks {
 				m := newModel(world)
 				m.faults++
@@ -295,6 +299,9 @@ func TestModelScenariosCanBeReplayed(t *testing.T) {
 				require.NotContains(t, text, "# but:")
 				again, violations, err := scenario.Run(t, text)
 				require.NoError(t, err, text)
+				if world.troubled { // people may force objects to go, and with them goes what is known of their storage
+					violations = slices.DeleteFunc(violations, func(v string) bool { return strings.HasSuffix(v, " is left behind") })
+				}
 				require.Empty(t, violations, text)
 				require.Equal(t, text, again)
 			}
