@@ -130,16 +130,14 @@ func (c *Controller) Sync(ctx context.Context, key obj.Key) (Result, error) {
 			step, _ = c.proceed(key, engine.Reply{Err: errPanicked})
 		}
 	}()
-	announced := announcement{}
+	var proof hookrun.Evidence
 	for {
 		c.publish(step.Publish)
 		if step.Done {
 			return Result{Next: step.Next, After: step.After}, step.Err
 		}
-		if step.Action.Announces() {
-			announced = announcement{step.Action.Token, c.now()} // before it is sent
-		}
-		step, during = c.proceed(key, c.perform(ctx, during, step.Action, announced))
+		proof.Note(step.Action, c.now()) // before it is sent
+		step, during = c.proceed(key, c.perform(ctx, during, step.Action, proof))
 	}
 }
 
@@ -154,34 +152,24 @@ func (c *Controller) publish(events []decision.Event) {
 	}
 }
 
-// announcement is the last one of a sync: its token, and when it was about to be sent.
-type announcement struct {
-	token int64
-	at    time.Time
-}
-
-// perform performs an action: with a hook, which may have been announced, or else with the client. It was decided on in the
-// given epoch.
-func (c *Controller) perform(ctx context.Context, during *epoch, action decision.Action, announced announcement) engine.Reply {
+// perform performs an action: with a hook, or else with the client. It was decided on in the given epoch.
+func (c *Controller) perform(ctx context.Context, during *epoch, action decision.Action, proof hookrun.Evidence) engine.Reply {
 	switch {
 	case action.RunsHook():
-		return c.runHook(ctx, during, action, announced)
+		return c.runHook(ctx, during, action, proof)
 	case action.Kind == decision.Read && action.Key.IsList():
 		return c.lists.read(ctx, action.Key, func() engine.Reply { return perform(ctx, c.Client, action).Parsed() })
 	}
 	return perform(ctx, c.Client, action).Parsed()
 }
 
-func (c *Controller) runHook(ctx context.Context, during *epoch, action decision.Action, announced announcement) engine.Reply {
+func (c *Controller) runHook(ctx context.Context, during *epoch, action decision.Action, proof hookrun.Evidence) engine.Reply {
 	if action.Kind != decision.RunProvisioner { // what that makes destroys nothing
 		within, done := during.context(ctx)
 		defer done()
 		ctx = within
 	}
-	if action.Token == 0 || action.Token != announced.token {
-		return c.runner.Run(ctx, c.Hooks, action, nil)
-	}
-	return c.runner.Run(ctx, c.Hooks, action, func() time.Duration { return c.now().Sub(announced.at) })
+	return c.runner.Run(ctx, c.Hooks, action, proof.Age(action, c.now))
 }
 
 func (c *Controller) start(key obj.Key) (engine.Step, *epoch) {

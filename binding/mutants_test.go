@@ -75,7 +75,7 @@ var killers = []struct {
 	{room: "internal/history", run: []string{"^TestVerbsTakeNothingFromWhoIsBound$"}},
 	{room: "internal/engine", run: []string{"^TestRecheck"}},
 	{room: ".", run: []string{"^(TestW8ARestoreEndsTheHooksThatRun|TestR8NoCallTakesLongerThanAnHour)$"}},
-	{room: "internal/history", run: []string{"^TestR8"}},
+	{room: "internal/history", run: []string{"^Test(P2|R8)"}},
 	{room: "internal/engine/model", run: []string{"^TestModel$", "-test.short"}},
 	{room: "internal/history", run: []string{"^TestAdviceIsFollowed$"}, mode: "full"},
 	{room: "internal/engine/model", run: []string{"^TestModel$"}, mode: "full"},

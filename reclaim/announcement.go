@@ -24,7 +24,8 @@ type Announcement struct {
 	Token int64 `json:"token"`
 	// Seconds is how long after it the controller may be at work.
 	Seconds int64 `json:"seconds"`
-	// Done says of a volume that is being deleted that its storage is, and that finalizers of others keep the object.
+	// Done says of a volume that its storage is deleted, although the object is still there: finalizers of others keep it, or
+	// somebody has changed it since.
 	Done bool `json:"done,omitempty"`
 }
 
@@ -55,6 +56,16 @@ func Announce(object metav1.Object, announcement Announcement) {
 		annotations = map[string]string{}
 	}
 	annotations[AnnouncementAnnotation] = announcement.String()
+	object.SetAnnotations(annotations)
+}
+
+// Withdraw removes the announcement of an object whose storage stays. That the storage is deleted already stays noted.
+func Withdraw(object metav1.Object) {
+	if announcement, _ := AnnouncementOf(object); announcement.Done {
+		return
+	}
+	annotations := maps.Clone(object.GetAnnotations())
+	delete(annotations, AnnouncementAnnotation)
 	object.SetAnnotations(annotations)
 }
 

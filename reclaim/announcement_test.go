@@ -95,3 +95,17 @@ func TestR8OperationsDropTheAnnouncement(t *testing.T) {
 	assert.Equal(t, reclaim.DataDestroyed, kept.Warnings[0].Risk)
 	assert.Contains(t, volume.Annotations, reclaim.AnnouncementAnnotation, "X6")
 }
+
+// R8: what frees a volume drops an announcement, and not the note that the storage is deleted.
+func TestR8WithdrawKeepsWhatIsDone(t *testing.T) {
+	for _, done := range []bool{false, true} {
+		volume := &corev1.PersistentVolume{}
+		volume.Name = "a"
+		reclaim.Announce(volume, reclaim.Announcement{By: "me", Token: 7, Done: done})
+		kept := reclaim.SetRetain(volume).Volume
+		_, announced := reclaim.AnnouncementOf(kept)
+		assert.Equal(t, done, announced)
+		_, announced = reclaim.AnnouncementOf(volume)
+		assert.True(t, announced, "X6: the input stays as it was")
+	}
+}

@@ -32,7 +32,7 @@ func MakeAvailable(volume *corev1.PersistentVolume, known Known, accepting ...Ri
 	freed := volume.DeepCopy()
 	freed.Spec.ClaimRef = nil
 	delete(freed.Annotations, phase.BoundByControllerAnnotation)
-	delete(freed.Annotations, AnnouncementAnnotation)
+	Withdraw(freed)
 	return Change{freed, r.warnings}, nil
 }
 
@@ -79,7 +79,7 @@ func preBound(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeCla
 		Name:       claim.Name,
 	}
 	delete(volume.Annotations, phase.BoundByControllerAnnotation)
-	delete(volume.Annotations, AnnouncementAnnotation)
+	Withdraw(volume)
 	return volume
 }
 
@@ -96,7 +96,7 @@ func SetRetain(volume *corev1.PersistentVolume) Change {
 	}
 	kept := volume.DeepCopy()
 	kept.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
-	delete(kept.Annotations, AnnouncementAnnotation)
+	Withdraw(kept)
 	return Change{kept, r.warnings}
 }
 

@@ -155,7 +155,10 @@ func (r *review) checkPolicy(claim *corev1.PersistentVolumeClaim) {
 	if r.volume.Status.Phase == corev1.VolumeFailed {
 		r.warn(DataDestroyed, "reclaiming it was tried and failed, perhaps halfway: %s", r.volume.Status.Message)
 	}
-	if announcement, announced := AnnouncementOf(r.volume); announced {
+	switch announcement, announced := AnnouncementOf(r.volume); {
+	case announcement.Done:
+		r.warn(DataDestroyed, "its storage is deleted, so that no claim gets it: delete the volume or, if it has its storage again, remove the annotation %s", AnnouncementAnnotation)
+	case announced:
 		r.warn(DataDestroyed, "controller %q has announced that it reclaims it, and may be at work", announcement.By)
 	}
 }

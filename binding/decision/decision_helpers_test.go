@@ -119,7 +119,8 @@ func (d decisionTest) checkWrite(t *testing.T, action decision.Action) {
 	case decision.CreateVolume:
 		assert.Empty(t, action.Volume.ResourceVersion+string(action.Volume.UID), "A1: the server sets them")
 	case decision.DeleteVolume:
-		assert.Equal(t, d.volume, action.Volume, "R3: the preconditions are its UID and resourceVersion")
+		known, _ := d.known.Volume(action.Volume.Name)
+		assert.Equal(t, known, action.Volume, "R3: the preconditions are its UID and resourceVersion")
 	}
 	before, after := d.written(action)
 	if after == nil {

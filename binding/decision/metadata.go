@@ -27,7 +27,7 @@ func updateVolumeMetadata(volume *corev1.PersistentVolume, options Options) (act
 	if edit := action.edit; changes && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain {
 		action.edit = func(metadata *metav1.ObjectMeta) {
 			edit(metadata)
-			delete(metadata.Annotations, reclaim.AnnouncementAnnotation)
+			reclaim.Withdraw(metadata)
 		}
 	}
 	return action, changes

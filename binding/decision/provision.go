@@ -34,6 +34,9 @@ func provisioning(claim *corev1.PersistentVolumeClaim) bool {
 // noticed runs its provisioner after the new one has released the claim; only the old one can know of the storage. Storage
 // that a volume stands for is left, and reclaimed with the volume. Storage without a volume is attached
 // nowhere, since an attachment names its volume. The UID is that of the claim that has the name now, if any.
+//
+// A cache may lack a claim that exists. So the claim is proven gone first, as in V3, and its volume is read after that: whoever
+// has stored it has done so for a claim that existed then.
 func NextForLeftover(claim obj.Key, uid types.UID, made []Answer, view View, options Options) (action Action, left bool) {
 	for _, answer := range made {
 		if answer.Of != RunProvisioner || answer.For == uid || !options.Hooks.Deleters.Has(answer.Hook) {
@@ -42,14 +45,17 @@ func NextForLeftover(claim obj.Key, uid types.UID, made []Answer, view View, opt
 		volume := leftoverOf(claim, answer)
 		deleted := view.Answered(RunDeleter, answer.For)
 		stored, source := view.Volume(volume.Name)
+		_, proof := view.Claim(claim.Namespace, claim.Name)
 		switch {
 		case stored != nil || len(deleted) >= createTries || len(deleted) > 0 && deleted[len(deleted)-1].Err == nil:
 			continue
+		case !proof.IsLive():
+			return ReadLive(claim, "P2", "before what was made for it is deleted"), true
 		case !source.IsLive():
 			return ReadLive(obj.VolumeKey(volume.Name), "P2", "before what was made for a claim that is gone is deleted"), true
 		}
-		// Nobody announces it, for there is no object to do so on. Nothing is ever stored under this name again, which has the
-		// UID of a claim that is gone.
+		// Nobody announces it, for there is no object to do so on. The call is made soon after those reads, or not at all: a
+		// restore of the server, and nothing else, brings the claim back, and its name into use.
 		return Action{Kind: RunDeleter, Hook: answer.Hook, Volume: volume, Token: max(1, view.Clock().UnixNano()), Rule: "P2", Why: "it was made for a claim that is gone"}, true
 	}
 	return Action{}, false
@@ -150,8 +156,12 @@ func runProvisioner(claim *corev1.PersistentVolumeClaim, class *storagev1.Storag
 	if problem != "" {
 		return reschedule(claim, discard(claim, volume, problem, view, options)), nil
 	}
-	if failures := view.Answered(CreateVolume, claim.UID); len(failures) >= createTries { // the node is not to blame
-		return discard(claim, volume, fmt.Sprintf("the volume could not be stored: %v", failures[len(failures)-1].Err), view, options), nil
+	if failures := failed(view.Answered(CreateVolume, claim.UID)); len(failures) >= createTries { // the node is not to blame
+		problem := fmt.Sprintf("the volume could not be stored: %v", failures[len(failures)-1].Err)
+		if slices.ContainsFunc(failures, func(failure Answer) bool { return failure.Unsettled }) {
+			return wait("P2", problem, warning(claim, EventProvisioningFailed, problem)).withBackoff(), nil // its storage may be needed yet
+		}
+		return discard(claim, volume, problem, view, options), nil
 	}
 	if len(view.Answered(RunDeleter, claim.UID)) > 0 { // of the provisioner that the class had before
 		return wait("P2", "the storage that was provisioned for the claim was deleted; it will be provisioned again").withBackoff(), nil

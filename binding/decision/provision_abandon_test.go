@@ -69,7 +69,7 @@ func TestP2AClaimThatNeedsNoVolumeAnyMore(t *testing.T) {
 			want: "F2 UpdateClaim pvc/default/data: -finalizer " + ClaimProtection},
 		{name: "F2 P2 while a pod uses it, the storage goes before it", claim: ProvisioningClaim(ClaimBeingDeleted, ClaimFinalizers(ClaimProtection, ProvisioningFinalizer)), known: Proving(Knowing(PodUsing("web-0", Scheduled)), OwnKey), options: protected, want: deletesOwn},
 
-		{name: "P2 B3 bound to its own volume: the finalizer goes in the write that binds it", claim: ProvisioningClaim(), known: Knowing(ClassOf("fast", Own), KnownVolume(OwnKey.Name, OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound))), options: Hooked(),
+		{name: "P2 B3 bound to its own volume: the finalizer goes in the write that binds it", claim: ProvisioningClaim(), known: Answering(Knowing(ClassOf("fast", Own), KnownVolume(OwnKey.Name, OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound))), Stored("uid-of-volume")), options: Hooked(),
 			want: "B3 UpdateClaim pvc/default/data: spec.volumeName=pvc-uid-1 +annotation " + Completed + " +annotation " + BoundBy + unannounced + " -finalizer " + ProvisioningFinalizer},
 		{name: "P2 B3 by a binder without hooks too", claim: ProvisioningClaim(), known: Knowing(ClassOf("fast", Own), KnownVolume(OwnKey.Name, OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound))),
 			want: "B3 UpdateClaim pvc/default/data: spec.volumeName=pvc-uid-1 +annotation " + Completed + " +annotation " + BoundBy + " -finalizer " + ProvisioningFinalizer},
@@ -90,7 +90,7 @@ func TestP2AClaimThatNeedsNoVolumeAnyMore(t *testing.T) {
 			want: "P3 UpdateClaim pvc/default/data: annotation " + BetaProvisioner + "=their.example.com annotation " + Provisioner + "=their.example.com"},
 		{name: "P2 which may be one of ours", claim: ProvisioningClaim(ClaimNote(Provisioner, "their.example.com"), ClaimNote(BetaProvisioner, "their.example.com")), known: Answering(theirs, Made(MadeVolume()), DeletedAgain(nil)), options: both,
 			want: "P2 RunProvisioner pv/pvc-uid-1 by their.example.com"},
-		{name: "P2 the class has another provisioner now, and a volume is there: it is the claim's", claim: ProvisioningClaim(), known: Proving(Knowing(ClassOf("fast", "their.example.com"), KnownVolume(OwnKey.Name, OfClass("fast"), BoundToClaim)), OwnKey), options: Hooked(),
+		{name: "P2 the class has another provisioner now, and a volume is there: it is the claim's", claim: ProvisioningClaim(), known: Proving(Knowing(ClassOf("fast", "their.example.com"), KnownVolume(OwnKey.Name, OfClass("fast"), BoundToClaim)), OwnKey), options: Hooked(), fresh: true,
 			want: "B2 UpdateVolumeStatus pv/pvc-uid-1: status.phase=Bound"},
 		{name: "P1 the class is gone: it may come again", claim: ProvisioningClaim(), known: classless, options: Hooked(), want: "P1 Wait", events: []string{failedOwn}},
 	})

@@ -74,8 +74,8 @@ func TestP2BeforeStorageIsMade(t *testing.T) {
 		{name: "P2 C12 being deleted, annotated: nothing is begun", claim: ProvisioningClaim(ClaimFinalizers("theirs"), ClaimBeingDeleted), known: absent, options: Hooked(), want: "C12 Nothing"},
 
 		{name: "P2 the name is taken by a volume of another claim", claim: ProvisioningClaim(), known: gets(RefersToOther), options: Hooked(), want: "P2 Wait", events: []string{failedOwn}, says: []string{`"pvc-uid-1"`, "not the claim's"}, retry: decision.RetryBackoff},
-		{name: "P2 its volume exists and does not fit", claim: ProvisioningClaim(), known: gets(BoundToClaim, Sized("1Gi")), options: Hooked(), want: "P2 Wait", events: append(mismatches(), failedOwn), retry: decision.RetryBackoff},
-		{name: "P2 its volume exists: the binding goes on", claim: ProvisioningClaim(), known: gets(BoundToClaim, InPhase(corev1.VolumePending)), options: Hooked(), want: "B2 UpdateVolumeStatus pv/pvc-uid-1: status.phase=Bound"},
+		{name: "P2 its volume exists and does not fit", claim: ProvisioningClaim(), known: gets(BoundToClaim, Sized("1Gi")), options: Hooked(), want: "P2 Wait", events: append(mismatches(), failedOwn), retry: decision.RetryBackoff, fresh: true},
+		{name: "P2 its volume exists: the binding goes on", claim: ProvisioningClaim(), known: gets(BoundToClaim, InPhase(corev1.VolumePending)), options: Hooked(), want: "B2 UpdateVolumeStatus pv/pvc-uid-1: status.phase=Bound", fresh: true},
 		{name: "P2 another's answer does not count", claim: ProvisioningClaim(), known: Answering(absent, decision.Answer{Of: decision.RunProvisioner, Hook: Own, For: "uid-9", Volume: MadeVolume()}), options: Hooked(), want: runsOwn},
 		{name: "P2 nor does what another provisioner made", claim: ProvisioningClaim(), known: Answering(absent, decision.Answer{Of: decision.RunProvisioner, Hook: "old.example.com", For: "uid-1", Volume: MadeVolume()}), options: Hooked(), want: runsOwn},
 		{name: "P2 X7 a claim without a UID", claim: ProvisioningClaim(OfUID("")), known: absent, options: Hooked(), fails: "metadata.uid"},
@@ -169,7 +169,8 @@ func TestP2MountOptionsOfTheClass(t *testing.T) {
 func TestP2WhatItMadeIsStored(t *testing.T) {
 	fast := Knowing(ClassOf("fast", Own))
 	absent := Proving(fast, OwnKey)
-	fails := NotStored(ErrBroken)
+	fails, unsettled := NotStored(ErrBroken), NotStored(ErrBroken)
+	unsettled.Unsettled = true
 	runDecisions(t, []decisionTest{
 		{name: "P2 made", claim: ProvisioningClaim(), known: Answering(absent, Made(MadeVolume())), options: Hooked(), want: createsOwn, events: []string{succeeded}},
 		{name: "P2 X6 what is stored shares nothing with claim and class", claim: ProvisioningClaim(func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeAttributesClassName = new("gold") }),
@@ -187,8 +188,9 @@ func TestP2WhatItMadeIsStored(t *testing.T) {
 		{name: "P2 not stored twice: again", claim: ProvisioningClaim(), known: Answering(absent, Made(MadeVolume()), fails, fails), options: Hooked(), want: createsOwn, events: []string{succeeded}},
 		{name: "P2 not stored three times: a live read before it is deleted again", claim: ProvisioningClaim(), known: Answering(fast, Made(MadeVolume()), fails, fails, fails), options: Hooked(), want: readsOwn},
 		{name: "P2 not stored three times: deleted again", claim: ProvisioningClaim(), known: Answering(absent, Made(MadeVolume()), fails, fails, fails), options: Hooked(), want: deletesOwn, says: []string{"could not be stored", "the disk is broken"}},
-		{name: "P2 not stored, but there it is: B2", claim: ProvisioningClaim(), known: Answering(Proving(Knowing(ClassOf("fast", Own), KnownVolume(OwnKey.Name, OfClass("fast"), BoundToClaim, InPhase(corev1.VolumePending))), OwnKey), Made(MadeVolume()), fails, fails, fails), options: Hooked(),
+		{name: "P2 not stored, but there it is: B2", claim: ProvisioningClaim(), known: Answering(Proving(Knowing(ClassOf("fast", Own), KnownVolume(OwnKey.Name, OfClass("fast"), BoundToClaim, InPhase(corev1.VolumePending))), OwnKey), Made(MadeVolume()), fails, fails, fails), options: Hooked(), fresh: true,
 			want: "B2 UpdateVolumeStatus pv/pvc-uid-1: status.phase=Bound"},
+		{name: "P2 the outcome of one is unknown: its storage may be needed yet", claim: ProvisioningClaim(), known: Answering(absent, Made(MadeVolume()), fails, unsettled, fails), options: Hooked(), want: "P2 Wait", events: []string{failedOwn}, says: []string{"could not be stored", "the disk is broken"}, retry: decision.RetryBackoff},
 		{name: "P2 W6 deleted again: later", claim: ProvisioningClaim(), known: Answering(absent, Made(MadeVolume()), fails, fails, fails, DeletedAgain(nil)), options: Hooked(), want: "P2 Wait", events: []string{failedOwn}, says: []string{"could not be stored", "the disk is broken"}, retry: decision.RetryBackoff},
 		{name: "P2 W6 it cannot be deleted again", claim: ProvisioningClaim(), known: Answering(absent, Made(MadeVolume()), fails, fails, fails, DeletedAgain(errors.New("busy"))), options: Hooked(), want: "P2 Wait", events: []string{failedOwn, cleanupOf}, retry: decision.RetryBackoff},
 		{name: "P2 the node stays, which is not to blame", claim: ProvisioningClaim(PlacedOn("n1")), known: Answering(absent, Made(MadeVolume()), fails, fails, fails, DeletedAgain(nil)), options: Hooked(), want: "P2 Wait", events: []string{failedOwn}, retry: decision.RetryBackoff},

@@ -75,7 +75,7 @@ func TestR3WhatMustBeProvenBeforeStorageIsDeleted(t *testing.T) {
 		{name: "R3 X2 after its deleter's answer too", volume: MadeByOwn(), known: Answering(Proving(decision.Snapshot{}, DataKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R3 Read pv/a"},
 		{name: "R3 V3 X2 the claim too", volume: MadeByOwn(), known: Answering(Proving(decision.Snapshot{}, AKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "V3 Read pvc/default/data"},
 		{name: "R3 V2 X2 the claim is there and has the volume: never", volume: MadeByOwn(), known: Proving(Knowing(KnownClaim(BoundTo("a"))), DataKey, AKey, detached), options: Hooked(), want: "V2 UpdateVolumeStatus pv/a: status.phase=Bound"},
-		{name: "R3 V2 X2 the claim is there and has none yet: never", volume: MadeByOwn(), known: Answering(Proving(Knowing(KnownClaim()), DataKey, AKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "V2 Requeue pvc/default/data"},
+		{name: "R3 V2 X2 the claim is there and has none yet: never", volume: MadeByOwn(), known: Answering(Proving(Knowing(KnownClaim()), DataKey, AKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R8 UpdateVolume pv/a: " + notedDone},
 		{name: "R3 V2 the claim has another volume", volume: MadeByOwn(), known: Proving(Knowing(elsewhere, KnownVolume("b", BoundToClaim)), AKey, obj.VolumeKey("b"), detached), options: Hooked(), want: "R3 RunDeleter pv/a by " + Own},
 		{name: "R3 V2 that it has it is read live", volume: MadeByOwn(), known: Proving(Knowing(elsewhere, KnownVolume("b", BoundToClaim)), AKey, detached), options: Hooked(), want: "V2 Read pv/b"},
 		{name: "R3 V2 X2 it has none: never", volume: MadeByOwn(), known: Proving(Knowing(elsewhere), AKey, obj.VolumeKey("b"), detached), options: Hooked(), want: "V2 Wait",
@@ -87,7 +87,41 @@ func TestR3WhatMustBeProvenBeforeStorageIsDeleted(t *testing.T) {
 		{name: "R3 X2 a claim is Bound to it, whatever its claimRef says", volume: MadeByOwn(), known: Proving(Knowing(KnownClaim(BoundTo("a"), func(c *corev1.PersistentVolumeClaim) { c.Name, c.UID = "other", "uid-of-other" })), AKey, DataKey, detached), options: Hooked(),
 			want: "R3 Wait", events: []string{"Normal VolumeDelete pv/a"}, says: []string{"bound to default/other"}, retry: decision.RetryBackoff},
 		{name: "R3 R8 X2 a person took the claimRef away: never", volume: MadeByOwn(func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }), known: Answering(Proving(decision.Snapshot{}, AKey, DataKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(),
-			want: "R8 Wait", events: []string{"Warning VolumeFailedDelete pv/a"}},
+			want: "R8 UpdateVolume pv/a: " + notedDone},
+	})
+}
+
+// R8: a deleter has deleted the storage of a volume that somebody has changed meanwhile.
+func TestR8WhatBecomesOfAVolumeWithoutStorage(t *testing.T) {
+	proven := Proving(decision.Snapshot{}, DataKey, AKey)
+	noted, retain, recycle := announcedBy("another", true), WithPolicy(corev1.PersistentVolumeReclaimRetain), WithPolicy(corev1.PersistentVolumeReclaimRecycle)
+	none := VolumeFinalizers()
+	freed := func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }
+	fails := `R8 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: the storage of volume \"a\" is deleted, and the volume was changed meanwhile; delete the volume or, if it has its storage again, remove the annotation ` +
+		reclaim.AnnouncementAnnotation + `" status.phase=Failed status.reason=VolumeFailedDelete`
+	told := []string{"Warning VolumeFailedDelete pv/a"}
+	says := []string{"is deleted", "delete the volume", "remove the annotation " + reclaim.AnnouncementAnnotation}
+	deleted := Answering(proven, reclaimed(decision.RunDeleter, "hostPath", nil))
+	runDecisions(t, []decisionTest{
+		{name: "R8 Retain since: noted before anything else", volume: Orphan(corev1.PersistentVolumeReclaimRetain), known: deleted, options: Hooked(), want: "R8 UpdateVolume pv/a: " + notedDone},
+		{name: "R8 Recycle since: noted", volume: Orphan(corev1.PersistentVolumeReclaimRecycle), known: deleted, options: Hooked(), want: "R8 UpdateVolume pv/a: " + notedDone},
+		{name: "R8 R6 noted before the write that Retain asks for, which would drop the announcement", volume: MadeByOwn(retain), known: Answering(proven, reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R8 UpdateVolume pv/a: " + notedDone},
+		{name: "R8 R6 noted: that write is not made any more", volume: MadeByOwn(retain, noted), known: proven, options: Hooked(), want: fails, events: told, fresh: true},
+		{name: "R8 noted, Retain: Failed", volume: Orphan(corev1.PersistentVolumeReclaimRetain, noted), known: proven, options: Hooked(), want: fails, events: told, says: says, fresh: true},
+		{name: "R8 V3 a claim in no cache may exist", volume: Orphan(corev1.PersistentVolumeReclaimRetain, noted), options: Hooked(), want: "R8 Read pvc/default/data", fresh: true},
+		{name: "R8 noted, Recycle: no recycler runs", volume: Orphan(corev1.PersistentVolumeReclaimRecycle, noted), known: proven, options: Hooked(), want: fails, events: told, fresh: true},
+		{name: "R8 noted, no claimRef: it is offered to nobody", volume: Orphan(corev1.PersistentVolumeReclaimDelete, freed, noted), known: Knowing(KnownClaim(RequestingClass(new("")))), options: Hooked(), want: fails, events: told, fresh: true},
+		{name: "R8 by a controller without hooks too", volume: Orphan(corev1.PersistentVolumeReclaimRecycle, noted), known: proven, want: fails, events: told},
+		{name: "R8 N told once", volume: Orphan(corev1.PersistentVolumeReclaimRecycle, noted, FailedFor("the storage of volume \"a\" is deleted, and the volume was changed meanwhile; delete the volume or, if it has its storage again, remove the annotation "+reclaim.AnnouncementAnnotation)), known: proven, options: Hooked(), want: "R8 Wait", fresh: true},
+		{name: "R8 R3 Delete again, the claim gone: the object goes", volume: Orphan(corev1.PersistentVolumeReclaimDelete, noted), known: proven, options: Hooked(), want: "R3 DeleteVolume pv/a", fresh: true},
+		{name: "R8 R3 V3 that it is gone is read live", volume: Orphan(corev1.PersistentVolumeReclaimDelete, noted), options: Hooked(), want: "V3 Read pvc/default/data", fresh: true},
+		{name: "R8 a person deletes it: it goes, whatever its policy", volume: MadeByOwn(recycle, noted, BeingDeleted), known: proven, options: Hooked(), want: "R3 UpdateVolume pv/a: -finalizer " + InTreeFinalizer, fresh: true},
+		{name: "R8 and whatever its claimRef", volume: MadeByOwn(freed, noted, BeingDeleted), known: proven, options: Hooked(), want: "R3 UpdateVolume pv/a: -finalizer " + InTreeFinalizer, fresh: true},
+		{name: "R8 given to a claim: it is not bound", volume: Orphan(corev1.PersistentVolumeReclaimDelete, none, noted), known: Knowing(KnownClaim()), options: Hooked(), want: "R8 Wait", events: told, says: says, fresh: true},
+		{name: "R8 a claim that is Bound to it: told", volume: Orphan(corev1.PersistentVolumeReclaimDelete, none, noted, InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"))), options: Hooked(), want: "R8 Wait", events: told, says: says, fresh: true},
+		{name: "R8 V4 its claim has another: it is not taken from it to be offered", volume: Orphan(corev1.PersistentVolumeReclaimRetain, noted), known: Proving(Knowing(KnownClaim(Naming("b")), KnownVolume("b", BoundToClaim)), DataKey, obj.VolumeKey("b")), options: Hooked(), want: fails, events: told, fresh: true},
+		{name: "R8 B2 a claim does not get it", claim: KnownClaim(), known: Knowing(KnownVolume("a", BoundToClaim, noted)), options: Hooked(), want: "R8 Wait", events: []string{"Warning FailedBinding pvc/default/data"}, says: says, fresh: true},
+		{name: "R8 M12 nor by a reservation", claim: KnownClaim(), known: Knowing(KnownVolume("a", func(v *corev1.PersistentVolume) { BoundToClaim(v); v.Spec.ClaimRef.UID = "" }, noted)), options: Hooked(), want: "R8 Wait", events: []string{"Warning FailedBinding pvc/default/data"}, says: says, fresh: true},
 	})
 }
 
@@ -114,7 +148,7 @@ func TestR3TheOrderOfADeletion(t *testing.T) {
 			want: "R8 UpdateVolume pv/a: " + tokenGrows},
 		{name: "R3 nor one to another volume of the name", volume: MadeByOwn(), known: Answering(readLive, decision.Answer{Of: decision.RunDeleter, Hook: Own, For: "uid-9"}), options: Hooked(), want: "R3 RunDeleter pv/a by " + Own},
 		{name: "R3 nor a recycler's", volume: MadeByOwn(), known: Answering(readLive, reclaimed(decision.RunRecycler, Own, nil)), options: Hooked(), want: "R3 RunDeleter pv/a by " + Own},
-		{name: "R2 X2 Retain since its storage was deleted: the object stays", volume: MadeByOwn(WithPolicy(corev1.PersistentVolumeReclaimRetain), VolumeFinalizers()), known: done(Own), options: Hooked(), want: "R2 Nothing"},
+		{name: "R2 X2 Retain since its storage was deleted: the object stays", volume: MadeByOwn(WithPolicy(corev1.PersistentVolumeReclaimRetain), VolumeFinalizers()), known: done(Own), options: Hooked(), want: "R8 UpdateVolume pv/a: " + notedDone},
 	})
 }
 

@@ -87,8 +87,8 @@ func SourceOf(found []*storagev1.VolumeAttachment) Source {
 	return FromCache
 }
 
-// Answer is the outcome of an action that a later decision depends on: of a hook, of a CreateVolume that
-// failed, or of an announcement that was written. It counts until the sync ends in which it was given (Rh), through writes too. But the answer of a deleter, and
+// Answer is the outcome of an action that a later decision depends on: of a hook, of a CreateVolume, or of an announcement that
+// was written. It counts until the sync ends in which it was given (Rh), through writes too. But the answer of a deleter, and
 // what was announced, counts only until a provisioner runs for the same object.
 type Answer struct {
 	// Of is the kind of the action, and Hook the hook that it named.
@@ -99,10 +99,12 @@ type Answer struct {
 	For types.UID
 	// Token is that of the announcement, or of the call of a deleter or recycler.
 	Token int64
-	// Volume is what a provisioner returned.
+	// Volume is what a provisioner returned, or what a CreateVolume has stored.
 	Volume *corev1.PersistentVolume
 	// Err is nil for success.
 	Err error
+	// Unsettled says that the action failed and may take effect yet, as a request that timed out.
+	Unsettled bool
 }
 
 // AnswersAbout returns the answers to actions of this kind about the object with this UID, in their order.
@@ -119,6 +121,11 @@ func lastOf(hook string, answers []Answer) (answer Answer, ran bool) {
 		}
 	}
 	return Answer{}, false
+}
+
+// failed returns the answers with an error, in their order. The slice that it is given is modified.
+func failed(answers []Answer) []Answer {
+	return slices.DeleteFunc(answers, func(answer Answer) bool { return answer.Err == nil })
 }
 
 // hookError returns what the hook said beside its error.

@@ -28,6 +28,9 @@ func NextForVolume(volume *corev1.PersistentVolume, view View, options Options) 
 // DraftForVolume is to NextForVolume what DraftForClaim is to NextForClaim.
 func DraftForVolume(volume *corev1.PersistentVolume, view View, options Options) (Action, error) {
 	options = options.WithDefaults()
+	if action, decided := nextDestroyed(volume, view, options); decided { // before a write that drops the announcement
+		return action, nil
+	}
 	if action, changes := updateVolumeMetadata(volume, options); changes {
 		return action, nil
 	}
@@ -52,6 +55,9 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 	case phase.VolumeInUse:
 		if bound := phase.OfVolume(volume, state); volume.Status.Phase != bound {
 			return setPhase(volume, bound, "V2", "its claim names it"), nil
+		}
+		if storageNoted(volume) {
+			return tellDestroyed(volume), nil
 		}
 		return nothing("V2", "bound"), nil
 	case phase.VolumeMisbound, phase.VolumeUnneeded:
@@ -109,28 +115,6 @@ func nextFree(volume *corev1.PersistentVolume, view View, options Options) (Acti
 	return nothing("V1", "available"), match.CheckWellFormed(volume)
 }
 
-// awaitDestruction keeps a volume from all claims whose claimRef somebody has removed after the destruction of its storage was
-// announced (R8). Another controller may be at it still. Storage that a deleter was about to delete may be gone, and what is to
-// become of the volume then is left to that person, unless it is bound to the claim already or was given to it. The claim is the
-// one that would get the volume; nil if none.
-func awaitDestruction(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View, options Options) (action Action, blocked bool) {
-	if action, blocked := awaitAnnounced(volume, obj.VolumeKey(volume.Name), view, options); blocked {
-		return action, true
-	}
-	_, announced := reclaim.AnnouncementOf(volume)
-	given := claim != nil && (volume.Spec.ClaimRef != nil || claim.Status.Phase == corev1.ClaimBound)
-	if !announced || given || volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle {
-		return Action{}, false
-	}
-	message := fmt.Sprintf("the claimRef of volume %q was changed while its storage was about to be deleted, so that it may have none; if it has, remove the annotation %s, else delete the volume",
-		volume.Name, reclaim.AnnouncementAnnotation)
-	action = wait("R8", message, warning(volume, EventVolumeFailedDelete, message))
-	if claim != nil {
-		action.Events = append(action.Events, warning(claim, EventFailedBinding, message))
-	}
-	return action, true
-}
-
 // volumeContended leaves a volume without claimRef that several claims own (V1). No claim gets it until a person says which.
 func volumeContended(volume *corev1.PersistentVolume, owners []obj.Key, view View) Action {
 	named := make([]string, len(owners))
@@ -150,6 +134,10 @@ func awaitBinding(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 	if actual, requested := match.VolumeModeOf(volume.Spec.VolumeMode), match.VolumeModeOf(claim.Spec.VolumeMode); actual != requested {
 		message := fmt.Sprintf("volume %q has volume mode %s, its claim %s/%s requests %s", volume.Name, actual, claim.Namespace, claim.Name, requested)
 		return wait("V2", message, warning(volume, EventVolumeMismatch, message), warning(claim, EventVolumeMismatch, message))
+	}
+	if volume.DeletionTimestamp != nil && phase.BindCompleted(claim) { // a claim that was bound provisions nothing anew (C10)
+		message := fmt.Sprintf("volume %q is being deleted, and is kept until its claim %s/%s is, which names no volume", volume.Name, claim.Namespace, claim.Name)
+		return wait("V2", message, warning(volume, EventVolumeFailedDelete, message))
 	}
 	if volume.DeletionTimestamp != nil || claim.DeletionTimestamp != nil {
 		return wait("V2", "it or its claim is being deleted: the binding is not finished")
@@ -179,12 +167,6 @@ func nextUnneeded(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 	}
 	action = onceVolumeLive(action, view) // the other volume is no more certain to stay as it is than this one
 	return action.onceLive(source, obj.VolumeKey(other.Name), "V2", "before the volume is taken from the claim")
-}
-
-// storageDeleted reports whether the storage of the volume was deleted, in this sync or as it is noted: then no data is left
-// to keep.
-func storageDeleted(volume *corev1.PersistentVolume, view View) bool {
-	return storageNoted(volume) || slices.ContainsFunc(view.Answered(RunDeleter, volume.UID), func(answer Answer) bool { return answer.Err == nil })
 }
 
 // awaitOther leaves the volume as it is and says why. The next decision follows when the claim changes, or the volume that
@@ -260,29 +242,27 @@ func deleteStorage(volume *corev1.PersistentVolume, hook string, view View, opti
 			return action
 		}
 	}
-	kept := reclaim.WithoutStorage(slices.Clone(volume.Finalizers))
-	note := !noted && keptByOthers(kept, options)
-	switch {
-	case volume.DeletionTimestamp == nil:
+	if volume.DeletionTimestamp == nil {
 		return Action{Kind: DeleteVolume, Volume: volume, Rule: "R3", Why: "its storage is deleted"}
-	case slices.Equal(kept, volume.Finalizers) && !note:
+	}
+	return letGo(volume, view, options)
+}
+
+// letGo removes from a volume that is being deleted what kept it until its storage was. On one that finalizers of others keep
+// it notes that: else each controller would announce and delete the storage once more whenever the volume changes, which an
+// announcement of another does.
+func letGo(volume *corev1.PersistentVolume, view View, options Options) Action {
+	kept := reclaim.WithoutStorage(slices.Clone(volume.Finalizers))
+	note := !storageNoted(volume) && keptByOthers(kept, options)
+	if slices.Equal(kept, volume.Finalizers) && !note {
 		return nothing("R3", "its storage is deleted; finalizers of others keep the volume")
 	}
 	return update(volume, func(metadata *metav1.ObjectMeta) {
 		metadata.Finalizers = kept
 		if note {
-			announcement, _ := reclaim.AnnouncementOf(metadata)
-			announcement.Done = true
-			reclaim.Announce(metadata, announcement)
+			noteDeleted(metadata, volume, view, options)
 		}
 	}, "R3", "its storage is deleted")
-}
-
-// storageNoted reports whether it is noted on a volume that is being deleted that its storage is (R8). Without the note each
-// controller would announce and delete it once more whenever the volume changes, which an announcement of another does.
-func storageNoted(volume *corev1.PersistentVolume) bool {
-	announcement, _ := reclaim.AnnouncementOf(volume)
-	return volume.DeletionTimestamp != nil && announcement.Done
 }
 
 // keptByOthers reports whether a volume stays that has these finalizers left, although it is being deleted.

@@ -141,9 +141,12 @@ func (s *State) ProceedDraft(key obj.Key, got Reply) Step {
 			// What it was called for may not be so any more, and its context has ended meanwhile.
 			got = Reply{Err: &hooks.Error{Meaning: hooks.InProgress, Err: ErrWentBack}}
 		}
-		t.recordAnswer(got)
-		if t.pending.Kind == decision.RunProvisioner { // somebody else may have stored the volume meanwhile
+		t.recordAnswer(got, false)
+		switch {
+		case t.pending.Kind == decision.RunProvisioner: // somebody else may have stored the volume meanwhile
 			delete(t.live, t.pending.Target())
+		case t.key.Kind == obj.KindClaim && got.Err != nil: // the next call of the deleter is not to rely on what was read before this one
+			t.live = nil
 		}
 	default:
 		err = s.handleWrite(t, got)

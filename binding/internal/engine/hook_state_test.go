@@ -93,7 +93,8 @@ func TestP2WhatIsNotStoredIsDeletedAgain(t *testing.T) {
 		assert.Positive(t, d.step.After, "W6")
 	})
 	t.Run("P2 not deleted: an event for both", func(t *testing.T) {
-		d := failsThrice(t).gets(nil, ErrNotFound).announcesUnstored().says("P2 RunDeleter pv/pvc-uid-1").gets(nil, ErrBroken).ends()
+		d := failsThrice(t).gets(nil, ErrNotFound).announcesUnstored().says("P2 RunDeleter pv/pvc-uid-1").gets(nil, ErrBroken)
+		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).ends()
 		assert.Equal(t, []string{"Warning ProvisioningFailed", "Warning ProvisioningCleanupFailed"}, d.published)
 	})
 	t.Run("P2 X2 the third time it was stored: nothing is deleted", func(t *testing.T) {

@@ -263,6 +263,7 @@ func describeAnswers(n Notebook, answers []decision.Answer) {
 		n.Text(string(answer.For))
 		n.Token(answer.Token)
 		n.Object(orNil(answer.Volume))
+		describeFlag(n, answer.Unsettled)
 		if describeFlag(n, answer.Err != nil) {
 			n.Text(answer.Err.Error())
 		}

@@ -4,8 +4,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/pvbind/pvbind/binding/internal/engine"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 )
 
@@ -18,34 +20,48 @@ func whileMaking(t *testing.T) *talk {
 	return d
 }
 
+// isProvenGone is what proves the claim gone.
+func (d *talk) isProvenGone() *talk {
+	d.Helper()
+	return d.says("P2 Read pvc/default/data").gets(nil, ErrNotFound)
+}
+
 func TestP2WhatIsMadeForAClaimThatIsGone(t *testing.T) {
 	t.Run("P2 it is deleted, after a live read", func(t *testing.T) {
-		d := whileMaking(t).gets(MadeVolume(), nil).says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunDeleter pv/pvc-uid-1")
+		d := whileMaking(t).gets(MadeVolume(), nil).isProvenGone().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunDeleter pv/pvc-uid-1")
 		volume := d.step.Action.Volume
 		assert.Equal(t, Own, d.step.Action.Hook)
 		assert.Equal(t, types.UID("uid-1"), volume.Spec.ClaimRef.UID)
 		assert.NotNil(t, volume.Spec.HostPath, "as it was made")
 		d.gets(nil, nil).ends()
 	})
+	t.Run("P2 V3 only a cache lacked it: what was made is stored", func(t *testing.T) {
+		d := whileMaking(t).gets(MadeVolume(), nil).says("P2 Read pvc/default/data").gets(ProvisioningClaim(), nil).says("P2 Read pvc/default/data")
+		d.gets(ProvisioningClaim(), nil)
+		require.ErrorIs(t, d.step.Err, engine.ErrWentBack, "W8")
+		d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+	})
 	t.Run("P2 so is what may have been made, for its answer was lost", func(t *testing.T) {
-		d := whileMaking(t).gets(nil, ErrConnection).says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunDeleter pv/pvc-uid-1")
+		d := whileMaking(t).gets(nil, ErrConnection).isProvenGone().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunDeleter pv/pvc-uid-1")
 		assert.Equal(t, "pvc-uid-1", d.step.Action.Volume.Name)
 		d.gets(nil, nil).ends()
 	})
 	t.Run("P2 a deleter that fails is run three times", func(t *testing.T) {
-		d := whileMaking(t).gets(MadeVolume(), nil).says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound)
-		for range 3 {
+		d := whileMaking(t).gets(MadeVolume(), nil).isProvenGone().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound)
+		for range 2 {
 			d.says("P2 RunDeleter pv/pvc-uid-1").gets(nil, ErrBroken)
+			d.says("P2 Read pvc/default/data").gets(nil, ErrNotFound).says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound)
 		}
-		d.ends()
+		d.says("P2 RunDeleter pv/pvc-uid-1").gets(nil, ErrBroken).ends()
 	})
 	t.Run("P2 a volume that stands for it is reclaimed as any other", func(t *testing.T) {
-		whileMaking(t).gets(MadeVolume(), nil).says("P2 Read pv/pvc-uid-1").gets(storedOwn(), nil).ends()
+		whileMaking(t).gets(MadeVolume(), nil).isProvenGone().says("P2 Read pv/pvc-uid-1").gets(storedOwn(), nil).ends()
 	})
 	t.Run("P2 before anything is done for a new claim of its name", func(t *testing.T) {
 		d := whileMaking(t)
 		d.state.Observe(At("60", ProvisioningClaim(OfUID("uid-9"))))
-		d.gets(MadeVolume(), nil).says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunDeleter pv/pvc-uid-1")
+		d.gets(MadeVolume(), nil).says("P2 Read pvc/default/data").gets(At("60", ProvisioningClaim(OfUID("uid-9"))), nil)
+		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunDeleter pv/pvc-uid-1")
 		d.gets(nil, nil).says("P2 Read pv/pvc-uid-9").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-9")
 	})
 	t.Run("P2 X2 a volume that stood for it has had its say, Retain perhaps", func(t *testing.T) {

@@ -55,7 +55,7 @@ func (s *State) handleWrite(t *task, got Reply) error {
 	case t.pending.Kind == decision.CreateVolume && outcome != done: // or perhaps it was stored
 		s.markInDoubt(target, t.key)
 		if !apierrors.IsAlreadyExists(got.Err) { // which is no failure (P2)
-			t.recordAnswer(got)
+			t.recordAnswer(got, outcome == unknown)
 		}
 		return nil
 	case outcome == done:
@@ -104,6 +104,9 @@ func (s *State) handleStored(t *task, got Reply) error {
 		t.wake(s.observe(got.Parsed().parsed), t.key, t.volume)
 	}
 	t.forgetProvisioned(stored)
+	if t.pending.Kind == decision.CreateVolume {
+		t.recordAnswer(got, false)
+	}
 	if t.pending.Announces() {
 		t.answers = append(t.answers, decision.Answer{Of: t.pending.Kind, For: stored.GetUID(), Token: t.pending.Token})
 	}
@@ -153,11 +156,11 @@ func (s *State) markRejected(t *task) {
 	zeromap.Put(&s.rejected, t.key, rejection{claim.ResourceVersion, volume.Name, volume.ResourceVersion})
 }
 
-// recordAnswer keeps what a hook answered, or why a volume was not created. Where a provisioner ran, that the storage
+// recordAnswer keeps what a hook answered, or what came of creating a volume. Where a provisioner ran, that the storage
 // was deleted before is no longer true, nor does the announcement of that count any more.
-func (t *task) recordAnswer(got Reply) {
+func (t *task) recordAnswer(got Reply, unsettled bool) {
 	volume, _ := got.Object.(*corev1.PersistentVolume)
-	answer := decision.Answer{Of: t.pending.Kind, Hook: t.pending.Hook, For: t.pending.About(), Token: t.pending.Token, Volume: volume, Err: got.Err}
+	answer := decision.Answer{Of: t.pending.Kind, Hook: t.pending.Hook, For: t.pending.About(), Token: t.pending.Token, Volume: volume, Err: got.Err, Unsettled: unsettled}
 	if answer.Of == decision.RunProvisioner {
 		t.answers = slices.DeleteFunc(t.answers, func(a decision.Answer) bool {
 			return (a.Of == decision.RunDeleter || a.Of == decision.UpdateClaim) && a.For == answer.For

@@ -47,11 +47,11 @@ type Controller struct {
 
 // runningSync is a sync under way: what it asked for, and what came of it once that is known.
 type runningSync struct {
-	Action    decision.Action
-	Reply     *engine.Reply // nil until it is there
-	reads     []obj.Key     // since its last write
-	announced time.Time     // when its last announcement was about to be sent
-	failed    bool          // a hook did: it is to be tried again
+	Action decision.Action
+	Reply  *engine.Reply    // nil until it is there
+	reads  []obj.Key        // since its last write
+	proof  hookrun.Evidence // what its next call of a deleter or recycler relies on
+	failed bool             // a hook did: it is to be tried again
 
 	restores       int // how often its controller had noticed a restore when it was asked
 	serverRestores int // how often there was one
@@ -120,9 +120,7 @@ func (h *History) learn(c *Controller, running *runningSync) {
 // perform makes the call of a step. The faults of a hook happen here, those of any other call in the client.
 func (c *Controller) perform(running *runningSync) engine.Reply {
 	action := running.Action
-	if action.Announces() {
-		running.announced = c.now()
-	}
+	running.proof.Note(action, c.now())
 	if !action.RunsHook() {
 		return testkit.Perform(c.client, action)
 	}
@@ -131,11 +129,7 @@ func (c *Controller) perform(running *runningSync) engine.Reply {
 	if suffered == Fails {
 		return engine.Reply{Err: testkit.ErrConnection}
 	}
-	var elapsed hookrun.Elapsed
-	if action.Token != 0 && !running.announced.IsZero() {
-		elapsed = func() time.Duration { return c.now().Sub(running.announced) }
-	}
-	got := c.runner.Run(context.Background(), c.Hooks, action, elapsed)
+	got := c.runner.Run(context.Background(), c.Hooks, action, running.proof.Age(action, c.now))
 	if suffered == LosesAnswer {
 		return engine.Reply{Err: testkit.ErrConnection}
 	}

@@ -252,7 +252,7 @@ func (h *History) proceed(c *Controller, key obj.Key, step engine.Step) {
 	}
 	if !step.Done {
 		h.judgeDecision(c, step.Action, before.reads)
-		c.Running[key] = &runningSync{Action: step.Action, reads: before.reads, failed: before.failed, announced: before.announced, evidence: before.evidence}
+		c.Running[key] = &runningSync{Action: step.Action, reads: before.reads, failed: before.failed, proof: before.proof, evidence: before.evidence}
 		return
 	}
 	if step.Err != nil {

@@ -181,7 +181,7 @@ func (h *History) JudgeVolume(world decision.Snapshot, volume *corev1.Persistent
 		claim, _ = world.Claim(ref.Namespace, ref.Name)
 	}
 	standing := phase.VolumeBindingStateOf(volume, claim)
-	if judge.FreedTooLate(volume) {
+	if judge.FreedTooLate(volume) || judge.StorageNoted(volume) {
 		return // R8: its storage may be gone, and a person is told
 	}
 	if owners := world.Owners(volume.Name); volume.Spec.ClaimRef == nil && len(owners) > 0 {
@@ -230,6 +230,9 @@ func (h *History) JudgeClaim(world decision.Snapshot, claim *corev1.PersistentVo
 	if volume != nil && volume.Spec.ClaimRef == nil && phase.Owned(claim) != "" && len(world.Owners(volume.Name)) > 1 {
 		return // C11: nobody gets it
 	}
+	if volume != nil && judge.StorageNoted(volume) {
+		return // R8: nor this
+	}
 	if claim.Status.Phase == corev1.ClaimBound {
 		h.judgeBound(world, claim, volume)
 	}
@@ -239,7 +242,7 @@ func (h *History) JudgeClaim(world decision.Snapshot, claim *corev1.PersistentVo
 	}
 	switch standing {
 	case phase.ClaimUnbound:
-		if found, err := world.Find(claim); err == nil && found.Volume != nil && !judge.FreedTooLate(found.Volume) {
+		if found, err := world.Find(claim); err == nil && found.Volume != nil && !judge.FreedTooLate(found.Volume) && !judge.StorageNoted(found.Volume) {
 			h.Broke("C1: %s fits %s, and nobody binds them", found.Volume.Name, claim.Name)
 		}
 		if h.provisions(world, claim) {

@@ -29,9 +29,10 @@ type Runner struct {
 // Run calls the hook that the action names, and returns when it has answered or its time is over. It fails if no such hook
 // is registered, or if an earlier call for the same storage has not returned.
 //
-// The time of a call that was announced counts from the announcement, before that was sent. One that comes too long after it
-// is not made, and is announced anew: another controller may take over by then (R8).
-func (r *Runner) Run(ctx context.Context, set hooks.Set, action decision.Action, announced Elapsed) engine.Reply {
+// The time of a deleter or recycler counts from the announcement of its call, before that was sent, or else from the live reads
+// that it relies on. A call that comes too long after that is not made, and is announced, or what it relies on read, anew:
+// another controller may take over by then (R8).
+func (r *Runner) Run(ctx context.Context, set hooks.Set, action decision.Action, since Elapsed) engine.Reply {
 	call := callFor(set, action)
 	if call == nil {
 		return engine.Reply{Err: fmt.Errorf("no hook is registered under %q", action.Hook)}
@@ -44,7 +45,7 @@ func (r *Runner) Run(ctx context.Context, set hooks.Set, action decision.Action,
 	if action.Kind != decision.RunProvisioner {
 		timeout = min(timeout, reclaim.LongestCall) // others wait no longer
 	}
-	inTime, cancel := context.WithTimeout(ctx, timeout-announced.now())
+	inTime, cancel := context.WithTimeout(ctx, timeout-since.now())
 	defer cancel()
 	answer := make(chan engine.Reply, 1)
 	go func() {
@@ -60,8 +61,8 @@ func (r *Runner) Run(ctx context.Context, set hooks.Set, action decision.Action,
 			got.Err = context.Cause(ctx)
 			return
 		}
-		if late := announced.now(); late > hooks.Margin { // nothing comes between this and the call
-			got.Err = &hooks.Error{Meaning: hooks.InProgress, After: time.Millisecond, Err: fmt.Errorf("the call comes %s after its announcement, which is too late", late)}
+		if late := since.now(); late > hooks.Margin { // nothing comes between this and the call
+			got.Err = &hooks.Error{Meaning: hooks.InProgress, After: time.Millisecond, Err: fmt.Errorf("the call comes %s after it was announced or what it relies on was read, which is too late", late)}
 			return
 		}
 		got = replyOf(call(inTime))
@@ -78,7 +79,7 @@ func (r *Runner) Run(ctx context.Context, set hooks.Set, action decision.Action,
 	return got
 }
 
-// Elapsed returns how long ago a call was announced; nil if it was not.
+// Elapsed returns how old the evidence for a call is; nil if it needs none.
 type Elapsed func() time.Duration
 
 func (e Elapsed) now() time.Duration {

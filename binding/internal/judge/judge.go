@@ -132,11 +132,24 @@ func Destroys(action decision.Action, known obj.Object) bool {
 		action.Kind == decision.UpdateClaim && len(action.Claim.Finalizers) < len(known.GetFinalizers()))
 }
 
+// StorageNoted reports whether it is noted on the volume that its storage is deleted: no claim gets it, whatever its claimRef (R8).
+func StorageNoted(volume *corev1.PersistentVolume) bool {
+	announcement, _ := reclaim.AnnouncementOf(volume)
+	return announcement.Done
+}
+
 // FreedTooLate reports whether somebody has removed the claimRef of a volume after it was announced that its storage would be
 // deleted: it is kept from all claims as it is (R8).
 func FreedTooLate(volume *corev1.PersistentVolume) bool {
 	_, announced := reclaim.AnnouncementOf(volume)
 	return announced && (volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.UID == "") && volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRecycle
+}
+
+// StandsFor reports whether the claim stands for the storage that was made for it, and not the volume: it was never bound to
+// that, and carries the finalizer. The volume may go before its storage then, and is provisioned anew (P2).
+func StandsFor(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
+	return claim != nil && claim.Status.Phase != corev1.ClaimBound && volume.Name == decision.ProvisionedName(claim.UID) &&
+		slices.Contains(claim.Finalizers, decision.ProvisioningFinalizer)
 }
 
 // KeyOf returns the key of a claim or volume; zero for any other object.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/hooks"
+	"github.com/pvbind/pvbind/binding/internal/judge"
 	"github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 )
@@ -227,7 +228,9 @@ func (s *Runner) checkDeletion(call *bindingtest.Call) {
 	if conditions := call.Options.Preconditions; conditions == nil || conditions.UID == nil || conditions.ResourceVersion == nil {
 		s.violate("R3: %s without preconditions", call)
 	}
-	if s.stored[call.Key.Name] {
+	volume := s.Server.Volume(call.Key.Name)
+	ref := obj.ReferencedClaim(volume)
+	if s.stored[call.Key.Name] && !judge.StandsFor(s.Server.Claim(ref.Namespace, ref.Name), volume) {
 		s.violate("R3: %s before its storage", call)
 	}
 }

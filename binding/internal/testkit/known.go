@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/pvbind/pvbind/binding/decision"
@@ -63,6 +65,11 @@ func DeletedAgain(err error) decision.Answer {
 // NotStored returns the answer of the API server that it did not store the volume made for ProvisioningClaim.
 func NotStored(err error) decision.Answer {
 	return decision.Answer{Of: decision.CreateVolume, For: "uid-1", Err: err}
+}
+
+// Stored returns the answer of the API server that it stored the volume made for ProvisioningClaim, with this UID.
+func Stored(volume types.UID) decision.Answer {
+	return decision.Answer{Of: decision.CreateVolume, For: "uid-1", Volume: &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{UID: volume}}}
 }
 
 // Hooked returns options with every hook there is for Own and for hostPath.

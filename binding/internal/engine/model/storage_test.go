@@ -206,6 +206,9 @@ func (m *model) judgeEnd(now *state, action decision.Action, before *revision) {
 	if volume == nil || before == nil || !m.hooked() || !now.storage.kept.has(before.at) || now.storage.excused.has(before.at) {
 		return
 	}
+	if judge.StandsFor(now.server.claim(obj.ReferencedClaim(volume)), volume) {
+		return
+	}
 	lets := slices.Contains(before.object.GetFinalizers(), reclaim.InTreeFinalizer) && !slices.Contains(volume.Finalizers, reclaim.InTreeFinalizer)
 	if action.Kind == decision.DeleteVolume || lets && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
 		m.broke("R3: %s before its storage is deleted", action)

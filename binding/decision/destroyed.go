@@ -1,0 +1,120 @@
+package decision
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/reclaim"
+)
+
+// What follows is about volumes that somebody changes while their storage is being destroyed. A deleter cannot be undone, so
+// that no later policy or claimRef hides what it has done: it is noted on the volume, and told (R8).
+
+// nextDestroyed decides on a volume that is still there, though a deleter has deleted its storage, in this sync or as it is
+// noted. Where its claim is gone and its policy says so, it is deleted as any other (R3). Otherwise somebody has changed it
+// meanwhile, and it stays until a person deletes it.
+func nextDestroyed(volume *corev1.PersistentVolume, view View, options Options) (action Action, decided bool) {
+	if !storageDeleted(volume, view) {
+		return Action{}, false
+	}
+	key := obj.ReferencedClaim(volume)
+	claim, source := view.Claim(key.Namespace, key.Name)
+	state := phase.VolumeBindingStateOf(volume, claim)
+	unclaimed := state == phase.VolumeOrphaned || state == phase.VolumeUnneeded
+	switch {
+	case unclaimed && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete:
+		return Action{}, false
+	case volume.DeletionTimestamp != nil:
+		action = letGo(volume, view, options)
+		if state != phase.VolumeFree {
+			action = action.onceLive(source, key, "R3", "before the volume goes")
+		}
+		return action, action.Kind != Nothing
+	case !storageNoted(volume):
+		// A crash before this write leaves nothing but the announcement.
+		edit := func(metadata *metav1.ObjectMeta) { noteDeleted(metadata, volume, view, options) }
+		return update(volume, edit, "R8", "its storage is deleted, and it was changed meanwhile"), true
+	case state == phase.VolumeInUse: // which is told once it is Bound
+		return Action{}, false
+	case state == phase.VolumeBinding: // a claim that exists is not Released
+		return tellDestroyed(volume), true
+	}
+	action = fail(volume, EventVolumeFailedDelete, destroyedText(volume))
+	action.Rule, action.Retry = "R8", RetryNever
+	if state != phase.VolumeFree {
+		action = action.onceLive(source, key, "R8", "before its phase changes")
+	}
+	return action, true
+}
+
+// tellDestroyed returns a Wait for a volume of a claim that exists, whose storage is noted to be deleted.
+func tellDestroyed(volume *corev1.PersistentVolume) Action {
+	message := destroyedText(volume)
+	return wait("R8", message, warning(volume, EventVolumeFailedDelete, message))
+}
+
+// destroyedText says what is wrong with a volume whose storage is noted to be deleted, and what to do.
+func destroyedText(volume *corev1.PersistentVolume) string {
+	return fmt.Sprintf("the storage of volume %q is deleted, and the volume was changed meanwhile; delete the volume or, if it has its storage again, remove the annotation %s",
+		volume.Name, reclaim.AnnouncementAnnotation)
+}
+
+// storageDeleted reports whether the storage of the volume was deleted, in this sync or as it is noted: then no data is left
+// to keep.
+func storageDeleted(volume *corev1.PersistentVolume, view View) bool {
+	_, deleted := deletion(volume, view)
+	return deleted || storageNoted(volume)
+}
+
+// deletion returns the last call in this sync of a deleter that has deleted the storage of the volume.
+func deletion(volume *corev1.PersistentVolume, view View) (call Answer, deleted bool) {
+	for _, answer := range slices.Backward(view.Answered(RunDeleter, volume.UID)) {
+		if answer.Err == nil {
+			return answer, true
+		}
+	}
+	return Answer{}, false
+}
+
+// storageNoted reports whether it is noted on the volume that its storage is deleted.
+func storageNoted(volume *corev1.PersistentVolume) bool {
+	announcement, _ := reclaim.AnnouncementOf(volume)
+	return announcement.Done
+}
+
+// noteDeleted notes on a volume that its storage is deleted. The announcement that stands on it may be another's by now.
+func noteDeleted(metadata *metav1.ObjectMeta, volume *corev1.PersistentVolume, view View, options Options) {
+	announcement, _ := reclaim.AnnouncementOf(metadata)
+	if call, deleted := deletion(volume, view); deleted && announcement.Token < call.Token {
+		announcement = reclaim.Announcement{By: options.Identity, Token: call.Token}
+	}
+	announcement.Done = true
+	reclaim.Announce(metadata, announcement)
+}
+
+// awaitDestruction keeps a volume from all claims whose claimRef somebody has removed after the destruction of its storage was
+// announced (R8). Another controller may be at it still. Storage that a deleter was about to delete may be gone, and what is to
+// become of the volume then is left to that person, unless it is bound to the claim already or was given to it. The claim is the
+// one that would get the volume; nil if none.
+func awaitDestruction(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View, options Options) (action Action, blocked bool) {
+	if action, blocked := awaitAnnounced(volume, obj.VolumeKey(volume.Name), view, options); blocked {
+		return action, true
+	}
+	_, announced := reclaim.AnnouncementOf(volume)
+	given := claim != nil && (volume.Spec.ClaimRef != nil || claim.Status.Phase == corev1.ClaimBound)
+	if !announced || given || volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle {
+		return Action{}, false
+	}
+	message := fmt.Sprintf("the claimRef of volume %q was changed while its storage was about to be deleted, so that it may have none; if it has, remove the annotation %s, else delete the volume",
+		volume.Name, reclaim.AnnouncementAnnotation)
+	action = wait("R8", message, warning(volume, EventVolumeFailedDelete, message))
+	if claim != nil {
+		action.Events = append(action.Events, warning(claim, EventFailedBinding, message))
+	}
+	return action, true
+}

@@ -1,0 +1,61 @@
+package decision
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/reclaim"
+	"github.com/pvbind/pvbind/storageclass"
+)
+
+// unsureVolume returns the volume that was provisioned for a claim and may have lost its storage; nil if there is none. Until the
+// claim is bound, an announcement on it says that somebody was about to delete what was made for it, because there was no volume.
+// One that shows up later may have been on its way since before, from another controller or through a server that is slow. What
+// this sync itself has stored is newer than the announcement.
+func unsureVolume(claim *corev1.PersistentVolumeClaim, view View) *corev1.PersistentVolume {
+	_, announced := reclaim.AnnouncementOf(claim)
+	volume, _ := view.Volume(ProvisionedName(claim.UID))
+	if !announced || !provisioning(claim) || volume == nil || phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound {
+		return nil
+	}
+	stored := func(answer Answer) bool { return answer.Err == nil && answer.Volume.UID == volume.UID }
+	if slices.ContainsFunc(view.Answered(CreateVolume, claim.UID), stored) {
+		return nil
+	}
+	return volume
+}
+
+// startOver deletes a volume that may have lost its storage, so that it is provisioned anew (P2). Its claim was never bound to
+// it and stands for its storage, by the finalizer. That is announced on the claim: no other controller binds the two meanwhile
+// (R8). A crash after any of the writes leaves the volume as unsure as it was.
+func startOver(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View, options Options) Action {
+	provisioner := volume.Annotations[phase.ProvisionedByAnnotation] // what the claim says is its tenant's to write
+	why := "its storage may have been deleted before it was stored; it is to be provisioned anew"
+	_, source := view.Claim(claim.Namespace, claim.Name)
+	kept := without(reclaim.WithoutStorage(slices.Clone(volume.Finalizers)), reclaim.VolumeProtection)
+	action, problem := Action{}, ""
+	switch {
+	case !options.Hooks.Provisioners.Has(provisioner):
+		problem = fmt.Sprintf("only a controller that has the provisioner %q can", provisioner)
+	case announcedToken(claim, view, options) == 0:
+		action, problem = announce(claim, view, options)
+	case source != FromLiveRead:
+		action = ReadLive(obj.KeyOf(claim), "R8", "its announcement must stand when its volume is deleted")
+	case volume.DeletionTimestamp == nil:
+		action = Action{Kind: DeleteVolume, Volume: volume, Rule: "P2", Why: why}
+	case len(kept) < len(volume.Finalizers):
+		action = update(volume, func(metadata *metav1.ObjectMeta) { metadata.Finalizers = kept }, "P2", why)
+	default:
+		problem = "finalizers of others keep it"
+	}
+	if problem != "" {
+		message := fmt.Sprintf("the volume %q may have lost its storage, and is to be deleted before it is provisioned anew: %s", volume.Name, problem)
+		action = wait("P2", message, warning(claim, EventProvisioningFailed, message), warning(volume, EventProvisioningFailed, message))
+	}
+	return action.explained(Explanation{State: ClaimAwaitsProvisioner, Class: storageclass.OfClaim(claim), Provisioner: provisioner})
+}

@@ -1,0 +1,57 @@
+package decision_test
+
+import (
+	"math"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
+)
+
+// P2: an announcement on the claim says that what was made for it may be deleted, and yet there is its volume.
+func TestP2AVolumeThatMayHaveLostItsStorage(t *testing.T) {
+	there := func(edits ...VolumeEdit) decision.Snapshot {
+		return Knowing(ClassOf("fast", Own), KnownVolume(OwnKey.Name, append([]VolumeEdit{OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound), VolumeNote(ProvisionedBy, Own)}, edits...)...))
+	}
+	announced := func(by string, token int64) ClaimEdit {
+		return func(claim *corev1.PersistentVolumeClaim) {
+			reclaim.Announce(claim, reclaim.Announcement{By: by, Token: token, Seconds: 120})
+		}
+	}
+	bare := func(claim *corev1.PersistentVolumeClaim) { claim.Finalizers = nil }
+	ours, anew := Hooked(), announced("me", 7)
+	ours.Identity = "me"
+	inThisSync := func(known decision.Snapshot, live ...obj.Key) decision.Snapshot {
+		return Proving(Answering(known, decision.Answer{Of: decision.UpdateClaim, For: "uid-1", Token: 7}), live...)
+	}
+	told := []string{"Warning ProvisioningFailed pvc/default/data", "Warning ProvisioningFailed pv/pvc-uid-1"}
+	const finishes = "B3 UpdateClaim pvc/default/data: spec.volumeName=pvc-uid-1 +annotation " + Completed + " +annotation " + BoundBy
+	kept, deleting := VolumeFinalizers(InTreeFinalizer, VolumeProtection), func(v *corev1.PersistentVolume) { BeingDeleted(v) }
+	runDecisions(t, []decisionTest{
+		{name: "P2 R8 announced anew, before it is deleted", claim: ProvisioningClaim(announced("me", 7)), known: there(), want: announcesAnew},
+		{name: "P2 R8 the claim is read live then", claim: ProvisioningClaim(anew), known: inThisSync(there()), want: "R8 Read pvc/default/data"},
+		{name: "P2 R3 it is deleted, with its UID and resourceVersion", claim: ProvisioningClaim(anew), known: inThisSync(there(), DataKey), want: "P2 DeleteVolume pv/pvc-uid-1"},
+		{name: "P2 then its finalizers go, and those of no other", claim: ProvisioningClaim(anew), known: inThisSync(there(deleting, VolumeFinalizers(InTreeFinalizer, VolumeProtection, "theirs")), DataKey),
+			want: "P2 UpdateVolume pv/pvc-uid-1: -finalizer " + InTreeFinalizer + " -finalizer " + VolumeProtection},
+		{name: "P2 X10 others keep it: told", claim: ProvisioningClaim(anew), known: inThisSync(there(deleting, VolumeFinalizers("theirs")), DataKey), want: "P2 Wait", events: told, says: []string{`"pvc-uid-1"`, "finalizers of others"}},
+		{name: "P2 X10 nothing can be announced any more: told", claim: ProvisioningClaim(announced("me", math.MaxInt64)), known: there(), want: "P2 Wait", events: told, says: []string{"remove the annotation"}},
+		{name: "P2 R8 it may lose it just now", claim: ProvisioningClaim(announced("another", 7)), known: there(), want: "R8 Wait", retry: decision.RetryAfter},
+		{name: "P2 what this sync has stored is newer", claim: ProvisioningClaim(announced("me", 7)), known: Answering(there(), Stored("uid-of-volume")), want: finishes + unannounced + " -finalizer " + decision.ProvisioningFinalizer},
+		{name: "P2 unless that is gone, and another has come", claim: ProvisioningClaim(announced("me", 7)), known: Answering(there(), Stored("uid-9")), want: announcesAnew},
+		{name: "P2 a failure stores nothing", claim: ProvisioningClaim(announced("me", 7)), known: Answering(there(), NotStored(ErrBroken)), want: announcesAnew},
+		{name: "P2 a volume of another claim is left", claim: ProvisioningClaim(anew), known: inThisSync(there(RefersToOther), DataKey, OwnKey), want: "P2 Wait", events: []string{"Warning ProvisioningFailed pvc/default/data"}, retry: decision.RetryBackoff},
+		{name: "P2 nothing was announced: it is the claim's", claim: ProvisioningClaim(), known: there(kept), want: finishes + " -finalizer " + decision.ProvisioningFinalizer},
+		{name: "P2 nor is it unsure without the finalizer, which stands for its storage", claim: ProvisioningClaim(announced("me", 7), bare), known: there(), want: finishes + unannounced},
+	}, func(row *decisionTest) { row.options, row.fresh = ours, true })
+
+	other := ours
+	other.Hooks.Provisioners = nil
+	runDecisions(t, []decisionTest{
+		{name: "P2 X2 a controller that could not provision it anew leaves it, and says so", claim: ProvisioningClaim(announced("me", 7)), known: there(), options: other, want: "P2 Wait",
+			events: told, says: []string{"a controller that has the provisioner", Own}, fresh: true},
+	})
+}

@@ -1,0 +1,306 @@
+package history
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
+)
+
+// provisioningWorld is one server with one storage, and a claim that two controllers may provision for.
+type provisioningWorld struct {
+	t             *testing.T
+	server        *bindingtest.Server
+	storage       *bindingtest.Storage
+	first, second *bindingtest.Driver
+	pause         time.Duration // how much later it is for the first than the server says
+}
+
+const provisioned = "pvc-uid-2"
+
+func newProvisioningWorld(t *testing.T, odd hooks.Provisioner) *provisioningWorld {
+	w := &provisioningWorld{t: t, server: bindingtest.NewServer(), storage: bindingtest.NewStorage()}
+	firsts := w.storage.Hooks(Own)
+	if odd != nil {
+		firsts.Provisioners = map[string]hooks.Provisioner{Own: odd}
+	}
+	leader := func(name string, hookSet hooks.Set) *bindingtest.Driver {
+		return bindingtest.NewDriver(w.server, bindingtest.DriverOptions{Name: name, Hooks: hookSet, BindingOptions: decision.Options{Protection: decision.ProtectionOn}})
+	}
+	w.first, w.second = leader("first", firsts), leader("second", w.storage.Hooks(Own))
+	w.first.Controller.Now = func() time.Time { return w.server.Now().Add(w.pause) }
+	w.create(ClassOf("fast", Own))
+	w.create(bindingtest.Claim("default", "data", "1Gi", RequestingClass(new("fast"))))
+	return w
+}
+
+func (w *provisioningWorld) create(object obj.Object) {
+	_, err := w.server.Create(w.t.Context(), object)
+	require.NoError(w.t, err)
+}
+
+func (w *provisioningWorld) claim() *corev1.PersistentVolumeClaim {
+	return w.server.Claim("default", "data")
+}
+
+// binds has the second bind the claim, and a pod write.
+func (w *provisioningWorld) binds() {
+	require.NoError(w.t, w.second.Settle(w.t.Context()))
+	require.Equal(w.t, corev1.ClaimBound, w.claim().Status.Phase)
+	require.True(w.t, w.storage.Write(provisioned))
+}
+
+// settle lets both go on until nothing is left to do.
+func (w *provisioningWorld) settle() {
+	for range 6 {
+		_ = bindingtest.Settle(w.t.Context(), w.first, w.second) // that the server went back is an error
+		_ = w.first.AdvanceClock(w.t.Context())
+		_ = w.second.AdvanceClock(w.t.Context())
+	}
+}
+
+// P2: a call that comes late, of a create or of a deleter, finds another world than the one it was decided in.
+func TestP2WhatComesLate(t *testing.T) {
+	for name, test := range map[string]func(*testing.T){
+		"P2 a cache drops the claim while its storage is made": aCacheDropsTheClaim,
+		"P2 what was made is deleted late":                     leftoverIsDeletedLate,
+		"P2 a create lands late":                               aCreateLandsLate,
+		"P2 a create lands after its storage is deleted":       aCreateLandsAfterTheDeleter,
+		"P2 another is paused before its create":               anotherIsPausedBeforeItsCreate,
+	} {
+		t.Run(name, test)
+	}
+}
+
+// P2, V3: a list of a cache that is behind drops the claim while its provisioner runs. That proves nothing: another controller
+// has the volume stored and bound, whatever the first one reads when.
+func aCacheDropsTheClaim(t *testing.T) {
+	for paused := 1; paused < 4; paused++ { // after so many of the first one's later reads
+		w, reads := newProvisioningWorld(t, nil), -1
+		w.storage.Use(func(ctx context.Context, call *bindingtest.StorageCall, do func() error) error {
+			err := do()
+			if call.Verb == bindingtest.StorageProvision && reads < 0 {
+				reads = 0
+				w.first.Controller.ObserveDeleted(w.claim())
+			}
+			return err
+		})
+		w.first.Client.Use(func(call *bindingtest.Call, do func() error) error {
+			err := do()
+			if call.Verb == bindingtest.VerbGet && reads >= 0 {
+				if reads++; reads == paused {
+					w.binds()
+				}
+			}
+			return err
+		})
+		w.settle()
+		assert.Empty(t, w.storage.Problems(), "paused after %d reads", paused)
+		assert.Equal(t, corev1.ClaimBound, w.claim().Status.Phase)
+	}
+}
+
+// P2, R8: the claim is gone indeed, as the first one has read, and it is paused before the deleter. Meanwhile the server is
+// restored, with the claim, and another controller has the volume stored and bound. Where the pause was longer than the margin
+// of an announcement, the call is not made.
+func leftoverIsDeletedLate(t *testing.T) {
+	for pause, late := range map[time.Duration]bool{hooks.Margin: false, hooks.Margin + time.Second: true} {
+		w := newProvisioningWorld(t, nil)
+		backup, gone, restored := w.server.Snapshot(), false, false
+		w.storage.Use(func(ctx context.Context, call *bindingtest.StorageCall, do func() error) error {
+			err := do()
+			if call.Verb == bindingtest.StorageProvision && !gone {
+				gone = true
+				claim := w.claim()
+				claim.Finalizers = nil
+				_, failed := w.server.UpdateClaim(ctx, claim)
+				require.NoError(t, failed)
+				require.NoError(t, w.server.Delete(ctx, DataKey, metav1.DeleteOptions{}))
+				w.first.Controller.ObserveDeleted(claim)
+			}
+			return err
+		})
+		w.first.Client.Use(func(call *bindingtest.Call, do func() error) error {
+			err := do()
+			if gone && !restored && call.Verb == bindingtest.VerbGet && call.Key.Kind == obj.KindVolume {
+				restored = true
+				began := w.server.Now()
+				w.server.Restore(backup)
+				w.second = bindingtest.NewDriver(w.server, bindingtest.DriverOptions{Name: "second", Hooks: w.storage.Hooks(Own)})
+				w.binds()
+				w.pause += pause - w.server.Now().Sub(began)
+			}
+			return err
+		})
+		w.settle()
+		require.True(t, restored)
+		assert.Equal(t, late, len(w.storage.Problems()) == 0, "after %s: %v", pause, w.storage.Problems())
+	}
+}
+
+// P2: the outcome of each create stays unknown, and one takes effect while the controller does whatever it does then.
+func aCreateLandsLate(t *testing.T) {
+	w := newProvisioningWorld(t, nil)
+	var late *corev1.PersistentVolume
+	w.first.Client.Use(func(call *bindingtest.Call, do func() error) error {
+		if call.Verb == bindingtest.VerbCreate && len(w.storage.Calls()) == 1 {
+			late = call.Sent.DeepCopyObject().(*corev1.PersistentVolume)
+			return bindingtest.ErrAnswerLost
+		}
+		return do()
+	})
+	w.storage.Use(func(ctx context.Context, call *bindingtest.StorageCall, do func() error) error {
+		if late != nil {
+			w.create(late)
+			late = nil
+		}
+		return do()
+	})
+	require.NoError(t, w.first.Settle(t.Context()))
+	require.NoError(t, w.first.AdvanceClock(t.Context()))
+	assert.Equal(t, corev1.ClaimBound, w.claim().Status.Phase)
+	for _, call := range w.storage.Calls() {
+		assert.Equal(t, bindingtest.StorageProvision, call.Verb, "it is needed yet")
+	}
+	assert.Empty(t, w.storage.Problems())
+}
+
+// P2: the server refuses each create, but for one that came before, whose outcome was unknown. It takes effect when the storage
+// is deleted again.
+func aCreateLandsAfterTheDeleter(t *testing.T) {
+	w := newProvisioningWorld(t, nil)
+	var late *corev1.PersistentVolume
+	down, refused := false, 0
+	w.first.Client.Use(func(call *bindingtest.Call, do func() error) error {
+		switch {
+		case call.Verb == bindingtest.VerbCreate && late == nil && refused == 0:
+			late, down = call.Sent.DeepCopyObject().(*corev1.PersistentVolume), true
+			return bindingtest.ErrAnswerLost
+		case down && call.Verb == bindingtest.VerbGet:
+			down = false
+			return ErrConnection
+		case call.Verb == bindingtest.VerbCreate && refused < 3:
+			refused++
+			return ErrForbidden
+		}
+		return do()
+	})
+	w.storage.Use(func(ctx context.Context, call *bindingtest.StorageCall, do func() error) error {
+		err := do()
+		if call.Verb == bindingtest.StorageDelete && late != nil {
+			w.create(late)
+			late = nil
+		}
+		return err
+	})
+	for range 4 {
+		_ = w.first.Settle(t.Context()) // that the connection was lost is an error
+		_ = w.first.AdvanceClock(t.Context())
+	}
+	require.Equal(t, 3, refused)
+	assert.Nil(t, late, "it has landed")
+	assert.Equal(t, corev1.ClaimBound, w.claim().Status.Phase)
+	assert.Empty(t, w.storage.Problems())
+}
+
+// oddOnce returns what does not fit, the first time.
+type oddOnce struct {
+	hooks.Provisioner
+	called *bool
+}
+
+func (o oddOnce) Provision(ctx context.Context, request hooks.ProvisionRequest) (*corev1.PersistentVolume, error) {
+	volume, err := o.Provisioner.Provision(ctx, request)
+	if !*o.called && err == nil {
+		volume.Spec.Capacity = nil
+	}
+	*o.called = true
+	return volume, err
+}
+
+// P2, R8: the second controller is paused before its create. The first one deletes the storage again, for what its provisioner
+// returned does not fit. The second goes on, and its volume has no storage.
+func anotherIsPausedBeforeItsCreate(t *testing.T) {
+	called := false
+	odd := &oddOnce{called: &called}
+	w := newProvisioningWorld(t, odd)
+	odd.Provisioner = w.storage
+	paused := false
+	w.second.Client.Use(func(call *bindingtest.Call, do func() error) error {
+		if call.Verb == bindingtest.VerbCreate && !paused {
+			paused = true
+			require.NoError(t, w.first.Settle(t.Context()))
+			require.Empty(t, w.storage.Kept())
+		}
+		return do()
+	})
+	require.NoError(t, w.second.Settle(t.Context()))
+	require.True(t, paused)
+	w.settle()
+	assert.Equal(t, corev1.ClaimBound, w.claim().Status.Phase)
+	assert.Empty(t, w.storage.Problems())
+}
+
+// R8: an administrator changes the volume while its deleter runs. Its storage is gone then, whatever they meant: nobody gets the
+// volume, and it says so.
+func TestR8AVolumeIsChangedWhileItsDeleterRuns(t *testing.T) {
+	edits := map[string]VolumeEdit{
+		"policy Retain":        WithPolicy(corev1.PersistentVolumeReclaimRetain),
+		"policy Recycle":       WithPolicy(corev1.PersistentVolumeReclaimRecycle),
+		"claimRef removed":     func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil },
+		"reserved for another": RefersTo("default", "second", ""),
+		"announcement removed": func(v *corev1.PersistentVolume) {
+			v.Spec.ClaimRef = nil
+			delete(v.Annotations, reclaim.AnnouncementAnnotation)
+		},
+		"Retain and no claimRef": func(v *corev1.PersistentVolume) {
+			v.Spec.ClaimRef = nil
+			WithPolicy(corev1.PersistentVolumeReclaimRetain)(v)
+		},
+	}
+	for name, edit := range edits {
+		t.Run(name, func(t *testing.T) {
+			w := newTwoLeaders(t, corev1.PersistentVolumeReclaimDelete)
+			edited := false
+			w.storage.Use(func(ctx context.Context, call *bindingtest.StorageCall, do func() error) error {
+				err := do()
+				if !edited {
+					edited = true
+					volume := w.server.Volume("a")
+					edit(volume)
+					volume.Finalizers = append(volume.Finalizers, reclaim.InTreeFinalizer)
+					_, failed := w.server.UpdateVolume(ctx, volume)
+					require.NoError(t, failed)
+					if _, announced := reclaim.AnnouncementOf(volume); announced { // else they have said that it has its storage
+						require.NoError(t, w.new.Settle(ctx))
+					}
+				}
+				return err
+			})
+			require.NoError(t, w.old.Settle(t.Context()))
+			require.True(t, edited)
+			w.settle()
+			volume := w.server.Volume("a")
+			require.NotNil(t, volume)
+			assert.Equal(t, corev1.VolumeFailed, volume.Status.Phase)
+			assert.Contains(t, volume.Status.Message, "is deleted")
+			assert.Equal(t, corev1.ClaimPending, w.server.Claim("default", "second").Status.Phase)
+			assert.Empty(t, w.storage.Problems())
+
+			require.NoError(t, w.server.Delete(t.Context(), AKey, metav1.DeleteOptions{}))
+			w.settle()
+			assert.Nil(t, w.server.Volume("a"), "a person deletes it, as it says")
+		})
+	}
+}
