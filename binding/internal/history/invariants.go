@@ -224,14 +224,14 @@ func (h *History) judgeHalfBound(world decision.Snapshot, volume *corev1.Persist
 func (h *History) JudgeClaim(world decision.Snapshot, claim *corev1.PersistentVolumeClaim) {
 	volume, _ := world.Volume(claim.Spec.VolumeName)
 	standing := phase.ClaimBindingStateOf(claim, volume)
+	if volume != nil && judge.StorageNoted(volume) {
+		return // R8: nobody gets it, nor is a Lost claim healed by it
+	}
 	if standing == phase.ClaimBound && claim.Status.Phase == corev1.ClaimLost && phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefBound {
 		h.Broke("X4: %s is Lost and holds %s", claim.Name, volume.Name)
 	}
 	if volume != nil && volume.Spec.ClaimRef == nil && phase.Owned(claim) != "" && len(world.Owners(volume.Name)) > 1 {
 		return // C11: nobody gets it
-	}
-	if volume != nil && judge.StorageNoted(volume) {
-		return // R8: nor this
 	}
 	if claim.Status.Phase == corev1.ClaimBound {
 		h.judgeBound(world, claim, volume)
