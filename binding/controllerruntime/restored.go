@@ -96,8 +96,27 @@ func (s *restores) askNow() {
 // check compares how far the server is with how far it was. If it went back all that is known is read anew; and if the cache of
 // the manager does not list anew, informers of our own report from then on.
 func (s *restores) check(ctx context.Context) {
-	var wentBack error
-	blind, ahead := false, map[toolscache.SharedIndexInformer]string{}
+	wentBack, blind := s.ask(ctx)
+	noticed := s.byRead.Swap(false)
+	if wentBack == nil {
+		return
+	}
+	if !noticed {
+		keys := s.reconciler.controller.ObserveRestore()
+		s.log.Error(wentBack, "the server went back in time; nothing is destroyed until every claim and volume has been read anew", "objects", len(keys))
+		add(s.reconciler.queue, keys)
+	}
+	// A kind that was asked about before the server went back would notice the same once more.
+	if _, late := s.ask(ctx); !s.replaced && (blind(ctx) || late(ctx)) && ctx.Err() == nil {
+		s.replaced = true
+		s.replace(ctx)
+	}
+}
+
+// ask asks how far the server is, kind by kind. It returns an error that says so if the server went back, and what reports then whether
+// the cache of the manager sees nothing because of it.
+func (s *restores) ask(ctx context.Context) (wentBack error, blind func(context.Context) bool) {
+	unknown, ahead := false, map[toolscache.SharedIndexInformer]string{}
 	for _, kind := range s.kinds {
 		var informed clientgo.Position
 		informer, before := s.informer(ctx, kind)
@@ -111,25 +130,13 @@ func (s *restores) check(ctx context.Context) {
 			continue
 		}
 		if err := kind.seen.Check(list.GetResourceVersion()); err != nil {
-			wentBack, blind = err, blind || informer == nil
+			wentBack, unknown = err, unknown || informer == nil
 		}
 		if informed.Check(list.GetResourceVersion()) != nil {
 			ahead[informer] = before
 		}
 	}
-	noticed := s.byRead.Swap(false)
-	if wentBack == nil {
-		return
-	}
-	if !noticed {
-		keys := s.reconciler.controller.ObserveRestore()
-		s.log.Error(wentBack, "the server went back in time; nothing is destroyed until every claim and volume has been read anew", "objects", len(keys))
-		add(s.reconciler.queue, keys)
-	}
-	if !s.replaced && (blind || clientgo.Blind(ctx, ahead)) && ctx.Err() == nil {
-		s.replaced = true
-		s.replace(ctx)
-	}
+	return wentBack, func(ctx context.Context) bool { return unknown || clientgo.Blind(ctx, ahead) }
 }
 
 // informer returns the manager's informer of a kind and how far it is; nil where its cache has several, as that of some namespaces.
