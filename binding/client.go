@@ -13,6 +13,10 @@ import (
 // Client is the API server to a Controller. Errors are those of the API (k8s.io/apimachinery/pkg/api/errors); any other
 // error of a write means that its outcome is unknown.
 //
+// A list that the server did not make must be an error, or it proves that there is nothing: with {} a proxy may have answered,
+// which client-go decodes as an empty list. See obj.CheckList. Of a single object the Controller itself checks, with
+// obj.CheckReply, that it is the one which it has asked for, with a UID and a resourceVersion.
+//
 // Every method is called from many goroutines at once, and must not keep or modify its arguments.
 type Client interface {
 	// GetVolume and GetClaim read from the server itself, never from a cache.

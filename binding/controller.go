@@ -31,12 +31,17 @@ type Controller struct {
 	Options decision.Options
 	// Hooks provision, delete and scrub storage; without any, that is left to others.
 	Hooks hooks.Set
+	// Workers is how many Syncs the driver runs at once, if it tells. At most half of them, rounded up, are those of one
+	// namespace then, so that a tenant whose objects are slow to sync leaves workers for others. One more returns at once, as
+	// one that waits for another Sync (W9).
+	Workers int
 	// Now returns the time; nil is time.Now. It must not go back, as time.Now does not by its monotonic reading: by it is
 	// measured how long another Controller may be at work on storage (R8).
 	Now func() time.Time
 
 	mu     sync.Mutex
 	state  *engine.State
+	epoch  *epoch
 	runner hookrun.Runner
 	lists  listReads
 }
@@ -90,13 +95,21 @@ func (c *Controller) locked(do func() (woken, rest []obj.Key)) (woken, rest []ob
 // ObserveRestore notes that the server went back in time, as after a restore of etcd from a backup, and returns the keys of all
 // claims and volumes that are known, to be synced. Each of these syncs begins with a live read. Until all are read, nothing is
 // destroyed: no storage is deleted or scrubbed, no volume is Released or taken from a claim, and no finalizer removed from an
-// object that is being deleted. All else goes on.
+// object that is being deleted. All else goes on. The contexts of the deleters and recyclers that run end, and their answers are
+// no success.
 //
 // A driver calls it when a list has a resourceVersion below one that it has seen for that kind, once each time, for what was
 // read already is read again. A Sync that notices it by itself returns ErrServerWentBack, and the same keys.
 func (c *Controller) ObserveRestore() []obj.Key {
 	defer c.lockState().Unlock()
+	c.endCalls()
 	return c.state.ObserveRestore()
+}
+
+// endCalls ends the calls of deleters and recyclers that were decided on until now, also of those that have yet to begin.
+func (c *Controller) endCalls() {
+	c.epoch.end()
+	c.epoch = newEpoch()
 }
 
 // ErrServerWentBack is in the error of the Sync that noticed, by two live reads of an object, that the server went back in time.
@@ -104,17 +117,17 @@ func (c *Controller) ObserveRestore() []obj.Key {
 var ErrServerWentBack = engine.ErrWentBack
 
 // Sync reconciles one claim or volume: it decides, writes, and decides again on the server's reply, until there is nothing to
-// do but wait. Where another Sync works on the same claim, volume or pair, it returns at once; that Sync then
-// returns the key as one to sync next.
+// do but wait. Where another Sync works on the same claim, volume or pair, or half of the Workers on the same namespace, it returns at
+// once; that Sync, or one of those, then returns the key as one to sync next.
 //
 // The Result says what to sync next, and after which delay to sync this key again. It is valid even if an error is returned.
 // The error names what failed. The delay grows with each failure in a row, and is zero where only a change of the object can
 // help (*obj.InvalidError).
 func (c *Controller) Sync(ctx context.Context, key obj.Key) (Result, error) {
-	step := c.start(key)
+	step, during := c.start(key)
 	defer func() { // if the client or the recorder has panicked, the sync unlocks its objects, as after a write of unknown outcome
 		for !step.Done {
-			step = c.proceed(key, engine.Reply{Err: errPanicked})
+			step, _ = c.proceed(key, engine.Reply{Err: errPanicked})
 		}
 	}()
 	var proof hookrun.Evidence
@@ -124,7 +137,7 @@ func (c *Controller) Sync(ctx context.Context, key obj.Key) (Result, error) {
 			return Result{Next: step.Next, After: step.After}, step.Err
 		}
 		proof.Note(step.Action, c.now()) // before it is sent
-		step = c.proceed(key, c.perform(ctx, step.Action, proof))
+		step, during = c.proceed(key, c.perform(ctx, during, step.Action, proof))
 	}
 }
 
@@ -139,28 +152,44 @@ func (c *Controller) publish(events []decision.Event) {
 	}
 }
 
-// perform performs an action: with a hook, or else with the client.
-func (c *Controller) perform(ctx context.Context, action decision.Action, proof hookrun.Evidence) engine.Reply {
+// perform performs an action: with a hook, or else with the client. It was decided on in the given epoch.
+func (c *Controller) perform(ctx context.Context, during *epoch, action decision.Action, proof hookrun.Evidence) engine.Reply {
 	switch {
 	case action.RunsHook():
-		return c.runner.Run(ctx, c.Hooks, action, proof.Age(action, c.now))
+		return c.runHook(ctx, during, action, proof)
 	case action.Kind == decision.Read && action.Key.IsList():
 		return c.lists.read(ctx, action.Key, func() engine.Reply { return perform(ctx, c.Client, action).Parsed() })
 	}
 	return perform(ctx, c.Client, action).Parsed()
 }
 
-func (c *Controller) start(key obj.Key) engine.Step {
-	return c.lockedStep(func() engine.Step { return c.state.StartDraft(key) }).Complete()
+func (c *Controller) runHook(ctx context.Context, during *epoch, action decision.Action, proof hookrun.Evidence) engine.Reply {
+	if action.Kind != decision.RunProvisioner { // what that makes destroys nothing
+		within, done := during.context(ctx)
+		defer done()
+		ctx = within
+	}
+	return c.runner.Run(ctx, c.Hooks, action, proof.Age(action, c.now))
 }
 
-func (c *Controller) proceed(key obj.Key, got engine.Reply) engine.Step {
-	return c.lockedStep(func() engine.Step { return c.state.ProceedDraft(key, got) }).Complete()
+func (c *Controller) start(key obj.Key) (engine.Step, *epoch) {
+	step, during := c.lockedStep(func() engine.Step { return c.state.StartDraft(key) })
+	return step.Complete(), during
 }
 
-func (c *Controller) lockedStep(do func() engine.Step) engine.Step {
+func (c *Controller) proceed(key obj.Key, got engine.Reply) (engine.Step, *epoch) {
+	step, during := c.lockedStep(func() engine.Step { return c.state.ProceedDraft(key, got) })
+	return step.Complete(), during
+}
+
+// lockedStep returns the next step of a sync, and the epoch in which it was decided on.
+func (c *Controller) lockedStep(do func() engine.Step) (engine.Step, *epoch) {
 	defer c.lockState().Unlock()
-	return do()
+	step := do()
+	if errors.Is(step.Err, ErrServerWentBack) { // this sync has noticed it
+		c.endCalls()
+	}
+	return step, c.epoch
 }
 
 func (c *Controller) now() time.Time {
@@ -177,7 +206,9 @@ func (c *Controller) lockState() *sync.Mutex {
 		options := c.Options
 		options.Hooks, options.HookTimeout = c.Hooks.Names(), c.Hooks.Timeout
 		options.Identity = cmp.Or(options.Identity, rand.Text())
+		c.epoch = newEpoch()
 		c.state = engine.New(options, cmp.Or(max(0, c.Hooks.MaxConcurrent), hooks.DefaultMaxConcurrent))
+		c.state.ShareWorkers(c.Workers)
 	}
 	c.state.SetTime(c.now())
 	return &c.mu

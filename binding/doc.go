@@ -40,6 +40,7 @@
 //     keys that it returns: the server went back in time. A Sync that notices it by itself returns ErrServerWentBack.
 //  6. Call ObserveDeleted for an object that no watch has shown and that a live read does not find: the Controller may know it
 //     from a reply of the Client alone.
+//  7. Set Workers, if it calls Sync from several goroutines: a tenant whose objects are slow to sync could occupy all (W9).
 //
 // Equal keys may be merged in a queue, and the order of keys does not matter.
 //
@@ -92,15 +93,20 @@
 //
 //   - controller.go: Controller, its Sync, and Result.
 //   - client.go: Client, AttachmentLister and Recorder.
+//   - epoch.go: how a noticed restore ends the deleters and recyclers that run.
 //   - perform.go: how an action becomes a call of the Client, and how syncs share lists.
 //
 // # After a restore from a backup
 //
 // From when it is noticed that the server went back in time until every claim and volume has been read anew, nothing is
-// destroyed. Two things cannot be noticed: that a server has already reached once more the versions that were seen, if nobody
-// looked before; and that an object is still as it was at the backup. Neither loses data, for whatever is destroyed is read live
-// immediately before. But what a backup does not have, nobody can give back: storage that was deleted since is gone, though its
-// volume is there again, and storage that was made since has no volume any more. An event ServerWentBack says so.
+// destroyed; the contexts of deleters and recyclers that run end. Two things cannot be noticed: that a server has already
+// reached once more the versions that were seen, if nobody looked before; and that an object is still as it was at the
+// backup. Neither destroys storage, for whatever is destroyed is read live immediately before. But a claim may then be
+// given a volume that is another's by now: one that was free at some resourceVersion before the restore, and has the very
+// same one and an owner after it. No write is refused for that, and nothing is read before a bind. Restart controllers
+// after a restore, and that cannot be. What a backup does not have, nobody can give back: storage that was deleted since is
+// gone, though its volume is there again, and storage that was made since has no volume any more. An event ServerWentBack
+// says so.
 //
 // The rules that code and tests cite, such as M4 or V3, are those of RULES.md beside this file.
 package binding

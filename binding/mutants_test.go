@@ -70,8 +70,11 @@ var killers = []struct {
 }{
 	{room: "internal/scenario", run: []string{"^TestScenario$"}},
 	{room: "internal/engine", run: []string{"^TestR3WhatIsAttachedAsASyncReadsIt$"}},
+	{room: "internal/engine", run: []string{"^TestRh(How|No|Namespaces)"}},
+	{room: ".", run: []string{"^Test(RhATenants|W9)"}},
 	{room: "internal/history", run: []string{"^TestVerbsTakeNothingFromWhoIsBound$"}},
 	{room: "internal/engine", run: []string{"^TestRecheck"}},
+	{room: ".", run: []string{"^(TestW8ARestoreEndsTheHooksThatRun|TestR8NoCallTakesLongerThanAnHour)$"}},
 	{room: "internal/history", run: []string{"^Test(P2|R8)"}},
 	{room: "internal/engine/model", run: []string{"^TestModel$", "-test.short"}},
 	{room: "internal/history", run: []string{"^TestAdviceIsFollowed$"}, mode: "full"},

@@ -30,7 +30,7 @@ func storageDriver(t *testing.T, storage *bindingtest.Storage, edit func(*hooks.
 	server := bindingtest.NewServer()
 	storage.Attach(server)
 	hookSet := storage.Hooks(Ours, "hostPath")
-	hookSet.MaxConcurrent = atOnce
+	hookSet.MaxConcurrent = 2 * atOnce // of which one namespace has half
 	edit(&hookSet)
 	c := newDriver(server)
 	c.controller.Hooks, c.controller.Options.Protection = hookSet, decision.ProtectionOn

@@ -29,12 +29,12 @@ type Announcement struct {
 	Done bool `json:"done,omitempty"`
 }
 
-// A person, or the tenant whose claim it is, may have written the annotation. So longestAnnouncement bounds what Lasts
-// returns, and a longer text is not read (X9).
-const (
-	longestAnnouncement = time.Hour
-	longestText         = 4096
-)
+// LongestCall is how long a call of a deleter or recycler may take, whatever is announced: others wait no longer (R8).
+const LongestCall = time.Hour
+
+// A person, or the tenant whose claim it is, may have written the annotation. So LongestCall bounds what Lasts returns, and a
+// longer text is not read (X9).
+const longestText = 4096
 
 // AnnouncementOf returns the announcement that the object carries. One that cannot be read, or has a token below 1, is
 // returned as nobody's, with token 0: it may stand for somebody's all the same.
@@ -77,12 +77,12 @@ func (a Announcement) Next(by string, now time.Time, lasts time.Duration) (next 
 	if a.Token == math.MaxInt64 {
 		return Announcement{}, false
 	}
-	return Announcement{By: by, Token: max(a.Token+1, now.UnixNano()), Seconds: int64(lasts.Round(time.Second) / time.Second)}, true
+	return Announcement{By: by, Token: max(a.Token+1, now.UnixNano()), Seconds: int64(min(lasts, LongestCall).Round(time.Second) / time.Second)}, true
 }
 
 // Lasts returns how long after the announcement its controller may be at work: an hour at most.
 func (a Announcement) Lasts() time.Duration {
-	return time.Duration(min(max(a.Seconds, 0), int64(longestAnnouncement/time.Second))) * time.Second
+	return time.Duration(min(max(a.Seconds, 0), int64(LongestCall/time.Second))) * time.Second
 }
 
 // Notice says in one line who may be at work on the storage and, as a token is most often a time, until about when.

@@ -150,7 +150,7 @@ func (k Known) owners(volume string) (owners []*corev1.PersistentVolumeClaim, kn
 // users returns the pods that have not finished and name the claim.
 func (k Known) users(claim obj.Key) (pods []*corev1.Pod, known bool) {
 	all, known := k.Pods[claim.Namespace]
-	return BlockRecycling(all, claim.Namespace, claim.Name), known || slices.Contains(k.Missing, obj.PodsKey(claim.Namespace))
+	return BlockRecycling(all, claim.Namespace, claim.Name, nil), known || slices.Contains(k.Missing, obj.PodsKey(claim.Namespace))
 }
 
 // Risk is what an operation can do to data, or to those who use it. An operation that fails because of a risk goes on

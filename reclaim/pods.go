@@ -92,11 +92,21 @@ func shutDown(pod *corev1.Pod) bool {
 }
 
 // BlockRecycling returns the pods that keep a volume from being recycled, in the
-// order of their names: those not Finished that name its old claim, scheduled or
-// not. They count only while no claim of that name exists again, for then they may
-// be using the new one (R4).
-func BlockRecycling(pods []*corev1.Pod, namespace, claimName string) []*corev1.Pod {
-	blocking := slices.DeleteFunc(PodsOf(pods, namespace, claimName), Finished)
+// order of their names: those not Finished that name its old claim. While no claim of
+// that name exists, scheduled or not. Where one exists again, only those with a node
+// count, and not one that was started after it was created: that one uses it. A pod
+// started before may still have the old volume mounted (R4).
+func BlockRecycling(pods []*corev1.Pod, namespace, claimName string, again *corev1.PersistentVolumeClaim) []*corev1.Pod {
+	blocking := slices.DeleteFunc(PodsOf(pods, namespace, claimName), func(pod *corev1.Pod) bool {
+		return Finished(pod) || again != nil && (pod.Spec.NodeName == "" || startedAfter(pod, again))
+	})
 	slices.SortFunc(blocking, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return blocking
+}
+
+// startedAfter reports whether a kubelet certainly started the pod after the claim was
+// created. Times have seconds: equal ones tell nothing.
+func startedAfter(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
+	started, created := pod.Status.StartTime, claim.CreationTimestamp
+	return started != nil && !created.IsZero() && started.After(created.Time)
 }

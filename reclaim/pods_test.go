@@ -95,11 +95,11 @@ func TestFinished(t *testing.T) {
 			pod := newPod("web", byName("data", "orders"))
 			pod.Status = test.status
 			assert.Equal(t, test.finished, Finished(pod))
-			assert.Equal(t, !test.finished, len(BlockRecycling([]*corev1.Pod{pod}, "shop", "orders")) == 1)
+			assert.Equal(t, !test.finished, len(BlockRecycling([]*corev1.Pod{pod}, "shop", "orders", nil)) == 1)
 
 			pod.DeletionTimestamp = &metav1.Time{}
 			assert.Equal(t, test.deleted, Finished(pod), "being deleted")
-			assert.Equal(t, !test.deleted, len(BlockRecycling([]*corev1.Pod{pod}, "shop", "orders")) == 1)
+			assert.Equal(t, !test.deleted, len(BlockRecycling([]*corev1.Pod{pod}, "shop", "orders", nil)) == 1)
 		})
 	}
 }
@@ -122,14 +122,27 @@ func TestBlockRecycling(t *testing.T) {
 	before := append([]*corev1.Pod(nil), pods...)
 
 	var names []string
-	for _, pod := range BlockRecycling(pods, "shop", "orders") {
+	for _, pod := range BlockRecycling(pods, "shop", "orders", nil) {
 		names = append(names, pod.Name)
 	}
 	assert.Equal(t, []string{"a", "c", "d"}, names, "R4")
 	assert.Equal(t, before, pods, "X6 the caller's list keeps its order")
-	assert.Empty(t, BlockRecycling(pods, "shop", "nobody"), "R4")
-	assert.Empty(t, BlockRecycling(nil, "shop", "orders"), "R4")
+	assert.Empty(t, BlockRecycling(pods, "shop", "nobody", nil), "R4")
+	assert.Empty(t, BlockRecycling(nil, "shop", "orders", nil), "R4")
+
+	again := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "orders", CreationTimestamp: metav1.Unix(1_000, 0)}}
+	names = nil
+	for _, pod := range BlockRecycling(pods, "shop", "orders", again) {
+		names = append(names, pod.Name)
+	}
+	assert.Equal(t, []string{"a", "d"}, names, "R4 c has no node")
+	for seconds, blocks := range map[int64]int{999: 1, 1_000: 1, 1_001: 0} {
+		pods[0].Status.StartTime = new(metav1.Unix(seconds, 0))
+		assert.Len(t, BlockRecycling(pods[:1], "shop", "orders", again), blocks, "R4 started at %d", seconds)
+	}
+	again.CreationTimestamp = metav1.Time{}
+	assert.Len(t, BlockRecycling(pods[:1], "shop", "orders", again), 1, "R4 nobody knows which came first")
 
 	ephemeral := newPod("web", generic("data"))
-	assert.Len(t, BlockRecycling([]*corev1.Pod{ephemeral}, "shop", "web-data"), 1, "R4 as a generic ephemeral volume")
+	assert.Len(t, BlockRecycling([]*corev1.Pod{ephemeral}, "shop", "web-data", nil), 1, "R4 as a generic ephemeral volume")
 }

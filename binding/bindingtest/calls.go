@@ -51,9 +51,10 @@ type Call struct {
 	// nevertheless.
 	Err error
 
-	answer obj.Object
-	list   []obj.Object
-	logged bool
+	answer   obj.Object
+	list     []obj.Object
+	logged   bool
+	replaced bool // answer is not the server's own
 }
 
 // Writes reports whether the call is one that writes.
@@ -199,6 +200,8 @@ func (c Call) listLine() string {
 func (c Call) outcome() string {
 	effect := c.effect()
 	switch {
+	case c.Err == nil && c.replaced:
+		return strings.TrimPrefix(effect+", answered with another object", ", ")
 	case c.Err == nil:
 		return effect
 	case !c.Changed():

@@ -49,6 +49,17 @@ func LoseAnswer(n int, match Match) Hook {
 	})
 }
 
+// Answer answers the n-th matching call with another object than the server did, whatever that said. The call takes effect. An
+// empty object is what client-go makes of {}, null, a Status or another kind, with which a proxy may answer in the server's
+// place. The call is one that returns an object.
+func Answer(n int, match Match, object obj.Object) Hook {
+	return nth(n, match, func(call *Call, do func() error) error {
+		_ = do()
+		call.answer, call.replaced = object, true
+		return nil
+	})
+}
+
 // Before runs what somebody else does just before the n-th matching call reaches the server.
 func Before(n int, match Match, meanwhile func()) Hook {
 	return nth(n, match, func(_ *Call, do func() error) error {

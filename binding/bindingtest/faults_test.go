@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
@@ -45,6 +46,18 @@ func TestConflictIsOneWithoutAWrite(t *testing.T) {
 	_, err := client.UpdateVolumeStatus(t.Context(), boundVolume(volume))
 	assert.True(t, apierrors.IsConflict(err), "%v", err)
 	assert.Equal(t, volume, server.Volume("a"))
+}
+
+func TestAnsweredWithAnotherObject(t *testing.T) {
+	server := bindingtest.NewServer()
+	client := server.NewClient("me")
+	client.Use(bindingtest.Answer(2, bindingtest.AnyWrite, &corev1.PersistentVolume{}))
+	require.NoError(t, createVia(client, "a"))
+	replied, err := client.CreateVolume(t.Context(), bindingtest.Volume("b", "1Gi"))
+	require.NoError(t, err)
+	assert.Equal(t, &corev1.PersistentVolume{}, replied)
+	assert.NotNil(t, server.Volume("b"), "it took effect")
+	assert.Equal(t, "create pv/b: answered with another object", server.Calls()[1].String())
 }
 
 func TestLostAnswerTookEffect(t *testing.T) {

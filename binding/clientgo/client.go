@@ -52,26 +52,29 @@ func (c *Client) call(ctx context.Context, verb, resource string, do func(contex
 	return err
 }
 
-// volume makes a request whose reply is a volume.
-func (c *Client) volume(ctx context.Context, verb string, do func(context.Context) (*corev1.PersistentVolume, error)) (volume *corev1.PersistentVolume, err error) {
+// volume makes a request whose reply is the volume of that name.
+func (c *Client) volume(ctx context.Context, verb, name string, do func(context.Context) (*corev1.PersistentVolume, error)) (volume *corev1.PersistentVolume, err error) {
 	err = c.call(ctx, verb, volumes, func(ctx context.Context) (err error) {
 		volume, err = do(ctx)
 		return err
 	})
-	return answered(c, volume, err)
+	return answered(c, obj.VolumeKey(name), volume, err)
 }
 
-// claim makes a request whose reply is a claim.
-func (c *Client) claim(ctx context.Context, verb string, do func(context.Context) (*corev1.PersistentVolumeClaim, error)) (claim *corev1.PersistentVolumeClaim, err error) {
+// claim makes a request whose reply is the claim of that key.
+func (c *Client) claim(ctx context.Context, verb string, key obj.Key, do func(context.Context) (*corev1.PersistentVolumeClaim, error)) (claim *corev1.PersistentVolumeClaim, err error) {
 	err = c.call(ctx, verb, claims, func(ctx context.Context) (err error) {
 		claim, err = do(ctx)
 		return err
 	})
-	return answered(c, claim, err)
+	return answered(c, key, claim, err)
 }
 
-// answered returns the object of a reply, or its error.
-func answered[T obj.Object](c *Client, object T, err error) (T, error) {
+// answered returns the object of a reply, or its error. A reply that is not the object is one.
+func answered[T obj.Object](c *Client, key obj.Key, object T, err error) (T, error) {
+	if err == nil {
+		err = obj.CheckReply(key, object)
+	}
 	if err != nil {
 		var none T
 		return none, err
@@ -85,14 +88,14 @@ func answered[T obj.Object](c *Client, object T, err error) (T, error) {
 
 // GetVolume reads a volume.
 func (c *Client) GetVolume(ctx context.Context, name string) (*corev1.PersistentVolume, error) {
-	return c.volume(ctx, "get", func(ctx context.Context) (*corev1.PersistentVolume, error) {
+	return c.volume(ctx, "get", name, func(ctx context.Context) (*corev1.PersistentVolume, error) {
 		return c.Clientset.CoreV1().PersistentVolumes().Get(ctx, name, metav1.GetOptions{})
 	})
 }
 
 // GetClaim reads a claim.
 func (c *Client) GetClaim(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error) {
-	return c.claim(ctx, "get", func(ctx context.Context) (*corev1.PersistentVolumeClaim, error) {
+	return c.claim(ctx, "get", obj.ClaimKey(namespace, name), func(ctx context.Context) (*corev1.PersistentVolumeClaim, error) {
 		return c.Clientset.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, name, metav1.GetOptions{})
 	})
 }
@@ -104,6 +107,9 @@ func (c *Client) ListPods(ctx context.Context, namespace string) ([]*corev1.Pod,
 		list, err = c.Clientset.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 		return err
 	})
+	if err == nil {
+		err = obj.CheckList(obj.PodsKey(namespace), list)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +123,9 @@ func (c *Client) ListAttachments(ctx context.Context) ([]*storagev1.VolumeAttach
 		list, err = c.Clientset.StorageV1().VolumeAttachments().List(ctx, metav1.ListOptions{})
 		return err
 	})
+	if err == nil {
+		err = obj.CheckList(obj.AttachmentsKey(), list)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -133,35 +142,35 @@ func pointers[T any](items []T) []*T {
 
 // UpdateVolume writes metadata and spec of a volume.
 func (c *Client) UpdateVolume(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
-	return c.volume(ctx, "update", func(ctx context.Context) (*corev1.PersistentVolume, error) {
+	return c.volume(ctx, "update", volume.Name, func(ctx context.Context) (*corev1.PersistentVolume, error) {
 		return c.Clientset.CoreV1().PersistentVolumes().Update(ctx, volume, metav1.UpdateOptions{})
 	})
 }
 
 // UpdateVolumeStatus writes metadata and status of a volume.
 func (c *Client) UpdateVolumeStatus(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
-	return c.volume(ctx, "update_status", func(ctx context.Context) (*corev1.PersistentVolume, error) {
+	return c.volume(ctx, "update_status", volume.Name, func(ctx context.Context) (*corev1.PersistentVolume, error) {
 		return c.Clientset.CoreV1().PersistentVolumes().UpdateStatus(ctx, volume, metav1.UpdateOptions{})
 	})
 }
 
 // UpdateClaim writes metadata and spec of a claim.
 func (c *Client) UpdateClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
-	return c.claim(ctx, "update", func(ctx context.Context) (*corev1.PersistentVolumeClaim, error) {
+	return c.claim(ctx, "update", obj.KeyOf(claim), func(ctx context.Context) (*corev1.PersistentVolumeClaim, error) {
 		return c.Clientset.CoreV1().PersistentVolumeClaims(claim.Namespace).Update(ctx, claim, metav1.UpdateOptions{})
 	})
 }
 
 // UpdateClaimStatus writes metadata and status of a claim.
 func (c *Client) UpdateClaimStatus(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
-	return c.claim(ctx, "update_status", func(ctx context.Context) (*corev1.PersistentVolumeClaim, error) {
+	return c.claim(ctx, "update_status", obj.KeyOf(claim), func(ctx context.Context) (*corev1.PersistentVolumeClaim, error) {
 		return c.Clientset.CoreV1().PersistentVolumeClaims(claim.Namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{})
 	})
 }
 
 // CreateVolume creates a volume.
 func (c *Client) CreateVolume(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
-	return c.volume(ctx, "create", func(ctx context.Context) (*corev1.PersistentVolume, error) {
+	return c.volume(ctx, "create", volume.Name, func(ctx context.Context) (*corev1.PersistentVolume, error) {
 		return c.Clientset.CoreV1().PersistentVolumes().Create(ctx, volume, metav1.CreateOptions{})
 	})
 }

@@ -60,7 +60,7 @@ func InformerOf[List runtime.Object](object runtime.Object, at Endpoint[List], w
 }
 
 // trim drops what no decision needs and no write carries, before an informer stores it: managedFields of everything; of a
-// pod all but its identity, its node, its claims and whether it has ended; of an attachment all but its identity, its
+// pod all but its identity, its node, its claims, when it was started and whether it has ended; of an attachment all but its identity, its
 // volume and its node.
 func trim(object any) (any, error) {
 	if object, ok := object.(obj.Object); ok {
@@ -102,6 +102,7 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName, Volumes: claimVolumes(pod.Spec.Volumes)},
 		Status: corev1.PodStatus{
 			Phase:                      pod.Status.Phase,
+			StartTime:                  pod.Status.StartTime,
 			InitContainerStatuses:      trimContainers(pod.Status.InitContainerStatuses),
 			ContainerStatuses:          trimContainers(pod.Status.ContainerStatuses),
 			EphemeralContainerStatuses: trimContainers(pod.Status.EphemeralContainerStatuses),

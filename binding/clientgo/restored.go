@@ -59,7 +59,7 @@ func (n *noticing) Watch(options metav1.ListOptions) (apiwatch.Interface, error)
 // ListWithContext lists. A list of what the server has now, and not of a cache of its own, tells how far the server is.
 func (n *noticing) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	options = n.atMost(options)
-	list, err := cache.ToListerWithContext(n.ListerWatcher).ListWithContext(ctx, options)
+	list, err := n.list(ctx, options)
 	if err == nil && options.ResourceVersion != "0" && options.Continue == "" {
 		_ = n.reached(list) // it is what the informer has from now on
 	}
@@ -81,7 +81,7 @@ func (n *noticing) WatchWithContext(ctx context.Context, options metav1.ListOpti
 	if goesOn {
 		n.seen.Reached(options.ResourceVersion)
 	}
-	newest, err := cache.ToListerWithContext(n.ListerWatcher).ListWithContext(ctx, metav1.ListOptions{Limit: 1}) // without a version: as new as the server has
+	newest, err := n.list(ctx, metav1.ListOptions{Limit: 1}) // without a version: as new as the server has
 	if err == nil {
 		err = n.reached(newest)
 	}
@@ -93,6 +93,18 @@ func (n *noticing) WatchWithContext(ctx context.Context, options metav1.ListOpti
 		return nil, err
 	}
 	return begun, nil
+}
+
+// list lists. An empty list without a resourceVersion is an error: a proxy that has answered with {} would end all that there is.
+func (n *noticing) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	list, err := cache.ToListerWithContext(n.ListerWatcher).ListWithContext(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	if accessor, err := meta.ListAccessor(list); err == nil && accessor.GetResourceVersion() == "" && meta.LenList(list) == 0 {
+		return nil, fmt.Errorf("the reply is no list: %T has neither items nor a resourceVersion; something else than the API server may have answered", list)
+	}
+	return list, nil
 }
 
 // atMost returns options of a list that is not to be newer than the server is. For the version from which the informer could not

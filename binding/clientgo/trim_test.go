@@ -2,6 +2,7 @@ package clientgo
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -38,7 +39,7 @@ func allPods() []*corev1.Pod {
 							pod.Labels, pod.ManagedFields = map[string]string{"a": "b"}, []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
 							pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = deleted, grace
 							pod.Spec = corev1.PodSpec{NodeName: node, Volumes: volumes, Containers: []corev1.Container{{Image: "web"}}}
-							pod.Status.Phase = phase
+							pod.Status.Phase, pod.Status.StartTime = phase, &metav1.Time{Time: time.Unix(int64(i), 0)}
 							statuses := []*[]corev1.ContainerStatus{&pod.Status.InitContainerStatuses, &pod.Status.ContainerStatuses, &pod.Status.EphemeralContainerStatuses}
 							*statuses[i%3] = []corev1.ContainerStatus{{Name: "web", State: state}}
 							all = append(all, pod)
@@ -61,12 +62,14 @@ func TestTrimmedPodsDecideTheSame(t *testing.T) {
 		short := trimmed.(*corev1.Pod)
 		assert.Equal(t, reclaim.ClaimNames(pod), reclaim.ClaimNames(short), "W5 %v", pod)
 		assert.Equal(t, reclaim.Finished(pod), reclaim.Finished(short), "C3 R4 %v", pod)
+		again := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.Unix(1, 0)}}
+		assert.Equal(t, len(reclaim.BlockRecycling([]*corev1.Pod{pod}, "default", "web-v", again)), len(reclaim.BlockRecycling([]*corev1.Pod{short}, "default", "web-v", again)), "R4 %v", pod)
 		assert.Equal(t, reclaim.UsesClaim(pod, claim), reclaim.UsesClaim(short, claim), "F2 %v", pod)
 		assert.Equal(t, pod.Spec.NodeName, short.Spec.NodeName)
 		assert.Less(t, short.Size(), pod.Size())
-		again, err := trim(short.DeepCopy())
+		twice, err := trim(short.DeepCopy())
 		require.NoError(t, err)
-		assert.Equal(t, short, again, "trimming twice is trimming once")
+		assert.Equal(t, short, twice, "trimming twice is trimming once")
 	}
 }
 

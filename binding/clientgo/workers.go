@@ -51,7 +51,7 @@ func newWorkers(r *Runner) *workers {
 		client.replied = w.unconfirmed.add
 	}
 	w.warnings.Log = w.logWarning
-	w.controller = &binding.Controller{Client: client, Recorder: &w.warnings, Options: r.Options, Hooks: r.Hooks}
+	w.controller = &binding.Controller{Client: client, Recorder: &w.warnings, Options: r.Options, Hooks: r.Hooks, Workers: w.count}
 	return w
 }
 

@@ -27,6 +27,15 @@ func (a answers) GetClaim(context.Context, string, string) (*corev1.PersistentVo
 	return nil, a.err
 }
 
+func TestW9TheControllerSharesOutTheWorkers(t *testing.T) {
+	for _, runner := range []*Runner{{}, {Workers: 3}} {
+		workers := newWorkers(runner)
+		defer workers.queue.ShutDown()
+		assert.Equal(t, workers.count, workers.controller.Workers, "W9")
+		assert.Positive(t, workers.count)
+	}
+}
+
 // What informers show, or have shown the end of, is not read at a resync, and takes no memory.
 func TestUnconfirmedUntilAnInformerShowsIt(t *testing.T) {
 	workers := newWorkers(&Runner{})

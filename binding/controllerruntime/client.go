@@ -6,9 +6,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 var (
@@ -16,11 +18,14 @@ var (
 	_ binding.AttachmentLister = Client{}
 )
 
-// Client is a binding.Client on a client of controller-runtime.
+// Client is a binding.Client on a client of controller-runtime. It needs an API server: the lists of controller-runtime's fake
+// client have no resourceVersion, and are taken for none. Settle works on that too.
 type Client struct {
 	client.Client
 	// Live reads from the server itself, as a manager's GetAPIReader does. Nil: Client does, because it has no cache.
 	Live client.Reader
+
+	fake bool // Client may be a fake one, as in Settle
 }
 
 func (c Client) live() client.Reader {
@@ -30,7 +35,8 @@ func (c Client) live() client.Reader {
 	return c.Live
 }
 
-// answered returns the object that a call has filled in, or its error.
+// answered returns the object that a call has filled in, or its error. That it is the object which was asked for is checked by the
+// binding.Controller.
 func answered[T metav1.Object](object T, err error) (T, error) {
 	if err != nil {
 		var none T
@@ -58,7 +64,7 @@ func (c Client) ListPods(ctx context.Context, namespace string) ([]*corev1.Pod, 
 	if err := c.live().List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return nil, err
 	}
-	return pointers(list.Items), nil
+	return pointers(list.Items), c.check(obj.PodsKey(namespace), list)
 }
 
 // ListAttachments lists all VolumeAttachments.
@@ -67,7 +73,15 @@ func (c Client) ListAttachments(ctx context.Context) ([]*storagev1.VolumeAttachm
 	if err := c.live().List(ctx, list); err != nil {
 		return nil, err
 	}
-	return pointers(list.Items), nil
+	return pointers(list.Items), c.check(obj.AttachmentsKey(), list)
+}
+
+// check returns an error if a list is none of an API server's. Those of a fake client have no resourceVersion.
+func (c Client) check(key obj.Key, list client.ObjectList) error {
+	if c.fake {
+		return nil
+	}
+	return obj.CheckList(key, list)
 }
 
 func pointers[T any](items []T) []*T {
@@ -81,6 +95,9 @@ func pointers[T any](items []T) []*T {
 // UpdateVolume writes metadata and spec of a volume.
 func (c Client) UpdateVolume(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
 	volume = volume.DeepCopy()
+	if ref := volume.Spec.ClaimRef; c.fake && ref != nil {
+		ref.ResourceVersion = "" // each object has versions of its own there, and a claim that comes again has smaller ones
+	}
 	return answered(volume, c.Update(ctx, volume))
 }
 
@@ -105,6 +122,9 @@ func (c Client) UpdateClaimStatus(ctx context.Context, claim *corev1.PersistentV
 // CreateVolume creates a volume.
 func (c Client) CreateVolume(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
 	volume = volume.DeepCopy()
+	if c.fake && volume.UID == "" {
+		volume.UID = uuid.NewUUID()
+	}
 	return answered(volume, c.Create(ctx, volume))
 }
 

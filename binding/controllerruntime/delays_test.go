@@ -27,6 +27,13 @@ func on(server *bindingtest.Server) *Reconciler {
 	return r
 }
 
+func TestW9TheControllerSharesOutTheReconciles(t *testing.T) {
+	r := &Reconciler{}
+	assert.Equal(t, defaultConcurrency, r.newController(Client{}, nil).Workers, "W9")
+	r.Options.MaxConcurrentReconciles = 3
+	assert.Equal(t, 3, r.newController(Client{}, nil).Workers, "W9")
+}
+
 func TestDelaysAreTheControllers(t *testing.T) {
 	server := bindingtest.NewServer(bindingtest.Volume("disk", "10Gi"), bindingtest.Claim("default", "data", "5Gi"))
 	client := server.NewClient("controller")

@@ -47,9 +47,9 @@ type Reconciler struct {
 	// Resync is how often the server is asked, by one small list of each kind, how far it is: a minute if zero, never if
 	// negative. That is how it is noticed that etcd was restored from a backup.
 	Resync time.Duration
-	// Options are those of controller-runtime's controller. MaxConcurrentReconciles is 64 if zero. The rate limiter is
-	// always the Reconciler's own, which delays a retry for as long as the binding.Controller says. The queue has no priorities
-	// unless UsePriorityQueue is set.
+	// Options are those of controller-runtime's controller. MaxConcurrentReconciles is 64 if zero, and half of them are for one
+	// namespace at most. The rate limiter is always the Reconciler's own, which delays a retry for as long as the
+	// binding.Controller says. The queue has no priorities unless UsePriorityQueue is set.
 	Options controller.TypedOptions[obj.Key]
 
 	controller *binding.Controller
@@ -73,20 +73,24 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 			return err
 		}
 	}
+	own := Client{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}
+	if r.Client != nil {
+		own = Client{Client: r.Client}
+	}
 	r.warnings.Recorder, r.warnings.Log = recorder, func(event decision.Event) { logWarning(mgr.GetLogger(), event) }
-	r.controller = r.newController(Client{mgr.GetClient(), mgr.GetAPIReader()}, &r.warnings)
+	r.controller = r.newController(own, &r.warnings)
 	if err := r.restores.setUp(mgr, r); err != nil {
 		return err
 	}
 	return r.watch(mgr)
 }
 
-// newController returns the controller, on the Reconciler's own client or else on the other.
-func (r *Reconciler) newController(other Client, recorder binding.Recorder) *binding.Controller {
-	if r.Client != nil {
-		other = Client{Client: r.Client}
-	}
-	return &binding.Controller{Client: other, Recorder: recorder, Options: r.BindingOptions, Hooks: r.Hooks}
+func (r *Reconciler) newController(client Client, recorder binding.Recorder) *binding.Controller {
+	return &binding.Controller{Client: client, Recorder: recorder, Options: r.BindingOptions, Hooks: r.Hooks, Workers: r.concurrency()}
+}
+
+func (r *Reconciler) concurrency() int {
+	return cmp.Or(r.Options.MaxConcurrentReconciles, defaultConcurrency)
 }
 
 // logWarning logs at the level info, which is seen by default; an error would come with a stack trace that shows nothing.
@@ -141,7 +145,7 @@ type queue = workqueue.TypedRateLimitingInterface[obj.Key]
 // watch has the manager report changes to the controller, and sync the keys that follow from them.
 func (r *Reconciler) watch(mgr manager.Manager) error {
 	options := r.Options
-	options.MaxConcurrentReconciles = cmp.Or(options.MaxConcurrentReconciles, defaultConcurrency)
+	options.MaxConcurrentReconciles = r.concurrency()
 	options.RateLimiter = &r.delays
 	if options.UsePriorityQueue == nil { // that of controller-runtime 0.24 may never end if a key is added while the manager stops
 		options.UsePriorityQueue = new(bool)

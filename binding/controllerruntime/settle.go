@@ -27,14 +27,14 @@ func Settle(ctx context.Context, c client.Client, options bindingtest.SettleOpti
 	if c == nil {
 		return bindingtest.Outcome{}, errors.New("controllerruntime.Settle: no client")
 	}
-	return bindingtest.SettleOn(ctx, api{Client{Client: c}}, options)
+	return bindingtest.SettleOn(ctx, api{Client{Client: c, fake: true}}, options)
 }
 
 // MustBind settles, and fails the test unless every claim is Bound and every pod placed; the message says why. Call it again
 // whenever the test has changed something.
 func MustBind(t bindingtest.TB, c client.Client) {
 	t.Helper()
-	bindingtest.MustBindOn(t, api{Client{Client: c}}, bindingtest.SettleOptions{})
+	bindingtest.MustBindOn(t, api{Client{Client: c, fake: true}}, bindingtest.SettleOptions{})
 }
 
 var _ bindingtest.API = api{}

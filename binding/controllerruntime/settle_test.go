@@ -86,6 +86,19 @@ func TestSettleFollowsALife(t *testing.T) {
 	assert.Empty(t, claimOf(t, c).Spec.VolumeName, "X3 another claim of that name does not inherit the volume")
 }
 
+// In a fake client each object counts its versions anew: they do not tell that the second claim came later.
+func TestV3SettleAfterAClaimCameAgain(t *testing.T) {
+	c := fake.NewClientBuilder().WithObjects(bindingtest.Volume("disk", "10Gi"), bindingtest.Claim("default", "data", "5Gi")).Build()
+	settle(t, c)
+	claim := claimOf(t, c)
+	claim.Finalizers = nil
+	require.NoError(t, c.Update(t.Context(), claim))
+	require.NoError(t, c.Delete(t.Context(), claim))
+	require.NoError(t, c.Create(t.Context(), bindingtest.Claim("default", "data", "5Gi")))
+	settle(t, c)
+	assert.Equal(t, corev1.VolumeReleased, volumeOf(t, c).Status.Phase)
+}
+
 func TestSettleTellsWhatFailed(t *testing.T) {
 	bad := bindingtest.Volume("bad", "-1Gi")
 	broken := errors.New("the connection is broken")

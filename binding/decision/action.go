@@ -209,6 +209,7 @@ const (
 	EventClaimMisbound        EventReason = "ClaimMisbound"             // C10
 	EventExternalProvisioning EventReason = "ExternalProvisioning"      // P3
 	EventFailedBinding        EventReason = "FailedBinding"             // C5, C9, C11, V1
+	EventFailedUpdate         EventReason = "FailedUpdate"              // N
 	EventProvisioningFailed   EventReason = "ProvisioningFailed"        // P1, P2
 	EventProvisioningCleanup  EventReason = "ProvisioningCleanupFailed" // P2
 	EventProvisioned          EventReason = "ProvisioningSucceeded"     // P2

@@ -20,7 +20,7 @@ import (
 // object, a claim or a volume.
 func awaitAnnounced(object obj.Object, key obj.Key, view View, options Options) (action Action, blocked bool) {
 	announcement, announced := reclaim.AnnouncementOf(object)
-	rest := max(announcement.Lasts(), options.HookTimeout) + hooks.Margin - view.AnnouncedFor(key)
+	rest := max(announcement.Lasts(), min(options.HookTimeout, reclaim.LongestCall)) + hooks.Margin - view.AnnouncedFor(key)
 	ours := options.Identity != "" && announcement.By == options.Identity // for this call, or an earlier one
 	if !announced || ours || announcedToken(object, view, options) != 0 || rest <= 0 {
 		return Action{}, false

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -189,7 +190,15 @@ func TestR4Recycling(t *testing.T) {
 		return Answering(readLive, reclaimed(decision.RunRecycler, "hostPath", err))
 	}
 	fails := `R4 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: the disk is broken" status.phase=Failed status.reason=VolumeFailedRecycle`
-	again := KnownClaim(OfUID("uid-9"))
+	created := metav1.Unix(1_000_000, 0)
+	again := KnownClaim(OfUID("uid-9"), func(c *corev1.PersistentVolumeClaim) { c.CreationTimestamp = created })
+	startedAt := func(seconds int64) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Status.StartTime = new(metav1.Unix(seconds, 0)) }
+	}
+	besideAgain := func(edits ...func(*corev1.Pod)) decision.Snapshot {
+		return Proving(Knowing(PodUsing("web-0", edits...), again), DataKey, AKey, pods, detached)
+	}
+	used := []string{"Normal VolumeFailedRecycle pv/a"}
 	runDecisions(t, []decisionTest{
 		{name: "R4 a live list of pods before it is scrubbed", volume: recycled(), known: Proving(Knowing(podOf("other")), DataKey, AKey, detached), options: Hooked(), want: "R4 Read pods/default"},
 		{name: "R4 V3 a live read of the claim before it is scrubbed", volume: recycled(), known: Proving(decision.Snapshot{}, AKey, pods, detached), options: Hooked(), want: "V3 Read pvc/default/data"},
@@ -201,7 +210,13 @@ func TestR4Recycling(t *testing.T) {
 		{name: "R4 a pod that came since it was scrubbed: not free yet", volume: recycled(), known: Answering(Proving(Knowing(user), DataKey, AKey, pods, detached), reclaimed(decision.RunRecycler, "hostPath", nil)), options: Hooked(),
 			want: "R4 Wait", events: []string{"Normal VolumeFailedRecycle pv/a"}, retry: decision.RetryBackoff},
 		{name: "R4 a pod that has finished", volume: recycled(), known: Proving(Knowing(PodUsing("done", PodPhase(corev1.PodFailed))), DataKey, AKey, pods, detached), options: Hooked(), want: runs},
-		{name: "R4 a claim of the name is there again: its pods are its own", volume: recycled(), known: Proving(Knowing(user, again), DataKey, AKey, detached), options: Hooked(), want: runs},
+		{name: "R4 a claim of the name is there again: a pod that was started later is its own", volume: recycled(), known: besideAgain(Scheduled, startedAt(1_000_001)), options: Hooked(), want: runs},
+		{name: "R4 one that was not scheduled has no volume mounted", volume: recycled(), known: besideAgain(), options: Hooked(), want: runs},
+		{name: "R4 X3 one that was started before has the old volume", volume: recycled(), known: besideAgain(Scheduled, startedAt(999_999)), options: Hooked(), want: "R4 Wait", events: used, retry: decision.RetryBackoff},
+		{name: "R4 X3 one of the same second may have it", volume: recycled(), known: besideAgain(Scheduled, startedAt(1_000_000)), options: Hooked(), want: "R4 Wait", events: used, retry: decision.RetryBackoff},
+		{name: "R4 X3 one of which that is not known may have it", volume: recycled(), known: besideAgain(Scheduled), options: Hooked(), want: "R4 Wait", events: used, retry: decision.RetryBackoff},
+		{name: "R4 X3 one that has finished has none", volume: recycled(), known: besideAgain(Scheduled, PodPhase(corev1.PodSucceeded)), options: Hooked(), want: runs},
+		{name: "R4 a live list of pods, though a claim of the name is there again", volume: recycled(), known: Proving(Knowing(again), DataKey, AKey, detached), options: Hooked(), want: "R4 Read pods/default"},
 		{name: "R4 R1 migrated: not ours", volume: recycled(VolumeNote(MigratedTo, "csi.example.com")), known: readLive, options: Hooked(), want: "R3 Wait"},
 
 		{name: "R4 V4 scrubbed: free", volume: recycled(), known: answers(nil), options: Hooked(), want: "R4 UpdateVolume pv/a: -spec.claimRef -annotation " + BoundBy + unannounced, events: scrubbed},

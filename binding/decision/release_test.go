@@ -54,7 +54,7 @@ func TestReclaimOfAReleasedVolume(t *testing.T) {
 			want: "R4 " + fails("VolumeFailedRecycle", "no recycler for hostPath volumes is registered"), events: failedRecycle, says: []string{"hostPath"}},
 		{name: "R4 nor one of another claim", volume: Orphan(recycle), known: withPods(podOf("other")),
 			want: "R4 " + fails("VolumeFailedRecycle", "no recycler for hostPath volumes is registered"), events: failedRecycle},
-		{name: "R4 nor any while a claim of that name is there again", volume: Orphan(recycle),
+		{name: "R4 nor one without a node while a claim of that name is there again", volume: Orphan(recycle),
 			known: Proving(Knowing(PodUsing("web-0"), KnownClaim(func(c *corev1.PersistentVolumeClaim) { c.UID = "uid-9" })), DataKey),
 			want:  "R4 " + fails("VolumeFailedRecycle", "no recycler for hostPath volumes is registered"), events: failedRecycle},
 		{name: "R4 W6 Failed is tried again", volume: Orphan(recycle, FailedFor("no recycler for hostPath volumes is registered")), known: withPods(unused), want: "R4 Wait", retry: decision.RetryBackoff},

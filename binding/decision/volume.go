@@ -65,7 +65,28 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 	}
 	// The claim is gone (V3); the one that has its name now, if any, is another. Where there is nothing to write, there is no read.
 	action := releaseAndReclaim(volume, claim, view, options, "its claim is gone")
+	if outdated(claim, volume) && (action.Writes() || action.RunsHook()) {
+		if !source.IsLive() { // before an announcement too, which would be written again and again
+			return ReadLive(key, "V3", "the claim is older than the volume's claimRef"), nil
+		}
+		return awaitLaterClaim(volume, claim), nil
+	}
 	return onceVolumeLive(action.onceLive(source, key, "V3", "before the volume is released"), view), nil
+}
+
+// outdated reports whether the claim that has the name of the volume's claim was there before that one: it had to be gone when
+// the volume was bound. That it is shown proves that whoever shows it is behind (V3).
+func outdated(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
+	return claim != nil && obj.OlderThan(claim, volume.Spec.ClaimRef.ResourceVersion)
+}
+
+// awaitLaterClaim leaves the volume as it is until the claim of that name is read in a later version.
+func awaitLaterClaim(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) Action {
+	ref := volume.Spec.ClaimRef
+	message := fmt.Sprintf("volume %q is bound to claim %s/%s with UID %s at resourceVersion %s, but the claim that was read has UID %s and the older resourceVersion %s; "+
+		"what answers may be out of date, or claimRef may be of another cluster; the volume is left as it is until a later version is read",
+		volume.Name, ref.Namespace, ref.Name, ref.UID, ref.ResourceVersion, claim.UID, claim.ResourceVersion)
+	return wait("V3", message, warning(volume, EventVolumeMismatch, message)).withBackoff()
 }
 
 // nextFree decides on a volume that no claim has (V1). If a claim waits for it, that claim is decided on before the volume is
@@ -173,8 +194,8 @@ func releaseAndReclaim(volume *corev1.PersistentVolume, claim *corev1.Persistent
 	}
 	verdict := reclaim.Decide(volume, options.reclaim())
 	recycles := volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle && verdict.Action != reclaim.LeaveToProvisioner
-	if recycles && claim == nil { // a claim that exists has another volume, and its pods do not use this one
-		if action, blocked := awaitPods(volume, verdict.Action, view, options); blocked {
+	if recycles && (claim == nil || claim.UID != volume.Spec.ClaimRef.UID) { // else it has another volume, and its pods do not use this one
+		if action, blocked := awaitPods(volume, claim, verdict.Action, view, options); blocked {
 			return action
 		}
 	}
@@ -192,12 +213,12 @@ func releaseAndReclaim(volume *corev1.PersistentVolume, claim *corev1.Persistent
 }
 
 // awaitPods blocks recycling while a pod that has not finished uses the old claim (R4). Before a recycler runs, a live
-// list must show that there is none, once the call is announced.
-func awaitPods(volume *corev1.PersistentVolume, next reclaim.Action, view View, options Options) (action Action, blocked bool) {
+// list must show that there is none, once the call is announced. The claim is the one that has the name by now; nil if none.
+func awaitPods(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, next reclaim.Action, view View, options Options) (action Action, blocked bool) {
 	ref := volume.Spec.ClaimRef
 	pods, source := view.PodsOf(ref.Namespace, ref.Name)
 	var names []string
-	for _, pod := range reclaim.BlockRecycling(pods, ref.Namespace, ref.Name) {
+	for _, pod := range reclaim.BlockRecycling(pods, ref.Namespace, ref.Name, claim) {
 		names = append(names, pod.Namespace+"/"+pod.Name)
 	}
 	if len(names) == 0 {

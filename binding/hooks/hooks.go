@@ -26,9 +26,11 @@ type Set struct {
 
 	// Timeout limits one call; DefaultTimeout if zero. After it the call is abandoned, and no other call for the same storage
 	// starts until it has returned. Of a Deleter and a Recycler it counts from the announcement, and is an hour at most (R8).
+	// Their contexts also end when it is noticed that the server was restored from a backup, and their answers do not count then.
 	Timeout time.Duration
-	// MaxConcurrent limits the calls at the same time; DefaultMaxConcurrent if zero. Keep it below the number of workers, so
-	// that slow hooks never occupy all of them.
+	// MaxConcurrent limits the calls at the same time; DefaultMaxConcurrent if zero. At most half of them, rounded up, are for one
+	// namespace, and the namespaces that wait are served in turn (Rh). Keep it below the number of workers, so that slow hooks
+	// never occupy all of them.
 	MaxConcurrent int
 }
 

@@ -7,5 +7,5 @@
 // # Files
 //
 //   - key.go has the keys, and how to get them from objects,
-//   - object.go has the versions of an object, its absence, and InvalidError.
+//   - object.go has the versions of an object, its absence, whether a reply is the object, and InvalidError.
 package obj

@@ -2,6 +2,7 @@ package obj
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -25,8 +26,11 @@ func Newer(a, b Object) bool {
 }
 
 // Older reports whether a is a version before b. It reports false where the versions cannot be compared.
-func Older(a, b Object) bool {
-	order, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
+func Older(a, b Object) bool { return OlderThan(a, b.GetResourceVersion()) }
+
+// OlderThan reports whether an object has a version before another one. It reports false where they cannot be compared.
+func OlderThan(object Object, version string) bool {
+	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), version)
 	return err == nil && order < 0
 }
 
@@ -47,6 +51,25 @@ func IsAbsent(err error, key Key) bool {
 		return cause.Type == metav1.CauseTypeUnexpectedServerResponse
 	})
 	return !byProxy && kind == strings.ToLower(string(key.Kind))
+}
+
+// CheckReply returns an error unless the object that a server has replied is the one of the key: it has that namespace and name,
+// a UID and a resourceVersion. Where a proxy answers in the server's place with success and {}, null, a Status or another
+// kind, client-go returns an empty object and no error. That proves nothing, and least of all that the object does not exist.
+func CheckReply(key Key, object Object) error {
+	if object.GetNamespace() == key.Namespace && object.GetName() == key.Name && object.GetUID() != "" && object.GetResourceVersion() != "" {
+		return nil
+	}
+	return fmt.Errorf("the reply is not %s, but has namespace %q, name %q, UID %q and resourceVersion %q: something else than the API server may have answered",
+		key, object.GetNamespace(), object.GetName(), object.GetUID(), object.GetResourceVersion())
+}
+
+// CheckList is CheckReply for a list: one without a resourceVersion is no server's, and does not prove that there is nothing.
+func CheckList(key Key, list metav1.ListInterface) error {
+	if list.GetResourceVersion() != "" {
+		return nil
+	}
+	return fmt.Errorf("the reply is no list of %s, for it has no resourceVersion: something else than the API server may have answered", key)
 }
 
 // InvalidError reports an object that no decision can be made on. It concerns that object alone, and only a change of the

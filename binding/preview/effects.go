@@ -123,7 +123,8 @@ func (s *simulation) storageEffect(before, after *corev1.PersistentVolume) Stora
 	})
 	effect := StorageEffect{Outcome: Kept, Claim: claimOf(after), Why: decision.Message}
 	claim, nodes := obj.ReferencedClaim(after), s.nodes()[obj.VolumeKey(after.Name)]
-	pods := podNames(reclaim.BlockRecycling(s.pods()[claim], claim.Namespace, claim.Name)) // (R4)
+	again, _ := s.now(claim).(*corev1.PersistentVolumeClaim)
+	pods := podNames(reclaim.BlockRecycling(s.pods()[claim], claim.Namespace, claim.Name, again)) // (R4)
 	detached := "it is detached from node " + strings.Join(sets.List(nodes), ", ")
 	announcement, announced := reclaim.AnnouncementOf(after)
 	switch action := decision.Action; {

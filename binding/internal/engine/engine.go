@@ -8,6 +8,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/obj"
@@ -34,6 +35,8 @@ type State struct {
 	offers offers
 	// slots bounds how many hooks run at once (Rh).
 	slots hookSlots
+	// shares bounds how many syncs run at once for one namespace (W9).
+	shares syncShares
 	// lastEvents are the events of the last decision on a key (N).
 	lastEvents map[obj.Key][]decision.Event
 	// rejected are the claims whose last write the server rejected, and that are to be synced again after a delay.
@@ -67,6 +70,9 @@ func New(options decision.Options, maxHooks int) *State {
 	return &State{store: store{index: &index.Index{}}, options: options.WithDefaults(), slots: hookSlots{limit: maxHooks}}
 }
 
+// ShareWorkers tells how many syncs the caller runs at once. At most half of them are those of one namespace from now on (W9).
+func (s *State) ShareWorkers(workers int) { s.shares.limit = half(workers) }
+
 // Step is what a sync needs next: an action to perform, whose Reply goes to Proceed, or nothing if the sync is done.
 type Step struct {
 	Publish []decision.Event // before the action is performed
@@ -99,7 +105,8 @@ type Reply struct {
 // must not go back: a time.Time of time.Now does not, by its monotonic reading.
 func (s *State) SetTime(now time.Time) { s.now = now }
 
-// Start begins a sync. If another sync has the object locked, this one is done at once, and runs again after the other.
+// Start begins a sync. If another sync has the object locked, or its namespace has its share of the syncs, this one is done at
+// once, and runs again after another has ended.
 func (s *State) Start(key obj.Key) Step { return s.StartDraft(key).Complete() }
 
 // StartDraft is Start for a caller who holds a lock, and calls Step.Complete when it does not any more.
@@ -108,7 +115,11 @@ func (s *State) StartDraft(key obj.Key) Step {
 		s.waiters.add(key, key)
 		return Step{Done: true}
 	}
-	t := &task{key: key, answers: append(s.resume(key), s.takeUnclaimed(key)...)}
+	namespace := s.namespaceOf(key)
+	if !s.shares.begin(key, namespace) {
+		return Step{Done: true}
+	}
+	t := &task{key: key, namespace: namespace, answers: append(s.resume(key), s.takeUnclaimed(key)...)}
 	zeromap.Put(&s.locks, key, key)
 	zeromap.Put(&s.tasks, key, t)
 	return s.advance(t)
@@ -126,6 +137,10 @@ func (s *State) ProceedDraft(key obj.Key, got Reply) Step {
 		err = s.handleRead(t, got)
 	case t.pending.RunsHook():
 		s.slots.release(t.key)
+		if t.outdated && t.pending.Kind != decision.RunProvisioner {
+			// What it was called for may not be so any more, and its context has ended meanwhile.
+			got = Reply{Err: &hooks.Error{Meaning: hooks.InProgress, Err: ErrWentBack}}
+		}
 		t.recordAnswer(got, false)
 		switch {
 		case t.pending.Kind == decision.RunProvisioner: // somebody else may have stored the volume meanwhile
@@ -137,7 +152,7 @@ func (s *State) ProceedDraft(key obj.Key, got Reply) Step {
 		err = s.handleWrite(t, got)
 	}
 	if err != nil {
-		return s.finish(t, decision.Action{}, fmt.Errorf("%s: %w", t.pending, err))
+		return s.finish(t, decision.Action{Events: s.failedUpdate(t, err)}, fmt.Errorf("%s: %w", t.pending, err))
 	}
 	return s.advance(t)
 }

@@ -26,7 +26,7 @@ func TestRhHowManyHooksRunAtOnce(t *testing.T) {
 		for limit, want := range map[int]int{1: 1, 3: 3} {
 			slots, taken := &hookSlots{limit: limit}, 0
 			for i := range 20 {
-				if slots.acquire(obj.VolumeKey(fmt.Sprint(i))) {
+				if slots.acquire(obj.VolumeKey(fmt.Sprint(i)), fmt.Sprint(i)) {
 					taken++
 				}
 			}
@@ -35,62 +35,103 @@ func TestRhHowManyHooksRunAtOnce(t *testing.T) {
 	})
 	t.Run("Rh who found none goes when there is one, in order", func(t *testing.T) {
 		slots := &hookSlots{limit: 1}
-		require.True(t, slots.acquire(a))
+		require.True(t, slots.acquire(a, ""))
 		for _, key := range []obj.Key{b, c, b} {
-			require.False(t, slots.acquire(key))
+			require.False(t, slots.acquire(key, ""))
 			assert.Empty(t, slots.next(key), "there is no room yet")
 		}
 		slots.release(a)
 		assert.Equal(t, slotKeys("b"), slots.next(a))
 		assert.Empty(t, slots.next(d), "it is promised to b")
-		assert.True(t, slots.acquire(b))
+		assert.True(t, slots.acquire(b, ""))
 		slots.release(b)
 		assert.Equal(t, slotKeys("c"), slots.next(b), "b was queued once")
 	})
 	t.Run("Rh a promised slot is nobody else's", func(t *testing.T) {
 		slots := &hookSlots{limit: 1}
-		slots.acquire(a)
-		slots.acquire(b)
+		slots.acquire(a, "")
+		slots.acquire(b, "")
 		slots.release(a)
 		slots.next(a)
-		assert.False(t, slots.acquire(c))
-		assert.True(t, slots.acquire(b))
+		assert.False(t, slots.acquire(c, ""))
+		assert.True(t, slots.acquire(b, ""))
 	})
 	t.Run("Rh a promised slot that is not needed goes to the next", func(t *testing.T) {
 		slots := &hookSlots{limit: 1}
-		slots.acquire(a)
-		slots.acquire(b)
-		slots.acquire(c)
+		slots.acquire(a, "")
+		slots.acquire(b, "")
+		slots.acquire(c, "")
 		slots.release(a)
 		require.Equal(t, slotKeys("b"), slots.next(a))
 		assert.Equal(t, slotKeys("c"), slots.next(b))
 	})
-	t.Run("Rh who came by itself while it waited does not take a second one for good", func(t *testing.T) {
+	t.Run("Rh nobody is faster than who waits, before that one is promised a slot", func(t *testing.T) {
 		slots := &hookSlots{limit: 1}
-		slots.acquire(a)
-		slots.acquire(b)
+		slots.acquire(a, "")
+		slots.acquire(b, "")
 		slots.release(a)
-		require.True(t, slots.acquire(b), "there is room, and nobody was promised it")
+		require.False(t, slots.acquire(c, ""))
+		assert.Equal(t, slotKeys("b"), slots.next(c))
+		assert.True(t, slots.acquire(b, ""))
 		slots.release(b)
-		require.Equal(t, slotKeys("b"), slots.next(b), "it is in the queue still")
-		assert.Empty(t, slots.next(b))
-		assert.True(t, slots.acquire(c))
+		assert.Equal(t, slotKeys("c"), slots.next(b))
 	})
 	t.Run("Rh a copy has slots of its own", func(t *testing.T) {
-		slots := &hookSlots{limit: 1}
+		slots := &hookSlots{limit: 2}
 		copied := slots.clone()
-		require.True(t, slots.acquire(a))
-		assert.True(t, copied.acquire(b))
+		require.True(t, slots.acquire(a, ""))
+		assert.True(t, copied.acquire(b, ""))
 		waits := slots.clone()
-		require.False(t, waits.acquire(c))
+		require.False(t, waits.acquire(c, ""))
 		slots.release(a)
 		assert.Empty(t, slots.next(a))
+		again := waits.clone()
+		require.False(t, again.acquire(d, ""))
+		waits.release(a)
+		assert.Equal(t, slotKeys("c"), waits.next(a))
 	})
 }
 
+func TestRhNoNamespaceHasMoreThanHalfOfTheHooks(t *testing.T) {
+	claim := func(namespace string, n int) obj.Key { return obj.ClaimKey(namespace, fmt.Sprint(n)) }
+	for limit, share := range map[int]int{1: 1, 2: 1, 3: 2, 10: 5} {
+		t.Run(fmt.Sprintf("Rh of %d", limit), func(t *testing.T) {
+			slots, taken := &hookSlots{limit: limit}, 0
+			for n := range 20 {
+				if slots.acquire(claim("greedy", n), "greedy") {
+					taken++
+				}
+				assert.Empty(t, slots.next(claim("greedy", n)))
+			}
+			assert.Equal(t, share, taken)
+			assert.Equal(t, limit > 1, slots.acquire(claim("other", 0), "other"))
+		})
+	}
+}
+
+func TestRhNamespacesThatWaitAreServedInTurn(t *testing.T) {
+	slots := &hookSlots{limit: 1}
+	at := func(namespace string, n int) obj.Key { return obj.ClaimKey(namespace, fmt.Sprint(n)) }
+	running := at("a", 0)
+	require.True(t, slots.acquire(running, "a"))
+	for _, key := range []obj.Key{at("a", 1), at("a", 2), at("a", 3), at("b", 1), at("b", 2), at("c", 1)} {
+		require.False(t, slots.acquire(key, key.Namespace))
+	}
+	var served []string
+	for range 6 {
+		slots.release(running)
+		next := slots.next(running)
+		require.Len(t, next, 1)
+		running = next[0]
+		require.True(t, slots.acquire(running, running.Namespace))
+		served = append(served, running.Namespace+running.Name)
+	}
+	assert.Equal(t, []string{"a1", "b1", "c1", "a2", "b2", "a3"}, served, "Rh")
+}
+
 // TestRhSlotsAgainstAModel has workers sync keys in any order, each key so often; some syncs want a hook. The model is
-// that a hook runs for a key at most once, no more than the bound at a time, and that nothing is left when all
-// that Next returned was synced.
+// that a hook runs for a key at most once, no more than the bound at a time, half of that for a namespace, and that nothing is
+// left when all that Next returned was synced.
 func TestRhSlotsAgainstAModel(t *testing.T) {
 	for seed := range uint64(500) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -98,7 +139,7 @@ func TestRhSlotsAgainstAModel(t *testing.T) {
 		slots, wants := &hookSlots{limit: limit}, map[obj.Key]int{}
 		var queue, running []obj.Key
 		for i := range 2 + random.IntN(12) {
-			key := obj.VolumeKey(fmt.Sprint(i))
+			key := obj.ClaimKey(fmt.Sprint("in-", random.IntN(1+i/4)), fmt.Sprint(i))
 			wants[key] = random.IntN(3)
 			queue = append(queue, key)
 		}
@@ -111,6 +152,10 @@ func TestRhSlotsAgainstAModel(t *testing.T) {
 		}
 		for len(queue)+len(running) > 0 {
 			require.LessOrEqual(t, len(running), limit, "Rh, seed %d", seed)
+			for _, one := range running {
+				same := slices.DeleteFunc(slices.Clone(running), func(key obj.Key) bool { return key.Namespace != one.Namespace })
+				require.LessOrEqual(t, len(same), half(limit), "Rh, seed %d", seed)
+			}
 			if len(queue) == 0 || len(running) > 0 && random.IntN(2) == 0 {
 				i := random.IntN(len(running))
 				key := running[i]
@@ -128,7 +173,7 @@ func TestRhSlotsAgainstAModel(t *testing.T) {
 			switch {
 			case slices.Contains(running, key): // the sync that runs sees to it
 			case wants[key] > 0 && random.IntN(4) > 0:
-				if slots.acquire(key) {
+				if slots.acquire(key, key.Namespace) {
 					running = append(running, key)
 				} else {
 					add(slots.next(key))
@@ -144,7 +189,7 @@ func TestRhSlotsAgainstAModel(t *testing.T) {
 			require.LessOrEqual(t, left, 0, "Rh: %s is never run again, seed %d", key, seed)
 		}
 		free := 0
-		for slots.acquire(obj.VolumeKey(fmt.Sprint("new", free))) {
+		for slots.acquire(obj.VolumeKey(fmt.Sprint("new", free)), fmt.Sprint("new", free)) {
 			free++
 		}
 		require.Equal(t, limit, free, "Rh: a slot is lost, seed %d", seed)

@@ -30,7 +30,7 @@ func (s *State) Clone() *State {
 	copied.inDoubt = maps.Clone(s.inDoubt)
 	copied.leftInDoubt = s.leftInDoubt.clone()
 	copied.offers = s.offers.clone()
-	copied.slots = s.slots.clone()
+	copied.slots, copied.shares = s.slots.clone(), s.shares.clone()
 	copied.lastEvents = maps.Clone(s.lastEvents) // the slices in it are replaced, never changed
 	copied.rejected = maps.Clone(s.rejected)
 	copied.failures = maps.Clone(s.failures)
@@ -99,8 +99,21 @@ func (r restore) clone() restore {
 }
 
 func (s hookSlots) clone() hookSlots {
-	s.running, s.promised, s.waiting, s.queued = maps.Clone(s.running), maps.Clone(s.promised), slices.Clone(s.waiting), maps.Clone(s.queued)
+	s.running, s.promised, s.waiting, s.turns = maps.Clone(s.running), maps.Clone(s.promised), s.waiting.clone(), slices.Clone(s.turns)
 	return s
+}
+
+func (s syncShares) clone() syncShares {
+	s.running, s.waiting = maps.Clone(s.running), s.waiting.clone()
+	return s
+}
+
+func (q namespaceQueues) clone() namespaceQueues {
+	q.keys, q.queued = maps.Clone(q.keys), maps.Clone(q.queued)
+	for namespace, keys := range q.keys {
+		q.keys[namespace] = slices.Clone(keys)
+	}
+	return q
 }
 
 // Notebook takes down what a State remembers, so that two states that will do the same read the same. Versions
@@ -144,9 +157,10 @@ func (s *State) Describe(n Notebook, keys []obj.Key, mentioned []types.UID) {
 		}
 	}
 	describeKeys(n, s.offers.order)
-	n.KeySet(s.slots.running)
-	n.KeySet(s.slots.promised)
-	describeKeys(n, s.slots.waiting)
+	describeNamespaces(n, s.slots.running)
+	describeNamespaces(n, s.slots.promised)
+	s.slots.waiting.describe(n, s.slots.turns)
+	s.shares.waiting.describe(n, slices.Sorted(maps.Keys(s.shares.waiting.keys)))
 	s.describeRestore(n, keys)
 	for _, uid := range mentioned {
 		describeFlag(n, s.Buried(uid))
@@ -214,6 +228,7 @@ func (s *State) age(t *task) int {
 
 func (t *task) describe(n Notebook) {
 	n.Key(t.volume)
+	n.Text(t.namespace)
 	if describeFlag(n, t.before != nil) {
 		n.Text(string(t.before.GetUID()))
 		n.Version(t.pending.Key, t.before.GetResourceVersion())
@@ -271,6 +286,22 @@ func describeKeys(n Notebook, keys []obj.Key) {
 	n.Number(len(keys))
 	for _, key := range keys {
 		n.Key(key)
+	}
+}
+
+func describeNamespaces(n Notebook, namespaces map[obj.Key]string) {
+	n.Number(len(namespaces))
+	for _, key := range slices.SortedFunc(maps.Keys(namespaces), obj.CompareKeys) {
+		n.Key(key)
+		n.Text(namespaces[key])
+	}
+}
+
+func (q namespaceQueues) describe(n Notebook, namespaces []string) {
+	n.Number(len(namespaces))
+	for _, namespace := range namespaces {
+		n.Text(namespace)
+		describeKeys(n, q.keys[namespace])
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/engine"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
@@ -46,6 +47,59 @@ func TestARefusedWriteGivesTheVolumeBack(t *testing.T) {
 			assert.Equal(t, corev1.ClaimPending, cluster.Claim("default", "data").Status.Phase)
 			_, reads := ControllerCalls(cluster.Server)
 			assert.Empty(t, reads, "what was refused did not happen")
+		})
+	}
+}
+
+// TestNAWriteThatIsRejectedIsTold has the server reject the third write of a bind again and again: the claim's, which a tenant can
+// fill until nothing has room in it.
+func TestNAWriteThatIsRejectedIsTold(t *testing.T) {
+	full := field.ErrorList{field.TooLong(field.NewPath("metadata", "annotations"), "", 262144)}
+	for name, test := range map[string]struct {
+		reply engine.Reply
+		told  bool
+	}{
+		"N Invalid":               {engine.Reply{Err: apierrors.NewInvalid(schema.GroupKind{Kind: "PersistentVolumeClaim"}, "data", full)}, true},
+		"N Forbidden":             {engine.Reply{Err: apierrors.NewForbidden(schema.GroupResource{}, "data", errors.New("exceeded quota"))}, true},
+		"N RequestEntityTooLarge": {engine.Reply{Err: apierrors.NewRequestEntityTooLargeError("limit is 3145728")}, true},
+		"N nothing is stored":     {engine.Reply{Object: KnownClaim()}, true},
+		"N TooManyRequests":       {engine.Reply{Err: apierrors.NewTooManyRequests("later", 1)}, false},
+		"N Unauthorized":          {engine.Reply{Err: apierrors.NewUnauthorized("who are you")}, false},
+		"N no answer":             {engine.Reply{Err: context.DeadlineExceeded}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := stateOf(KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound)), KnownClaim())
+			reject := func() (told []string) {
+				step := state.Start(DataKey)
+				for !step.Done {
+					for _, event := range step.Publish {
+						told = append(told, event.String())
+					}
+					if step.Action.Kind == decision.Read {
+						step = state.Proceed(DataKey, engine.Reply{Object: KnownClaim()})
+						continue
+					}
+					require.Equal(t, "B3", step.Action.Rule)
+					step = state.Proceed(DataKey, test.reply)
+				}
+				require.Error(t, step.Err)
+				assert.Positive(t, step.After, "W6")
+				for _, event := range step.Publish {
+					told = append(told, event.String())
+				}
+				return told
+			}
+			first, then := reject(), append(reject(), reject()...)
+			assert.Empty(t, then, "it is said once")
+			if !test.told {
+				assert.Empty(t, first)
+				return
+			}
+			require.Len(t, first, 1)
+			assert.Contains(t, first[0], "Warning FailedUpdate pvc/default/data: the next change to pvc/default/data")
+			if test.reply.Err != nil {
+				assert.Contains(t, first[0], test.reply.Err.Error())
+			}
 		})
 	}
 }

@@ -75,6 +75,18 @@ func (s *State) handleWrite(t *task, got Reply) error {
 // write would be repeated without end.
 var errUnchanged = errors.New("the server accepted the write and changed nothing")
 
+// failedUpdate returns the events that tell of a write which the server does not let happen, for as long as nothing is
+// changed (N). That it has no time, or does not know us, no owner of the object can change.
+func (s *State) failedUpdate(t *task, err error) []decision.Event {
+	var invalid *obj.InvalidError
+	switch {
+	case errors.Is(err, errUnchanged):
+	case outcomeOf(err) != rejected, errors.As(err, &invalid), apierrors.IsTooManyRequests(err), apierrors.IsUnauthorized(err):
+		return nil
+	}
+	return decision.FailedUpdate(t.pending, s.Known(t.key), err)
+}
+
 // handleStored takes the object that the server stored. A write that took effect has made a new version, or has removed
 // the last finalizer of an object that was being deleted: that deletes it, and it keeps its version (A5).
 func (s *State) handleStored(t *task, got Reply) error {

@@ -14,7 +14,9 @@ import (
 
 // task is a sync that has begun and not finished.
 type task struct {
-	key     obj.Key
+	key       obj.Key
+	namespace string // whose share of the syncs it has (W9)
+
 	volume  obj.Key         // the volume that a claim's sync has locked; zero if none
 	pending decision.Action // what is being done
 	before  obj.Object      // of a read: what was known when it was sent; nil if nothing
@@ -62,7 +64,7 @@ func (s *State) advance(t *task) Step {
 	if read, needed := s.readInDoubt(t); needed { // of the volume, which is locked only now
 		return s.issue(t, read)
 	}
-	if (action.RunsHook() || action.Announces()) && !s.slots.acquire(t.key) { // announced, a call has to follow soon
+	if (action.RunsHook() || action.Announces()) && !s.slots.acquire(t.key, s.namespaceOf(t.key)) { // announced, a call has to follow soon
 		return s.stop(t)
 	}
 	return s.issue(t, action)
@@ -222,6 +224,7 @@ func (s *State) stop(t *task) Step {
 	t.next = append(t.next, s.waiters.drain(t.key)...)
 	s.slots.release(t.key)
 	t.next = append(t.next, s.slots.next(t.key)...)
+	t.next = append(t.next, s.shares.end(t.namespace)...)
 	return Step{Publish: t.publish, Done: true, Next: Unique(t.next)}
 }
 
@@ -260,52 +263,4 @@ func (s *State) newEvents(key obj.Key, events []decision.Event) []decision.Event
 		zeromap.Put(&s.lastEvents, key, all)
 	}
 	return fresh
-}
-
-// hookSlots bounds how many hooks run at once (Rh). The slot of a deleter or recycler is taken before its announcement. A sync that finds no slot free ends, and runs again when one is: no
-// worker is kept waiting.
-type hookSlots struct {
-	limit    int
-	running  map[obj.Key]struct{} // the syncs whose hook runs, or is announced
-	promised map[obj.Key]struct{} // the syncs that a free slot is kept for
-	waiting  []obj.Key            // the syncs that found none free, in order
-	queued   map[obj.Key]struct{} // the same
-}
-
-func (s *hookSlots) free() int {
-	return s.limit - len(s.running) - len(s.promised)
-}
-
-// acquire acquires a slot for a sync that has none, or queues it.
-func (s *hookSlots) acquire(key obj.Key) bool {
-	if _, running := s.running[key]; running {
-		return true
-	}
-	delete(s.promised, key)
-	if s.free() <= 0 {
-		if _, queued := s.queued[key]; !queued {
-			zeromap.Put(&s.queued, key, struct{}{})
-			s.waiting = append(s.waiting, key)
-		}
-		return false
-	}
-	zeromap.Put(&s.running, key, struct{}{})
-	return true
-}
-
-// release releases the slot of a sync, if it has one.
-func (s *hookSlots) release(key obj.Key) { delete(s.running, key) }
-
-// next returns the syncs to begin now, as there are slots for them. ended is the sync that makes room: if a slot was
-// promised to it, it did not need that.
-func (s *hookSlots) next(ended obj.Key) []obj.Key {
-	delete(s.promised, ended)
-	n := min(max(0, s.free()), len(s.waiting))
-	keys := slices.Clone(s.waiting[:n])
-	s.waiting = s.waiting[n:]
-	for _, key := range keys {
-		delete(s.queued, key)
-		zeromap.Put(&s.promised, key, struct{}{})
-	}
-	return keys
 }

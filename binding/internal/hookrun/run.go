@@ -17,6 +17,7 @@ import (
 	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/internal/engine"
 	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // Runner calls hooks. A call that does not return in time is given up, and remembered until it does return,
@@ -40,7 +41,10 @@ func (r *Runner) Run(ctx context.Context, set hooks.Set, action decision.Action,
 	if _, running := r.running.LoadOrStore(storage, true); running {
 		return engine.Reply{Err: &hooks.Error{Meaning: hooks.InProgress, Err: fmt.Errorf("an earlier call for %s has not returned", storage)}}
 	}
-	timeout := cmp.Or(set.Timeout, hooks.DefaultTimeout)
+	timeout := cmp.Or(max(0, set.Timeout), hooks.DefaultTimeout)
+	if action.Kind != decision.RunProvisioner {
+		timeout = min(timeout, reclaim.LongestCall) // others wait no longer
+	}
 	inTime, cancel := context.WithTimeout(ctx, timeout-since.now())
 	defer cancel()
 	answer := make(chan engine.Reply, 1)
@@ -53,6 +57,10 @@ func (r *Runner) Run(ctx context.Context, set hooks.Set, action decision.Action,
 			r.running.Delete(storage) // before the answer, for the next call may come as soon as that is there
 			answer <- got
 		}()
+		if ctx.Err() != nil {
+			got.Err = context.Cause(ctx)
+			return
+		}
 		if late := since.now(); late > hooks.Margin { // nothing comes between this and the call
 			got.Err = &hooks.Error{Meaning: hooks.InProgress, After: time.Millisecond, Err: fmt.Errorf("the call comes %s after it was announced or what it relies on was read, which is too late", late)}
 			return

@@ -230,6 +230,15 @@ func setDefaultClass(class *storagev1.StorageClass, cell string) error {
 	return nil
 }
 
+func startedIn(*corev1.Pod) string { return "" }
+
+// setStarted reads when a kubelet started the pod, "2026-01-01T00:01:00Z".
+func setStarted(pod *corev1.Pod, cell string) error {
+	started, err := time.Parse(time.RFC3339, cell)
+	pod.Status.StartTime = &metav1.Time{Time: started}
+	return err
+}
+
 func setPodClaims(pod *corev1.Pod, cell string) error {
 	pod.Spec.Volumes = slices.Clone(bindingtest.Pod("", "", "", list(cell)...).Spec.Volumes)
 	return nil

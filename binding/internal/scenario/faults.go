@@ -4,14 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // planned is a fault: "conflict on write 2", "before read 1: delete pv/a".
@@ -63,6 +66,10 @@ func (s *Runner) hook(what string, match bindingtest.Match, meanwhile string) bi
 		return bindingtest.LoseAnswer(1, match)
 	case what == "not found at", what == "proxy answers":
 		return notFoundBy(what, match)
+	case what == "empty answer of":
+		return otherAnswer(match, func(key obj.Key) obj.Object { return emptyOf(key.Kind) })
+	case what == "earlier answer of":
+		return otherAnswer(match, s.earlier)
 	case what == "time out":
 		return bindingtest.Fail(1, match, errTimedOut)
 	case what == "forbid":
@@ -84,6 +91,40 @@ func notFoundBy(what string, match bindingtest.Match) bindingtest.Hook {
 		}
 		return err
 	}
+}
+
+// otherAnswer answers a call with success and another object than the server did.
+func otherAnswer(match bindingtest.Match, object func(obj.Key) obj.Object) bindingtest.Hook {
+	return func(call *bindingtest.Call, do func() error) error {
+		if !match(call) {
+			return do()
+		}
+		return bindingtest.Answer(1, func(*bindingtest.Call) bool { return true }, object(call.Key))(call, do)
+	}
+}
+
+// emptyOf returns an object without anything in it, as client-go makes it of {}.
+func emptyOf(kind obj.Kind) obj.Object {
+	if kind == obj.KindVolume {
+		return &corev1.PersistentVolume{}
+	}
+	return &corev1.PersistentVolumeClaim{}
+}
+
+// earlier returns the last object that had the name of the one that there is, as a cache in front of the server may show it.
+func (s *Runner) earlier(key obj.Key) (found obj.Object) {
+	var current obj.Object
+	for _, call := range slices.Backward(s.Server.Calls()) {
+		switch {
+		case call.Key != key || call.After == nil:
+		case current == nil:
+			current = call.After
+		case call.After.GetUID() != current.GetUID():
+			return call.After
+		}
+	}
+	s.violate("%s had no object before", key)
+	return current
 }
 
 // meanwhile returns what somebody else does while a controller works: a person, or another controller that

@@ -239,6 +239,7 @@ func podColumns() []column {
 	return append(metadataColumns(),
 		text("NODE", func(p pod) *string { return &p.Spec.NodeName }),
 		inStatus(text("STATUS", func(p pod) *corev1.PodPhase { return &p.Status.Phase })),
+		inStatus(of("STARTED", startedIn, setStarted)),
 		of("CLAIMS", func(p pod) string { return "" }, setPodClaims),
 	)
 }

@@ -1,0 +1,135 @@
+package clientgo_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/clientgo"
+	"github.com/pvbind/pvbind/binding/clientgo/apitest"
+	"github.com/pvbind/pvbind/binding/hooks"
+)
+
+// proxy stands between a clientset and its server. For paths that contain over it answers gets in the server's place: with
+// success and the body, and a watch so that the informer lists.
+type proxy struct {
+	server http.RoundTripper
+
+	mu         sync.Mutex
+	over, body string
+	lists      int // that it has answered
+}
+
+func (p *proxy) RoundTrip(r *http.Request) (*http.Response, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over == "" || !strings.Contains(r.URL.Path, p.over) {
+		return p.server.RoundTrip(r)
+	}
+	code, body := http.StatusOK, p.body
+	switch query := r.URL.Query(); {
+	case query.Has("sendInitialEvents"):
+		code, body = http.StatusUnprocessableEntity, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`
+	case query.Has("watch"):
+		code, body = http.StatusGone, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`
+	case strings.HasSuffix(r.URL.Path, p.over):
+		p.lists++
+	}
+	return &http.Response{StatusCode: code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r, ContentLength: int64(len(body)),
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}, nil
+}
+
+func (p *proxy) answer(over, body string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over, p.body, p.lists = over, body, 0
+}
+
+func (p *proxy) answered() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lists
+}
+
+// behindProxy returns a clientset whose requests go through a proxy.
+func behindProxy(t *testing.T, server *apitest.Server) (*kubernetes.Clientset, *proxy) {
+	t.Helper()
+	between, config := &proxy{}, server.Start(t)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		between.server = next
+		return between
+	})
+	set, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	return set, between
+}
+
+// What a proxy may answer with success. client-go decodes all of them as an empty object, or an empty list.
+var empties = map[string]string{
+	"nothing in it": `{}`,
+	"null":          `null`,
+	"a Status":      `{"kind":"Status","apiVersion":"v1","status":"Success"}`,
+	"another kind":  `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[]}`,
+}
+
+func TestV3AReplyThatIsNoObjectIsAnError(t *testing.T) {
+	server := newPair(t)
+	set, between := behindProxy(t, server)
+	client := &clientgo.Client{Clientset: set}
+	volume, claim := server.Volume("disk"), server.Claim("default", "data")
+	for name, body := range empties {
+		t.Run(name, func(t *testing.T) {
+			between.answer("/", body)
+			ctx, notThis := t.Context(), "the reply is not "
+			_, err := client.GetVolume(ctx, "disk")
+			require.ErrorContains(t, err, notThis+"pv/disk")
+			_, err = client.GetClaim(ctx, "default", "data")
+			require.ErrorContains(t, err, notThis+"pvc/default/data")
+			_, err = client.UpdateVolume(ctx, volume)
+			require.ErrorContains(t, err, notThis+"pv/disk")
+			_, err = client.UpdateVolumeStatus(ctx, volume)
+			require.ErrorContains(t, err, notThis)
+			_, err = client.UpdateClaim(ctx, claim)
+			require.ErrorContains(t, err, notThis+"pvc/default/data")
+			_, err = client.UpdateClaimStatus(ctx, claim)
+			require.ErrorContains(t, err, notThis)
+			_, err = client.CreateVolume(ctx, bindingtest.Volume("new", "1Gi"))
+			require.ErrorContains(t, err, notThis+"pv/new")
+			_, err = client.ListPods(ctx, "default")
+			require.ErrorContains(t, err, "the reply is no list of pods/default")
+			_, err = client.ListAttachments(ctx)
+			require.ErrorContains(t, err, "the reply is no list of volumeattachments")
+		})
+	}
+}
+
+// A proxy that answers all reads of claims, lists too, with success and {} ends none of them.
+func TestW8ALostClaimIsNotWhatAProxySays(t *testing.T) {
+	server, ours := newServer(t, bindingtest.Volume("disk", "10Gi", func(v *corev1.PersistentVolume) {
+		v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
+	}), bindingtest.Claim("default", "data", "5Gi")), &deleter{}
+	set, between := behindProxy(t, server)
+	r := start(t, server, func(r *clientgo.Runner) {
+		r.Clientset, r.Resync = set, 10*time.Millisecond
+		r.Hooks.SourceDeleters = map[string]hooks.Deleter{"hostPath": ours}
+	})
+	r.eventually(func() bool { return r.bound("data") }, "the claim is bound")
+	between.answer("/persistentvolumeclaims", `{}`)
+	r.Disconnect()
+	r.eventually(func() bool { return between.answered() > 0 }, "the informer has listed")
+	between.answer("", "")
+	pair(t, server, "next")
+	r.eventually(func() bool { return r.bound("next") }, "work goes on")
+	assert.Zero(t, ours.calls.Load(), "X2")
+	assert.Equal(t, corev1.VolumeBound, r.phase("disk"))
+	assert.True(t, r.bound("data"), "X4")
+}

@@ -1,0 +1,47 @@
+package binding
+
+import (
+	"context"
+	"sync"
+)
+
+// epoch is the time until it is noticed that the server went back. The contexts of the deleters and recyclers that were decided on
+// in it end with it (W8).
+type epoch struct {
+	mu    sync.Mutex
+	over  bool
+	calls map[*call]struct{}
+}
+
+// call is one of a deleter or recycler.
+type call struct{ cancel context.CancelCauseFunc }
+
+// context returns the context of a call, and what to do after it. If the epoch is over, the context has ended.
+func (e *epoch) context(ctx context.Context) (_ context.Context, done func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	own := &call{cancel}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.over {
+		cancel(ErrServerWentBack)
+	}
+	e.calls[own] = struct{}{}
+	return ctx, func() {
+		cancel(nil)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.calls, own)
+	}
+}
+
+// end ends the epoch. When it returns the contexts have ended.
+func (e *epoch) end() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.over = true
+	for running := range e.calls {
+		running.cancel(ErrServerWentBack)
+	}
+}
+
+func newEpoch() *epoch { return &epoch{calls: map[*call]struct{}{}} }

@@ -1,0 +1,200 @@
+package binding_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+// crowd is the workers of a controller, with a queue.
+type crowd struct {
+	*binding.Controller
+	server *bindingtest.Server
+
+	mu    sync.Mutex
+	more  sync.Cond
+	queue []obj.Key
+	ended bool
+}
+
+// newCrowd starts the workers. They stop when the test ends.
+func newCrowd(t *testing.T, workers int, controller *binding.Controller, server *bindingtest.Server) *crowd {
+	c := &crowd{Controller: controller, server: server}
+	c.more.L = &c.mu
+	c.Workers = workers
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() {
+			for key, ok := c.next(); ok; key, ok = c.next() {
+				result, _ := c.Sync(t.Context(), key)
+				c.add(result.Next...)
+				if result.After > 0 {
+					time.AfterFunc(result.After, func() { c.add(key) })
+				}
+			}
+		})
+	}
+	t.Cleanup(func() {
+		c.mu.Lock()
+		c.ended = true
+		c.mu.Unlock()
+		c.more.Broadcast()
+		group.Wait()
+	})
+	return c
+}
+
+func (c *crowd) next() (key obj.Key, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.queue) == 0 && !c.ended {
+		c.more.Wait()
+	}
+	if c.ended {
+		return obj.Key{}, false
+	}
+	key, c.queue = c.queue[0], c.queue[1:]
+	return key, true
+}
+
+func (c *crowd) add(keys ...obj.Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queue = append(c.queue, keys...)
+	c.more.Broadcast()
+}
+
+// create creates an object and has the workers see to it.
+func (c *crowd) create(t *testing.T, object obj.Object) {
+	created, err := c.server.Create(t.Context(), object)
+	require.NoError(t, err)
+	c.add(c.Observe(created)...)
+}
+
+// bound returns how long it takes until the claim is Bound.
+func (c *crowd) bound(claim obj.Key) time.Duration {
+	start := time.Now()
+	for c.server.Claim(claim.Namespace, claim.Name).Status.Phase != corev1.ClaimBound && time.Since(start) < time.Hour {
+		time.Sleep(time.Millisecond)
+	}
+	return time.Since(start)
+}
+
+func ofClass(name string) func(*corev1.PersistentVolumeClaim) {
+	return func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = &name }
+}
+
+// A tenant has claims of a class whose provisioner hangs. The time in which this plays passes only when nothing else is left to
+// happen.
+func TestRhATenantsHooksLeaveRoomForOthers(t *testing.T) {
+	const timeout, atOnce = 2 * time.Second, time.Millisecond
+	for maxConcurrent, longest := range map[int]time.Duration{0: atOnce, 2: atOnce, 1: 2*timeout + atOnce} {
+		t.Run(fmt.Sprintf("Rh MaxConcurrent %d", maxConcurrent), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				hookSet := provisionedBy1(func(ctx context.Context, request hooks.ProvisionRequest) (*corev1.PersistentVolume, error) {
+					if request.Claim.Namespace == "tenant" {
+						<-ctx.Done()
+						return nil, ctx.Err()
+					}
+					return MakesPaths(ctx, request)
+				})
+				hookSet.Timeout, hookSet.MaxConcurrent = timeout, maxConcurrent
+				server, controller := hookedController(t, hookSet, provisionable()[0])
+				crowd := newCrowd(t, 64, controller, server)
+				for n := range 200 {
+					crowd.create(t, bindingtest.Claim("tenant", fmt.Sprint(n), "1Gi", ofClass("fast")))
+				}
+				time.Sleep(time.Second)
+				for n := range 3 {
+					crowd.create(t, bindingtest.Claim("other", fmt.Sprint(n), "1Gi", ofClass("fast")))
+					assert.LessOrEqual(t, crowd.bound(obj.ClaimKey("other", fmt.Sprint(n))), longest)
+				}
+			})
+		})
+	}
+}
+
+// A tenant's pods are so large that to list them takes a second, and what needs the list is very many.
+func TestW9ATenantsSlowSyncsLeaveWorkersForOthers(t *testing.T) {
+	const many = 300
+	type world struct {
+		begin func(*crowd)
+		left  func(*bindingtest.Server) int
+	}
+	for name, world := range map[string]world{
+		"W9 claims that are deleted": {func(c *crowd) {
+			for n := range many {
+				claim := obj.ClaimKey("tenant", fmt.Sprint(n))
+				require.NoError(t, c.server.Delete(t.Context(), claim, metav1.DeleteOptions{}))
+				c.add(c.Observe(c.server.Claim(claim.Namespace, claim.Name))...)
+			}
+		}, func(server *bindingtest.Server) (left int) {
+			for n := range many {
+				if server.Claim("tenant", fmt.Sprint(n)) != nil {
+					left++
+				}
+			}
+			return left
+		}},
+		"W9 volumes that are recycled": {func(c *crowd) {
+			for n := range many {
+				c.create(t, bindingtest.Volume(fmt.Sprint("recycled-", n), "1Gi", func(v *corev1.PersistentVolume) {
+					v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRecycle
+					v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "tenant", Name: fmt.Sprint("gone-", n), UID: "gone"}
+				}))
+			}
+		}, func(server *bindingtest.Server) (left int) {
+			for n := range many {
+				if server.Volume(fmt.Sprint("recycled-", n)).Status.Phase != corev1.VolumeAvailable {
+					left++
+				}
+			}
+			return left
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				recycles := Recycles(func(context.Context, hooks.ReclaimRequest) error { return nil })
+				hookSet := hooks.Set{MaxConcurrent: 100, Recyclers: map[string]hooks.Recycler{"hostPath": recycles}}
+				server, controller := hookedController(t, hookSet)
+				client := server.NewClient("controller")
+				client.Use(func(call *bindingtest.Call, do func() error) error {
+					err := do()
+					if call.Verb == bindingtest.VerbList && call.Key.Namespace == "tenant" {
+						time.Sleep(time.Second)
+					}
+					return err
+				})
+				controller.Client, controller.Options.Protection = client, decision.ProtectionOn
+				crowd := newCrowd(t, 8, controller, server)
+				for n := range many {
+					crowd.create(t, bindingtest.Claim("tenant", fmt.Sprint(n), "1Gi", ofClass("none")))
+				}
+				synctest.Wait()
+				world.begin(crowd)
+				synctest.Wait()
+
+				crowd.create(t, bindingtest.Volume("volume", "1Gi"))
+				crowd.create(t, bindingtest.Claim("other", "data", "1Gi"))
+				assert.LessOrEqual(t, crowd.bound(obj.ClaimKey("other", "data")), time.Millisecond)
+				time.Sleep(time.Hour)
+				assert.Zero(t, world.left(server), "and what was slow comes to its end all the same")
+			})
+		})
+	}
+}

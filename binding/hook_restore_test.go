@@ -1,0 +1,98 @@
+package binding_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/hooks"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+// claimless is a volume whose claim is gone.
+func claimless(policy corev1.PersistentVolumeReclaimPolicy) *corev1.PersistentVolume {
+	return bindingtest.Volume("a", "1Gi", func(v *corev1.PersistentVolume) {
+		v.Spec.PersistentVolumeReclaimPolicy = policy
+		v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: "data", UID: "gone"}
+	})
+}
+
+func TestW8ARestoreEndsTheHooksThatRun(t *testing.T) {
+	notice := map[string]func(*testing.T, *bindingtest.Server, *binding.Controller){
+		"it is told": func(_ *testing.T, _ *bindingtest.Server, controller *binding.Controller) { controller.ObserveRestore() },
+		"another sync notices by its reads": func(t *testing.T, server *bindingtest.Server, controller *binding.Controller) {
+			later := server.Volume("other")
+			later.ResourceVersion = "999"
+			controller.Observe(later)
+			controller.Recheck(server.Volume("other"))
+			_, err := controller.Sync(t.Context(), obj.VolumeKey("other"))
+			require.ErrorIs(t, err, binding.ErrServerWentBack)
+		},
+	}
+	for name, notice := range notice {
+		for answer, minds := range map[string]bool{"it minds its context": true, "it goes on": false} {
+			t.Run(name+", "+answer, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					begun, ended := make(chan struct{}), make(chan error, 1)
+					recycler := Recycles(func(ctx context.Context, _ hooks.ReclaimRequest) error {
+						close(begun)
+						if minds {
+							<-ctx.Done()
+						} else {
+							time.Sleep(time.Minute)
+						}
+						ended <- context.Cause(ctx)
+						return nil // as if it had done its work
+					})
+					server, controller := hookedController(t, hooks.Set{Recyclers: map[string]hooks.Recycler{"hostPath": recycler}},
+						claimless(corev1.PersistentVolumeReclaimRecycle), bindingtest.Volume("other", "1Gi"))
+					go func() { _, _ = controller.Sync(t.Context(), AKey) }()
+					<-begun
+					notice(t, server, controller)
+					require.ErrorIs(t, <-ended, binding.ErrServerWentBack)
+					synctest.Wait()
+					volume := server.Volume("a")
+					require.NotNil(t, volume.Spec.ClaimRef, "its answer is no success")
+					assert.Equal(t, corev1.VolumeReleased, volume.Status.Phase, "nor does it say that the storage cannot be reclaimed")
+				})
+			})
+		}
+	}
+}
+
+func TestR8NoCallTakesLongerThanAnHour(t *testing.T) {
+	limits := map[string]time.Duration{}
+	limit := func(ctx context.Context, name string) {
+		end, _ := ctx.Deadline()
+		limits[name] = time.Until(end)
+	}
+	play := func(t *testing.T) {
+		set := hooks.Set{Timeout: 3 * time.Hour, SourceDeleters: map[string]hooks.Deleter{"hostPath": Deletes(func(ctx context.Context, _ hooks.ReclaimRequest) error {
+			limit(ctx, "deleter")
+			return ErrBroken
+		})}}
+		_, controller := hookedController(t, set, claimless(corev1.PersistentVolumeReclaimDelete))
+		_, err := controller.Sync(t.Context(), AKey)
+		require.NoError(t, err)
+		set = provisionedBy1(func(ctx context.Context, _ hooks.ProvisionRequest) (*corev1.PersistentVolume, error) {
+			limit(ctx, "provisioner")
+			return nil, ErrBroken
+		})
+		set.Timeout = 3 * time.Hour
+		_, controller = hookedController(t, set, provisionable()...)
+		_, err = controller.Sync(t.Context(), DataKey)
+		require.NoError(t, err)
+	}
+	t.Run("of a deleter; of a provisioner it may", func(t *testing.T) {
+		synctest.Test(t, play)
+		assert.Equal(t, map[string]time.Duration{"deleter": time.Hour, "provisioner": 3 * time.Hour}, limits)
+	})
+}
