@@ -40,8 +40,8 @@ const (
 	// Margin is how long after an announcement its Deleter or Recycler may be called at the latest, and how much longer than
 	// the Timeout another controller waits for it (R8).
 	Margin = 30 * time.Second
-	// DefaultMaxConcurrent is how many hooks run at the same time.
-	DefaultMaxConcurrent = 10
+	// DefaultMaxConcurrent is how many hooks run at the same time, half of them for one namespace.
+	DefaultMaxConcurrent = 20
 )
 
 // Provisioner provisions storage for claims.
