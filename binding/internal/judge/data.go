@@ -35,6 +35,12 @@ type Data struct {
 	Freed bool      // since then somebody who may edit volumes has removed the claimRef
 }
 
+// DataOf returns the data of a claim that is Bound to the volume. If the claimRef was removed before, the volume is freed once the
+// claim is gone.
+func DataOf(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) Data {
+	return Data{Of: claim.UID, Freed: volume.Spec.ClaimRef == nil}
+}
+
 // Edited returns the data of a volume after somebody other than a controller has edited, removed or created it: before and after
 // are nil where there is none. A new volume is as its maker says, and one that is given to a claim by name is that claim's.
 func (d Data) Edited(before, after *corev1.PersistentVolume) Data {

@@ -146,7 +146,7 @@ func (m *model) judgeClaimWrite(now *state, claim *corev1.PersistentVolumeClaim,
 		if wrong := judge.WrongHeir(claim, now.data[at], now.server.claims()); wrong != "" {
 			m.broke("%s", wrong)
 		}
-		now.data[at] = judge.Data{Of: claim.UID}
+		now.data[at] = judge.DataOf(claim, volume)
 	}
 }
 
