@@ -305,6 +305,8 @@ func (s *stepper) bindNewClaim() (Step, error) {
 	switch {
 	case !read:
 		return readStep(obj.KeyOf(to))
+	case s.volume.DeletionTimestamp != nil && (claim == nil || claim.Spec.VolumeName == ""):
+		return s.fail(Deleting, "it is being deleted, and binds to no claim any more; its policy is Retain, so that its storage stays: create a volume for that storage once this one is gone")
 	case phase.BoundByController(s.volume):
 		return Step{Kind: StepUpdateVolume, Volume: preBound(s.volume, to), Why: "remove the annotation bound-by-controller, so that no controller clears its claimRef"}, nil
 	case claim == nil:

@@ -141,6 +141,8 @@ func TestNextTransfer(t *testing.T) {
 
 		{"R7 pre-bound: read the new claim", transfer, released(recorded, preBound), Known{}, nil, "Read pvc/archive/data"},
 		{"R7 pre-bound: create the claim", transfer, released(recorded, preBound), knowing(), nil, "CreateClaim pvc/archive/data"},
+		{"R7 pre-bound: the volume is being deleted", transfer, released(recorded, preBound, volumeGoing), knowing(), nil, "Deleting"},
+		{"R7 pre-bound: the volume is being deleted, and the claim waits", transfer, released(recorded, preBound, volumeGoing), knowing(fitting("archive", "data")), nil, "Deleting"},
 		{"R7 pre-bound: it is there", transfer, released(recorded, preBound), knowing(fitting("archive", "data", naming)), nil, "Wait"},
 		{"R7 pre-bound: the volume was read before it was bound", transfer, released(recorded, preBound), knowing(heir), nil, "Wait"},
 		{"R7 pre-bound: it is being deleted", transfer, released(recorded, preBound), knowing(fitting("archive", "data", claimGoing)), nil, "Wait"},
