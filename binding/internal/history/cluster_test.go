@@ -27,7 +27,7 @@ import (
 // later time. PVBIND_SEED replays one.
 func TestX2StorageOfACluster(t *testing.T) {
 	t.Parallel()
-	for seed := range Seeds(t, Counts{Short: 2, Usual: 16, Full: 40, Long: 4000}) {
+	for seed := range Seeds(t, Counts{Short: 1, Usual: 16, Full: 40, Long: 4000}) {
 		t.Run(fmt.Sprintf("PVBIND_SEED=%d", seed), func(t *testing.T) { playCluster(t, seed) })
 	}
 }

@@ -19,7 +19,7 @@ func TestHistories(t *testing.T) {
 
 // TestLargeHistories plays the same with more objects than all interleavings of which could be tried.
 func TestLargeHistories(t *testing.T) {
-	playMany(t, large, Counts{Short: 5, Usual: 40, Full: 100, Long: 10_000})
+	playMany(t, large, Counts{Short: 3, Usual: 40, Full: 100, Long: 10_000})
 }
 
 func playMany(t *testing.T, of extent, counts Counts) {

@@ -181,7 +181,7 @@ func TestPairsHeal(t *testing.T) {
 	}
 	crashes := 5
 	if testing.Short() {
-		crashes = 2
+		crashes = 1
 	}
 	for _, ill := range brokenPairs() {
 		for order, treat := range orders {
