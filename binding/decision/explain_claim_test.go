@@ -153,7 +153,11 @@ func FuzzExplainClaim(f *testing.F) {
 		claim := m.Claims[0]
 		got, err := decision.ExplainClaim(claim, m.Snapshot, m.options)
 		require.Equal(t, before, m.Snapshot, "X6")
-		action, failed := decision.NextForClaim(claim, m.Snapshot, m.options)
+		stored := *claim
+		if stored.UID == "" {
+			stored.UID = "not stored yet" // it is explained as if it were
+		}
+		action, failed := decision.NextForClaim(&stored, m.Snapshot, m.options)
 		if failed != nil {
 			require.Equal(t, failed, err)
 			return
