@@ -30,7 +30,7 @@ func nextDestroyed(volume *corev1.PersistentVolume, view View, options Options) 
 	case unclaimed && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete:
 		return Action{}, false
 	case volume.DeletionTimestamp != nil:
-		action = letGo(volume, view, options)
+		action = removeFinalizers(volume, view, options)
 		if state != phase.VolumeFree {
 			action = action.onceLive(source, key, "R3", "before the volume goes")
 		}

@@ -245,13 +245,13 @@ func deleteStorage(volume *corev1.PersistentVolume, hook string, view View, opti
 	if volume.DeletionTimestamp == nil {
 		return Action{Kind: DeleteVolume, Volume: volume, Rule: "R3", Why: "its storage is deleted"}
 	}
-	return letGo(volume, view, options)
+	return removeFinalizers(volume, view, options)
 }
 
-// letGo removes from a volume that is being deleted what kept it until its storage was. On one that finalizers of others keep
+// removeFinalizers removes from a volume that is being deleted what kept it until its storage was. On one that finalizers of others keep
 // it notes that: else each controller would announce and delete the storage once more whenever the volume changes, which an
 // announcement of another does.
-func letGo(volume *corev1.PersistentVolume, view View, options Options) Action {
+func removeFinalizers(volume *corev1.PersistentVolume, view View, options Options) Action {
 	kept := reclaim.WithoutStorage(slices.Clone(volume.Finalizers))
 	note := !storageNoted(volume) && keptByOthers(kept, options)
 	if slices.Equal(kept, volume.Finalizers) && !note {
