@@ -96,7 +96,7 @@ func (s *restores) askNow() {
 // check compares how far the server is with how far it was. If it went back all that is known is read anew; and if the cache of
 // the manager does not list anew, informers of our own report from then on.
 func (s *restores) check(ctx context.Context) {
-	wentBack, blind := s.ask(ctx)
+	blind, wentBack := s.ask(ctx)
 	noticed := s.byRead.Swap(false)
 	if wentBack == nil {
 		return
@@ -107,15 +107,15 @@ func (s *restores) check(ctx context.Context) {
 		add(s.reconciler.queue, keys)
 	}
 	// A kind that was asked about before the server went back would notice the same once more.
-	if _, late := s.ask(ctx); !s.replaced && (blind(ctx) || late(ctx)) && ctx.Err() == nil {
+	if late, _ := s.ask(ctx); !s.replaced && (blind(ctx) || late(ctx)) && ctx.Err() == nil {
 		s.replaced = true
 		s.replace(ctx)
 	}
 }
 
-// ask asks how far the server is, kind by kind. It returns an error that says so if the server went back, and what reports then whether
-// the cache of the manager sees nothing because of it.
-func (s *restores) ask(ctx context.Context) (wentBack error, blind func(context.Context) bool) {
+// ask asks how far the server is, kind by kind. It returns an error that says so if the server went back, and what reports
+// then whether the cache of the manager sees nothing because of it.
+func (s *restores) ask(ctx context.Context) (blind func(context.Context) bool, wentBack error) {
 	unknown, ahead := false, map[toolscache.SharedIndexInformer]string{}
 	for _, kind := range s.kinds {
 		var informed clientgo.Position
@@ -136,7 +136,7 @@ func (s *restores) ask(ctx context.Context) (wentBack error, blind func(context.
 			ahead[informer] = before
 		}
 	}
-	return wentBack, func(ctx context.Context) bool { return unknown || clientgo.Blind(ctx, ahead) }
+	return func(ctx context.Context) bool { return unknown || clientgo.Blind(ctx, ahead) }, wentBack
 }
 
 // informer returns the manager's informer of a kind and how far it is; nil where its cache has several, as that of some namespaces.
