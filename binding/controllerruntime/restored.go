@@ -40,6 +40,8 @@ type watchedKind struct {
 	object client.Object
 	list   client.ObjectList
 	seen   clientgo.Position
+	failed bool // the last attempt to ask about it
+	told   bool // it could not be asked about when it was told that the server went back
 }
 
 // setUp has the restores of a Reconciler noticed in a manager.
@@ -107,7 +109,11 @@ func (s *restores) check(ctx context.Context) {
 		add(s.reconciler.queue, keys)
 	}
 	// A kind that was asked about before the server went back would notice the same once more.
-	if late, _ := s.ask(ctx); !s.replaced && (blind(ctx) || late(ctx)) && ctx.Err() == nil {
+	late, _ := s.ask(ctx)
+	for _, kind := range s.kinds {
+		kind.told = kind.failed
+	}
+	if !s.replaced && (blind(ctx) || late(ctx)) && ctx.Err() == nil {
 		s.replaced = true
 		s.replace(ctx)
 	}
@@ -127,9 +133,12 @@ func (s *restores) ask(ctx context.Context) (blind func(context.Context) bool, w
 		list := kind.list.DeepCopyObject().(client.ObjectList)
 		if err := s.live.List(ctx, list, client.Limit(1)); err != nil {
 			s.log.Error(err, "cannot ask how far the server is")
+			kind.failed = true
 			continue
 		}
-		if err := kind.seen.Check(list.GetResourceVersion()); err != nil {
+		told := kind.told
+		kind.failed, kind.told = false, false
+		if err := kind.seen.Check(list.GetResourceVersion()); err != nil && !told {
 			wentBack, unknown = err, unknown || informer == nil
 		}
 		if informed.Check(list.GetResourceVersion()) != nil {
