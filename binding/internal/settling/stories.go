@@ -162,13 +162,13 @@ func theNodeIsSet(s *Story) {
 
 func theTopologyOfADriver(s *Story) {
 	csiNode := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{
-		{Name: driver, NodeID: "1", TopologyKeys: []string{"csi.example.com/rack"}}, {Name: "anywhere.example.com", NodeID: "1"}}}}
+		{Name: driver, NodeID: "1", TopologyKeys: []string{"csi.example.com/row"}}, {Name: "anywhere.example.com", NodeID: "1"}}}}
 	node := zoned("n1", "a")
-	node.Labels["csi.example.com/rack"] = "r7"
+	node.Labels["csi.example.com/row"] = "r7"
 	s.create(fast(), testkit.ClassOf("anywhere", "anywhere.example.com", testkit.WaitsForFirstConsumer), node, csiNode)
-	s.create(claimOf("racked", "fast"), claimOf("free", "anywhere"), bindingtest.Pod(namespace, "p", "", "racked", "free"))
+	s.create(claimOf("in-a-row", "fast"), claimOf("free", "anywhere"), bindingtest.Pod(namespace, "p", "", "in-a-row", "free"))
 	s.bind()
-	assertIn(s, s.volume("racked"), "csi.example.com/rack", "r7")
+	assertIn(s, s.volume("in-a-row"), "csi.example.com/row", "r7")
 	assert.Nil(s, s.volume("free").Spec.NodeAffinity, "its driver has no topology")
 }
 
