@@ -33,6 +33,7 @@ const (
 	besideLimit  = 3.0 // times what the bystander takes beside an ordinary object
 	heldLimit    = 3.0 // times what an ordinary object keeps the lock
 	doubledLimit = 2.5 // times what half the object costs
+	doublings    = 3   // for which that is measured at once
 )
 
 // TestX9LargeObjects holds each large object to the limits: in the long mode at the size of a request, in the full mode at a
@@ -48,7 +49,7 @@ func TestX9LargeObjects(t *testing.T) {
 				return
 			}
 			for name, call := range row.calls() {
-				grown(row, size, call).check(t, name, doubledLimit*doubledLimit)
+				grown(row, size, call).check(t, name, math.Pow(doubledLimit, doublings))
 			}
 		})
 	}
@@ -67,7 +68,7 @@ func BenchmarkLargeObjects(b *testing.B) {
 			b.ReportMetric(float64(held.took[1].Microseconds()), "µs-held")
 			worst, of := 0.0, ""
 			for name, call := range row.calls() {
-				if x := math.Sqrt(grown(row, row.most, call).ratio()); x > worst {
+				if x := math.Pow(grown(row, row.most, call).ratio(), 1.0/doublings); x > worst {
 					worst, of = x, name
 				}
 			}
@@ -91,11 +92,11 @@ func held(t testing.TB, row largeObject, size int) *comparison {
 	return &comparison{sizes: [2]int{1, size}, least: 100 * time.Microsecond, measure: measure}
 }
 
-// grown compares a call for an object with that for a quarter of it, for two doublings show better than one what is linear
+// grown compares a call for an object with that for an eighth of it, for several doublings show better than one what is linear
 // and what is not.
 func grown(row largeObject, size int, call func([]obj.Object) func()) *comparison {
 	calls := map[int]func(){}
-	return &comparison{sizes: [2]int{max(1, size/4), size}, least: 50 * time.Microsecond, measure: func(n int) time.Duration {
+	return &comparison{sizes: [2]int{max(1, size>>doublings), size}, least: 50 * time.Microsecond, measure: func(n int) time.Duration {
 		if calls[n] == nil {
 			calls[n] = call(row.object(n))
 		}

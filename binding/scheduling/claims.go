@@ -44,7 +44,7 @@ func (v PodVolume) Ready() bool { return v.Wait.Cause == "" }
 // pod's own where the volume is ephemeral. Its volume has to exist, to name the claim by UID, and to be of the mode in which
 // the pod's containers use it.
 func VolumesOf(pod *corev1.Pod, view ObjectView) []PodVolume {
-	var volumes []PodVolume
+	volumes := make([]PodVolume, 0, len(pod.Spec.Volumes))
 	used := usageOf(pod)
 	for i := range pod.Spec.Volumes {
 		source := &pod.Spec.Volumes[i]
