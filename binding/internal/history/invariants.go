@@ -181,7 +181,7 @@ func (h *History) JudgeVolume(world decision.Snapshot, volume *corev1.Persistent
 		claim, _ = world.Claim(ref.Namespace, ref.Name)
 	}
 	standing := phase.VolumeBindingStateOf(volume, claim)
-	if judge.FreedTooLate(volume) || judge.StorageNoted(volume) {
+	if judge.StorageNoted(volume) || judge.KeptBack(volume) && (standing == phase.VolumeFree || standing == phase.VolumeBinding) {
 		return // R8: its storage may be gone, and a person is told
 	}
 	if owners := world.Owners(volume.Name); volume.Spec.ClaimRef == nil && len(owners) > 0 {
@@ -245,7 +245,7 @@ func (h *History) JudgeClaim(world decision.Snapshot, claim *corev1.PersistentVo
 	}
 	switch standing {
 	case phase.ClaimUnbound:
-		if found, err := world.Find(claim); err == nil && found.Volume != nil && !judge.FreedTooLate(found.Volume) && !judge.StorageNoted(found.Volume) {
+		if found, err := world.Find(claim); err == nil && found.Volume != nil && !judge.KeptBack(found.Volume) {
 			h.Broke("C1: %s fits %s, and nobody binds them", found.Volume.Name, claim.Name)
 		}
 		if h.provisions(world, claim) {
@@ -253,10 +253,13 @@ func (h *History) JudgeClaim(world decision.Snapshot, claim *corev1.PersistentVo
 		}
 	case phase.ClaimRequestsVolume:
 		mismatches, _ := match.CheckNamed(claim, volume, nil)
-		if len(mismatches) == 0 && len(world.Owners(volume.Name)) == 0 && !judge.FreedTooLate(volume) {
+		if len(mismatches) == 0 && len(world.Owners(volume.Name)) == 0 && !judge.KeptBack(volume) {
 			h.Broke("C7: %s fits %s, which names it, and nobody binds them", volume.Name, claim.Name)
 		}
 	case phase.ClaimBinding:
+		if judge.KeptBack(volume) {
+			return
+		}
 		h.Broke("C8: %s is pre-bound to %s, which names it, and nobody binds them", volume.Name, claim.Name)
 	}
 	if want := judge.PhaseOfClaim(claim, standing); claim.Status.Phase != want {
