@@ -42,7 +42,7 @@ func TestR8WhatIsAnnounced(t *testing.T) {
 	clock.Now = metav1.Unix(3, 4)
 	freed := func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }
 	free := KnownClaim(RequestingClass(new("")))
-	told, scrubTold, failed := []string{"Warning VolumeFailedDelete pv/a"}, []string{"Warning VolumeFailedRecycle pv/a"}, []string{"Warning FailedBinding pvc/default/data"}
+	told, scrubTold, failed := []string{"Warning VolumeFailedDelete pv/a"}, []string{"Warning VolumeFailedRecycle pv/a"}, []string{"Warning VolumeFailedDelete pv/a", "Warning FailedBinding pvc/default/data"}
 	says8 := []string{"may have none", "remove the annotation " + reclaim.AnnouncementAnnotation, "set its reclaim policy to Retain and delete it"}
 	runDecisions(t, []decisionTest{
 		{name: "R8 R3 before a deleter, whatever was read", volume: MadeByOwn(), known: readLive, want: announces("1")},
@@ -91,7 +91,7 @@ func TestR8WhatIsAnnounced(t *testing.T) {
 			want: "V4 UpdateVolume pv/a: spec.claimRef={default/data}"},
 		{name: "R8 B1 nor is a volume bound whose storage may be gone", claim: free, known: Knowing(KnownVolume("a", OfClass(""), stands)), want: "R8 Wait", events: failed, says: says8},
 		{name: "R8 B1 under Recycle too", claim: free, known: Knowing(KnownVolume("a", OfClass(""), WithPolicy(corev1.PersistentVolumeReclaimRecycle), stands)), want: "R8 Wait", events: failed, says: says8},
-		{name: "R8 B1 nor one that may be scrubbed yet", claim: free, known: Knowing(KnownVolume("a", OfClass(""), WithPolicy(corev1.PersistentVolumeReclaimRecycle), scrubs)), want: "R8 Wait", events: failed},
+		{name: "R8 B1 nor one that may be scrubbed yet", claim: free, known: Knowing(KnownVolume("a", OfClass(""), WithPolicy(corev1.PersistentVolumeReclaimRecycle), scrubs)), want: "R8 Wait", events: []string{"Warning VolumeFailedRecycle pv/a", "Warning FailedBinding pvc/default/data"}},
 		{name: "R8 M12 nor where a person gives it to the claim", claim: free, known: Knowing(KnownVolume("a", OfClass(""), RefersTo("default", "data", ""), stands)), want: "R8 Wait", events: failed, says: says8},
 		{name: "R8 B2 with its UID", claim: free, known: Knowing(KnownVolume("a", OfClass(""), BoundToClaim, stands)), want: "R8 Wait", events: failed, says: says8},
 		{name: "R8 C11 B1 a claim that is Bound to it keeps it, and the announcement stands", claim: KnownClaim(BoundTo("a")), known: Knowing(KnownVolume("a", stands)),

@@ -94,7 +94,7 @@ func noteDeleted(metadata *metav1.ObjectMeta, volume *corev1.PersistentVolume, v
 // awaitDestruction keeps a volume from all claims for as long as it carries an announcement (R8). Another controller may be at
 // it, or what was called may go on, for an answer that the work does, or a failure, proves no end of it. What is to become of the
 // volume is left to a person, unless R3 or R4 goes on. A claim that is Bound to the volume already keeps it. The claim is the one
-// that would get the volume, and is told; nil: the volume is told.
+// that would get the volume, and is told too; nil if none.
 func awaitDestruction(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View, options Options) (action Action, blocked bool) {
 	announcement, announced := reclaim.AnnouncementOf(volume)
 	message := outlivedText(volume, announcement)
@@ -111,14 +111,22 @@ func awaitDestruction(volume *corev1.PersistentVolume, claim *corev1.PersistentV
 			return Action{}, false
 		}
 	}
-	told := warning(volume, EventVolumeFailedDelete, message)
-	switch {
-	case claim != nil:
-		told = warning(claim, EventFailedBinding, message)
-	case announcement.Recycles:
-		told = warning(volume, EventVolumeFailedRecycle, message)
+	action = wait("R8", message)
+	if reason := reclaimHookOf(announcedKind(announcement)).failed; claim == nil || !announcement.Done { // else its phase tells
+		action.Events = append(action.Events, warning(volume, reason, message))
 	}
-	return wait("R8", message, told), true
+	if claim != nil {
+		action.Events = append(action.Events, warning(claim, EventFailedBinding, message))
+	}
+	return action, true
+}
+
+// announcedKind returns what was announced, the call of a deleter or of a recycler.
+func announcedKind(announcement reclaim.Announcement) ActionKind {
+	if announcement.Recycles {
+		return RunRecycler
+	}
+	return RunDeleter
 }
 
 // outlivedText says what is wrong with a volume that was changed after its announcement, and what to do.

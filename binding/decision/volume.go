@@ -102,11 +102,14 @@ func nextFree(volume *corev1.PersistentVolume, view View, options Options) (Acti
 	case len(owners) > 1:
 		return volumeContended(volume, owners, view), nil
 	}
-	if action, blocked := awaitDestruction(volume, nil, view, options); blocked {
+	if action, blocked := awaitAnnounced(volume, obj.VolumeKey(volume.Name), view, options); blocked {
 		return action, nil
 	}
-	if claim := view.Waiting(volume); claim != nil {
+	if claim := view.Waiting(volume); claim != nil { // which is told where it cannot get it (R8)
 		return requeue(obj.KeyOf(claim), "W1", "it waits for such a volume"), nil
+	}
+	if action, blocked := awaitDestruction(volume, nil, view, options); blocked {
+		return action, nil
 	}
 	if available := phase.OfVolume(volume, phase.VolumeFree); volume.Status.Phase != available {
 		return setPhase(volume, available, "V1", "nobody has it"), nil

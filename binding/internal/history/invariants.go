@@ -227,7 +227,7 @@ func (h *History) judgeHalfBound(world decision.Snapshot, volume *corev1.Persist
 func (h *History) JudgeClaim(world decision.Snapshot, claim *corev1.PersistentVolumeClaim) {
 	volume, _ := world.Volume(claim.Spec.VolumeName)
 	standing := phase.ClaimBindingStateOf(claim, volume)
-	if volume != nil && judge.StorageNoted(volume) {
+	if volume != nil && (judge.StorageNoted(volume) || judge.KeptBack(volume) && claim.Status.Phase != corev1.ClaimBound) {
 		return // R8: nobody gets it, nor is a Lost claim healed by it
 	}
 	if standing == phase.ClaimBound && claim.Status.Phase == corev1.ClaimLost && phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefBound {
@@ -253,13 +253,10 @@ func (h *History) JudgeClaim(world decision.Snapshot, claim *corev1.PersistentVo
 		}
 	case phase.ClaimRequestsVolume:
 		mismatches, _ := match.CheckNamed(claim, volume, nil)
-		if len(mismatches) == 0 && len(world.Owners(volume.Name)) == 0 && !judge.KeptBack(volume) {
+		if len(mismatches) == 0 && len(world.Owners(volume.Name)) == 0 {
 			h.Broke("C7: %s fits %s, which names it, and nobody binds them", volume.Name, claim.Name)
 		}
 	case phase.ClaimBinding:
-		if judge.KeptBack(volume) {
-			return
-		}
 		h.Broke("C8: %s is pre-bound to %s, which names it, and nobody binds them", volume.Name, claim.Name)
 	}
 	if want := judge.PhaseOfClaim(claim, standing); claim.Status.Phase != want {

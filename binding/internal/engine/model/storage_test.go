@@ -194,10 +194,10 @@ func judgeStorage(s *tinyServer, storage tinyStorage) (broken []string) {
 	return broken
 }
 
-// keptBack reports whether no claim had a volume, or one was about to get it, and it is kept from that (R8).
+// keptBack reports whether a volume carries an announcement, and its claim is not gone: a person is told then (R8).
 func keptBack(s *tinyServer, volume *corev1.PersistentVolume) bool {
 	state := phase.VolumeBindingStateOf(volume, s.claim(obj.ReferencedClaim(volume)))
-	return judge.KeptBack(volume) && (state == phase.VolumeFree || state == phase.VolumeBinding)
+	return judge.KeptBack(volume) && (state == phase.VolumeFree || state == phase.VolumeBinding || state == phase.VolumeInUse)
 }
 
 // untraced reports whether a volume of that name was made for a claim that does not say so any more, or is gone. What

@@ -224,6 +224,10 @@ var cannotMeet = func() map[trouble]map[destruction]string {
 		releases: "it is not announced, so that nobody waits: see the row of the other leader",
 		loses:    "it is not announced, so that nobody waits: see the row of the other leader",
 	}
+	cannot[goingOn] = map[destruction]string{
+		releases: "it is Released already",
+		loses:    "nobody has it any more",
+	}
 	return cannot
 }()
 
