@@ -84,7 +84,9 @@
 //     possible, remove it by hand: storage that was made for the claim may then be left behind.
 //   - Storage that one of the two was making may be left behind, when the other makes it anew.
 //   - An announcement (pvbind.github.io/reclaiming) means nothing to kube-controller-manager. A Controller that comes back
-//     waits for what its predecessor has announced, Hooks.Timeout and half a minute, from when it sees it.
+//     waits for what its predecessor has announced, Hooks.Timeout and half a minute, from when it sees it. A volume that
+//     kube-controller-manager has scrubbed and freed meanwhile keeps the announcement, and is given to nobody until somebody
+//     removes that: an event on the volume says so.
 //   - Where kube-controller-manager recycles, it does so by pods named recycler-for-<volume>, which go on when it has ended, and
 //     which nothing here knows of. Before starting recyclers of your own, wait until no such pod runs. Likewise, a hook that has
 //     answered hooks.InProgress must have ended its work before kube-controller-manager is started.

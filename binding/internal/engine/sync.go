@@ -219,6 +219,7 @@ func (s *State) finish(t *task, action decision.Action, err error) Step {
 // one blocks ends here without finish: its offers stay, and it runs again.
 func (s *State) stop(t *task) Step {
 	s.unlockVolume(t)
+	s.keepDeletion(t)
 	delete(s.tasks, t.key)
 	delete(s.locks, t.key)
 	t.next = append(t.next, s.waiters.drain(t.key)...)

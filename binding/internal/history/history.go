@@ -68,6 +68,7 @@ const (
 	Fails             Fault = "fails"        // it never arrived
 	LosesAnswer       Fault = "loses answer" // it arrived
 	ArrivesLate       Fault = "arrives late" // it arrives some time, or never
+	GoesOn            Fault = "goes on"      // a hook has begun, and is not done
 	throttles         Fault = "is throttled"
 	SaysNotFound      Fault = "is told NotFound"
 	SaysProxyNotFound Fault = "is told NotFound by a proxy"

@@ -40,6 +40,7 @@ const (
 	conflicts                     // a write is refused, for somebody else's was first
 	losesRequest                  // a call does not arrive, and nobody can tell
 	losesAnswer                   // a write takes effect, and its answer is lost
+	goesOn                        // a deleter or recycler answers that it is at work
 	delays                        // the answer is lost, and the write may arrive later
 	arrives                       // such a write arrives
 	userActs                      // people do something
@@ -151,13 +152,15 @@ func (m *model) faultsOf(found []move, now *state, who, at uint8, running *reque
 	if now.faults == 0 {
 		return found
 	}
-	for _, fault := range []moveKind{conflicts, losesRequest, losesAnswer, delays} {
+	for _, fault := range []moveKind{conflicts, losesRequest, losesAnswer, goesOn, delays} {
 		happens := running.action.Writes()
 		switch fault {
 		case losesRequest:
 			happens = true
 		case losesAnswer:
 			happens = happens || running.action.RunsHook()
+		case goesOn:
+			happens = running.action.RunsHook() && running.action.Kind != decision.RunProvisioner
 		case delays:
 			happens = happens && now.late == nil
 		}
@@ -187,7 +190,7 @@ func (m *model) apply(now *state, mv move) *state {
 	case crashes:
 		next.faults--
 		next.leaders[mv.who] = begin(&next.server, m.rules, int(mv.who), now.leaders[mv.who].starts+1)
-	case conflicts, losesRequest, losesAnswer, delays:
+	case conflicts, losesRequest, losesAnswer, goesOn, delays:
 		next.faults--
 		m.step(&next, mv)
 	case lies, proxies:
@@ -389,6 +392,8 @@ func (m *model) send(now *state, l *leader, at int, how moveKind) {
 		got = answer{fail: conflict}
 	case how == losesRequest, how == delays:
 		got = answer{fail: noAnswer}
+	case how == goesOn:
+		got = m.beginHook(now, &running)
 	case how == lies:
 		got = answer{fail: notFound, lied: true}
 	case how == proxies:
@@ -475,6 +480,7 @@ var (
 		invalid:       apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "it", nil),
 		noAnswer:      errNoAnswer,
 		staleToken:    &hooks.Error{Meaning: hooks.StaleToken},
+		inProgress:    &hooks.Error{Meaning: hooks.InProgress},
 	}
 )
 

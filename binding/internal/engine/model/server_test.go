@@ -60,6 +60,7 @@ const (
 	noAnswer      = failure("NoAnswer")   // the connection is lost
 	proxied       = failure("Proxied")    // a proxy says NotFound
 	staleToken    = failure("StaleToken") // of the storage
+	inProgress    = failure("InProgress") // of a hook
 )
 
 // now returns the time: the clocks of all leaders count writes, so that the next token is larger than any before (R8).
