@@ -71,9 +71,10 @@ const (
 	throttles         Fault = "is throttled"
 	SaysNotFound      Fault = "is told NotFound"
 	SaysProxyNotFound Fault = "is told NotFound by a proxy"
+	AnswersBare       Fault = "is answered with bare metadata"
 )
 
-var faults = []Fault{Conflicts, forbids, Fails, LosesAnswer, ArrivesLate, throttles, SaysNotFound, SaysProxyNotFound}
+var faults = []Fault{Conflicts, forbids, Fails, LosesAnswer, ArrivesLate, throttles, SaysNotFound, SaysProxyNotFound, AnswersBare}
 
 // Directed returns a history on the server in which nothing is random. Its caller adds the controllers and takes each step.
 func Directed(server *bindingtest.Server) *History {
@@ -141,6 +142,10 @@ func (h *History) suffer(c *Controller, call *bindingtest.Call, do func() error)
 		}
 	case SaysProxyNotFound:
 		return testkit.ProxyError(call.Key)
+	case AnswersBare: // it arrived, and nobody can tell
+		if call.Key.Kind == obj.KindVolume || call.Key.Kind == obj.KindClaim {
+			return bindingtest.Answer(1, func(*bindingtest.Call) bool { return true }, testkit.BareObject(call.Key))(call, do)
+		}
 	}
 	delete(c.liedTo, call.Key)
 	return do()
