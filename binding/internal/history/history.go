@@ -165,6 +165,7 @@ func (h *History) step() {
 		if h.oneIn(6) {
 			h.note("%s restarts", c.Name)
 			h.Restart(c)
+			h.list(c)
 		} else if h.oneIn(6) {
 			h.travel(c)
 		}
@@ -180,6 +181,15 @@ func (h *History) randomFault() Fault {
 		return faults[h.IntN(len(faults))]
 	}
 	return noFault
+}
+
+// list tells a controller that begins of all claims that there are, as a driver has to before the first sync: who is Bound to a
+// volume without claimRef, nothing else says (M2).
+func (h *History) list(c *Controller) {
+	claims := c.Watches[slices.Index(bindingtest.Kinds(), obj.KindClaim)]
+	for range claims.Pending() {
+		h.Deliver(c, claims)
+	}
 }
 
 // arrive lets a late write reach the server, or get lost.
