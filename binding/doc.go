@@ -31,7 +31,8 @@
 //
 //  1. Tell it of every claim, volume and class with Observe and ObserveDeleted. Tell it of pods, if claims are to be protected
 //     while in use or are to name the pods that they wait for, and of VolumeAttachments, if storage is reclaimed. Tell it of
-//     all classes before the first Sync: a claim whose class is not known is bound at once.
+//     all classes and claims before the first Sync: a claim whose class is not known is bound at once, and a volume that has
+//     lost its claimRef goes to another claim if its owner is not known (M2).
 //  2. Call Sync with every key that Observe and ObserveDeleted return, and with every key in Result.Next.
 //  3. If Result.After is not zero, call Sync with the same key again after that time. The error beside it is for the log.
 //  4. From time to time, call Recheck with every claim and volume of the caches, and Sync with the keys that it returns. That

@@ -171,8 +171,7 @@ func nextUnneeded(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 	if state == phase.VolumeUnneeded {
 		action = releaseAndReclaim(volume, claim, view, options, why)
 	}
-	action = onceVolumeLive(action, view) // the other volume is no more certain to stay as it is than this one
-	return action.onceLive(source, obj.VolumeKey(other.Name), "V2", "before the volume is taken from the claim")
+	return onceVolumeLive(action.onceLive(source, obj.VolumeKey(other.Name), "V2", "before the volume is taken from the claim"), view)
 }
 
 // awaitOther leaves the volume as it is and says why. The next decision follows when the claim changes, or the volume that
@@ -354,9 +353,9 @@ func runHook(volume *corev1.PersistentVolume, kind ActionKind, hook string, view
 	return Action{}, true
 }
 
-// onceVolumeLive returns the call of a deleter or recycler if its volume was read live, and otherwise that read. Where the claim
-// is gone it is the last one before the call: that stays so, but somebody who does not heed the announcement may give the
-// volume to another claim at any moment.
+// onceVolumeLive returns the call of a deleter or recycler if its volume was read live, and otherwise that read. It is the last
+// one before the call: a claim that is gone stays so, but somebody who does not heed the announcement may retain the volume, or
+// give it to another claim, at any moment.
 func onceVolumeLive(action Action, view View) Action {
 	if action.Kind != RunDeleter && action.Kind != RunRecycler {
 		return action

@@ -47,6 +47,7 @@ const (
 	outwaits                      // as outlives, of a leader that is paused for so long
 	lies                          // a read is told NotFound, as by a server restored elsewhere
 	proxies                       // a read is told NotFound, by a proxy
+	bares                         // a read is answered with the metadata of another object, by a proxy
 	backsUp                       // a backup of the server is made
 	goesBack                      // the server is restored from it
 	notices                       // a list tells a leader of that
@@ -144,7 +145,7 @@ func (m *model) waitsOf(found []move, now *state, who uint8, l *leader) []move {
 // faultsOf returns what may happen to a call.
 func (m *model) faultsOf(found []move, now *state, who, at uint8, running *request) []move {
 	if now.lies > 0 && running.action.Kind == decision.Read && !isList(running.action.Key) {
-		found = append(found, move{proxies, who, at})
+		found = append(found, move{proxies, who, at}, move{bares, who, at})
 		if now.server.objects[running.target] != nil {
 			found = append(found, move{lies, who, at})
 		}
@@ -193,7 +194,7 @@ func (m *model) apply(now *state, mv move) *state {
 	case conflicts, losesRequest, losesAnswer, goesOn, delays:
 		next.faults--
 		m.step(&next, mv)
-	case lies, proxies:
+	case lies, proxies, bares:
 		next.lies--
 		m.step(&next, mv)
 	case arrives:
@@ -398,6 +399,8 @@ func (m *model) send(now *state, l *leader, at int, how moveKind) {
 		got = answer{fail: notFound, lied: true}
 	case how == proxies:
 		got = answer{fail: proxied}
+	case how == bares:
+		got = answer{fail: metadataOnly}
 	default:
 		got = m.sabotaged(now, l, &running)
 	}
@@ -491,6 +494,8 @@ func replyOf(read obj.Key, a *answer) engine.Reply {
 		return engine.Reply{Err: NotFoundError(read)}
 	case a.fail == proxied:
 		return engine.Reply{Err: ProxyError(read)}
+	case a.fail == metadataOnly:
+		return engine.Reply{Object: BareObject(read)}.Checked(decision.Action{Kind: decision.Read, Key: read})
 	case a.fail != "":
 		return engine.Reply{Err: errorsByReason[a.fail]}
 	case a.got != nil:

@@ -59,6 +59,7 @@ const (
 	invalid       = failure(metav1.StatusReasonInvalid)
 	noAnswer      = failure("NoAnswer")   // the connection is lost
 	proxied       = failure("Proxied")    // a proxy says NotFound
+	metadataOnly  = failure("Metadata")   // a proxy answers with another object, of which it has the metadata
 	staleToken    = failure("StaleToken") // of the storage
 	inProgress    = failure("InProgress") // of a hook
 )

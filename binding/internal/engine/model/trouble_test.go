@@ -25,6 +25,7 @@ const (
 	lateWrite        trouble = "a write that is late"
 	lie              trouble = "a NotFound that is a lie"
 	proxyLie         trouble = "a proxy's NotFound"
+	bareLie          trouble = "a proxy's bare metadata"
 	otherLeader      trouble = "another leader, in a sync"
 	pause            trouble = "a leader paused for long"
 	restored         trouble = "the server restored"
@@ -39,7 +40,7 @@ const (
 	forcedDeletion   trouble = "a forced deletion"
 )
 
-var troubles = []trouble{crash, refusal, lostCall, goingOn, lateWrite, lie, proxyLie, otherLeader, pause, restored, tenantMarks, tenantNames, tenantFinalizers,
+var troubles = []trouble{crash, refusal, lostCall, goingOn, lateWrite, lie, proxyLie, bareLie, otherLeader, pause, restored, tenantMarks, tenantNames, tenantFinalizers,
 	adminPolicy, adminFrees, adminReserves, adminFinalizers, adminMarks, forcedDeletion}
 
 // troubleSet is a set of troubles, a bit for each.
@@ -48,7 +49,7 @@ type troubleSet uint32
 // troubleOf returns which trouble a move is, as a set.
 func (m *model) troubleOf(mv move) troubleSet {
 	is, ok := map[moveKind]trouble{crashes: crash, conflicts: refusal, losesRequest: lostCall, losesAnswer: lostCall, goesOn: goingOn, arrives: lateWrite,
-		lies: lie, proxies: proxyLie, outwaits: pause, goesBack: restored}[mv.kind]
+		lies: lie, proxies: proxyLie, bares: bareLie, outwaits: pause, goesBack: restored}[mv.kind]
 	if mv.kind == userActs {
 		is, ok = m.actions[mv.at].trouble, true
 	}
