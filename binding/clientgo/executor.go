@@ -83,6 +83,12 @@ func (e *Executor) Synced(ctx context.Context) bool { return cache.WaitFor(ctx, 
 // Request returns a request for a plan of the pod.
 func (e *Executor) Request(pod *corev1.Pod) scheduling.Request { return e.Executor.Request(pod, e) }
 
+// BindVolumes gets the pod its volumes on the node that was chosen: what was assumed for it or, if that is nil, what is planned
+// now. Every error is an *executor.Error; the Executor that is embedded says more.
+func (e *Executor) BindVolumes(ctx context.Context, pod *corev1.Pod, node *corev1.Node, assumed *scheduling.Assumption) error {
+	return e.Executor.BindVolumes(ctx, e.Request(pod), node, assumed)
+}
+
 // Class looks up a class. A lister fails only by not finding.
 func (e *Executor) Class(name string) *storagev1.StorageClass {
 	class, _ := e.classes.Get(name)

@@ -38,6 +38,8 @@ func mapper(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 	m.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
 	m.Add(storagev1.SchemeGroupVersion.WithKind("StorageClass"), meta.RESTScopeRoot)
 	m.Add(storagev1.SchemeGroupVersion.WithKind("VolumeAttachment"), meta.RESTScopeRoot)
+	m.Add(storagev1.SchemeGroupVersion.WithKind("CSIDriver"), meta.RESTScopeRoot)
+	m.Add(storagev1.SchemeGroupVersion.WithKind("CSIStorageCapacity"), meta.RESTScopeNamespace)
 	return m, nil
 }
 

@@ -2,7 +2,6 @@ package extender
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	schedulerv1 "k8s.io/kube-scheduler/extender/v1"
 
-	"github.com/pvbind/pvbind/binding/scheduling"
 	"github.com/pvbind/pvbind/binding/scheduling/executor"
 )
 
@@ -40,7 +38,7 @@ func (s *Server) bindPod(ctx context.Context, args *schedulerv1.ExtenderBindingA
 	if err != nil {
 		return fmt.Errorf("node %s: %s", args.Node, unknownNode)
 	}
-	if err := s.bindVolumes(ctx, pod, node); err != nil {
+	if err := s.Cluster.BindVolumes(ctx, pod, node, nil); err != nil { // planned now, for other pods may have been bound since the filter
 		return err
 	}
 	return s.Clientset.CoreV1().Pods(args.PodNamespace).Bind(ctx, &corev1.Binding{
@@ -59,33 +57,4 @@ func (s *Server) pod(ctx context.Context, args *schedulerv1.ExtenderBindingArgs)
 		return nil, executor.ErrPodGone
 	}
 	return pod, err
-}
-
-// attempts bounds how often a bind is planned anew because somebody else was faster.
-const attempts = 5
-
-// bindVolumes plans anew for the node, for other pods may have been bound since the filter, and carries the plan out.
-func (s *Server) bindVolumes(ctx context.Context, pod *corev1.Pod, node *corev1.Node) error {
-	var err error
-	for range attempts {
-		if err = s.tryVolumes(ctx, pod, node); executor.OutcomeOf(err) != executor.PlanAnew {
-			break
-		}
-	}
-	return err
-}
-
-func (s *Server) tryVolumes(ctx context.Context, pod *corev1.Pod, node *corev1.Node) error {
-	plan, err := scheduling.PlanPod(s.Cluster.Request(pod), node)
-	if err != nil {
-		return err
-	}
-	if !plan.Fits() {
-		return &executor.Error{Outcome: executor.ScheduleElsewhere, Reasons: append(plan.Refused, plan.Reasons...)}
-	}
-	assumption, ok := s.Cluster.Assume(plan)
-	if !ok {
-		return &executor.Error{Outcome: executor.PlanAnew, Err: errors.New("another pod was faster")}
-	}
-	return s.Cluster.CarryOut(ctx, assumption)
 }

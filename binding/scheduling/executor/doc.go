@@ -1,19 +1,21 @@
 // Package executor carries out the plans of package scheduling: it makes the writes of a plan, waits until all claims of the pod
-// are Bound, and says in a typed error what to do where that cannot be.
+// are bound, and says in a typed error what to do where that cannot be.
 //
 // A scheduler gives one Executor a Client, and reports to it every change of claims and volumes. The adapters
 // binding/clientgo and binding/controllerruntime do both, and look up what else a plan depends on. For each pod it then goes
 //
-//	plan, err := scheduling.PlanPod(executor.Request(pod, view), node)
+//	plan, err := scheduling.PlanPod(volumes.Request(pod), node)
 //	…
-//	assumption, ok := executor.Assume(plan) // no other pod gets the same; nothing is written
+//	assumption, ok := volumes.Assume(plan) // no other pod gets the same; nothing is written
 //	…
-//	err = executor.CarryOut(ctx, assumption)
+//	err = volumes.BindVolumes(ctx, pod, node, assumption)
 //
-// Plugins of kube-scheduler assume in Reserve, carry out in PreBind with a context that ends after the bind timeout, and revert the
+// BindVolumes makes the writes, and plans anew for the node where somebody else was faster. CarryOut is one plan's part of that.
+//
+// Plugins of kube-scheduler assume in Reserve, bind in PreBind with a context that ends after the bind timeout, and revert the
 // assumption in Unreserve. What an error means for the pod is its Outcome:
 //
-//   - PlanAnew: another plan for the same node may do, for somebody else had the volume first;
+//   - PlanAnew: somebody else was faster, of BindVolumes five times in a row; another plan for the same node may do;
 //   - ScheduleElsewhere: the pod is unschedulable for now, and the scheduler should choose again, for instance because the
 //     volume could not be provisioned for the node;
 //   - Failed: a write was rejected, the context has ended, or the pod is gone.

@@ -2,7 +2,9 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -58,9 +60,50 @@ func (e *Executor) Assume(plan scheduling.Plan) (*scheduling.Assumption, bool) {
 	return e.assumed.Assume(&e.index, plan)
 }
 
-// CarryOut makes the writes of an assumed plan, and returns nil once all claims of the pod are Bound. The rest of a bind is
-// that of whoever binds claims in the cluster. Every error is an *Error, whose Outcome says how to go on. A context that ends
-// is one; what was written by then stays.
+// attempts bounds how often BindVolumes plans for the node because somebody else was faster.
+const attempts = 5
+
+// BindVolumes gets the pod of a request its volumes on a node, and returns nil once all of its claims are bound. It carries out
+// what was assumed for the pod or, where that is nil, plans and assumes; and for as long as the outcome is PlanAnew it plans anew
+// for the same node, five times at most. Errors are those of CarryOut. Where there is no plan, the outcome is ScheduleElsewhere.
+func (e *Executor) BindVolumes(ctx context.Context, request scheduling.Request, node *corev1.Node, assumed *scheduling.Assumption) (err error) {
+	for range attempts {
+		if assumed == nil {
+			assumed, err = e.planned(request, node)
+		}
+		if assumed != nil {
+			err = e.CarryOut(ctx, assumed)
+		}
+		if OutcomeOf(err) != PlanAnew {
+			return err
+		}
+		assumed = nil
+	}
+	return err
+}
+
+// planned returns what was planned and assumed.
+func (e *Executor) planned(request scheduling.Request, node *corev1.Node) (*scheduling.Assumption, error) {
+	plan, err := scheduling.PlanPod(request, node)
+	var absent *scheduling.AbsentError
+	switch {
+	case errors.As(err, &absent):
+		return nil, &Error{Outcome: ScheduleElsewhere, Err: err}
+	case err != nil:
+		return nil, failed(err)
+	case !plan.Fits():
+		return nil, &Error{Outcome: ScheduleElsewhere, Reasons: slices.Concat(plan.Refused, plan.Reasons)}
+	}
+	assumption, ok := e.Assume(plan)
+	if !ok {
+		return nil, &Error{Outcome: PlanAnew, Err: errors.New("another pod was faster")}
+	}
+	return assumption, nil
+}
+
+// CarryOut makes the writes of an assumed plan, and returns nil once all claims of the pod are bound: they name their volume and
+// carry bind-completed, and status and phase follow. That is done by whoever binds claims in the cluster. Every error is an *Error,
+// whose Outcome says how to go on. A context that ends is one; what was written by then stays.
 //
 // It ends the assumption in any case: what was assumed is written by then, or given up. To revert it once more does nothing.
 //

@@ -433,3 +433,85 @@ func (w *world) untilBound() {
 	}
 	require.Fail(w, "it is never bound")
 }
+
+// bind begins to bind a pod on node n1.
+func (w *world) bind(assumption *scheduling.Assumption) carrying {
+	c := carrying{w, make(chan error, 1)}
+	stored, err := w.Get(w.Context(), bindingtest.PodKey("default", "web"))
+	require.NoError(w, err)
+	go func() {
+		c.ended <- w.executor.BindVolumes(w.Context(), w.executor.Request(stored.(*corev1.Pod), w.view()), hostNode("n1"), assumption)
+	}()
+	synctest.Wait()
+	return c
+}
+
+// S8: a pod whose plan is outdated is planned anew for the same node, a few times.
+func TestBindVolumes(t *testing.T) {
+	objects := append(twoDisks(), disk("e1", "20Gi", "n1"))
+	give := func(w *world, volume string) {
+		change(w, w.Volume(volume), RefersTo("default", "other", w.Claim("default", "other").UID))
+	}
+	for name, c := range map[string]struct {
+		meanwhile func(*world)
+		volume    string
+		outcome   executor.Outcome
+		text      string
+	}{
+		"S8 at once":      {func(*world) {}, "d1", "", ""},
+		"S8 another fits": {func(w *world) { give(w, "d1") }, "e1", "", ""},
+		"S8 no other fits": {func(w *world) {
+			give(w, "d1")
+			remove(w, obj.VolumeKey("e1"))
+		}, "", executor.ScheduleElsewhere, "pvc/default/data: NoVolume: "},
+		"S8 the claim is gone": {func(w *world) {
+			give(w, "d1")
+			remove(w, obj.ClaimKey("default", "data"))
+		}, "", executor.ScheduleElsewhere, "default/data"},
+		"S8 nothing but conflicts": {func(w *world) {
+			for range 5 {
+				w.client.Use(bindingtest.Conflict(1, onVolume)) // each sees what those before it let pass
+			}
+		}, "", executor.PlanAnew, "something has changed since the plan was made: pre-bind d1 to default/data: "},
+		"S8 four conflicts": {func(w *world) {
+			for range 4 {
+				w.client.Use(bindingtest.Conflict(1, onVolume)) // each sees what those before it let pass
+			}
+		}, "d1", "", ""},
+	} {
+		for _, reserved := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, reserved %t", name, reserved), func(t *testing.T) {
+				inWorld(t, objects, func(w *world) {
+					var assumption *scheduling.Assumption
+					if reserved {
+						assumption = w.assume("web", "n1")
+					}
+					c.meanwhile(w)
+					w.report()
+					carrying := w.bind(assumption)
+					if c.outcome != "" {
+						carrying.fails(c.outcome, c.text)
+						return
+					}
+					w.settle()
+					carrying.bound()
+					assert.Equal(w, c.volume, w.Claim("default", "data").Spec.VolumeName)
+				})
+			})
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	assert.Empty(t, executor.OutcomeOf(nil))
+	assert.Equal(t, executor.Failed, executor.OutcomeOf(errors.New("somebody else's")))
+	inner := &executor.Error{Outcome: executor.PlanAnew, Err: executor.ErrPodGone}
+	assert.Equal(t, executor.PlanAnew, executor.OutcomeOf(fmt.Errorf("binding: %w", inner)))
+	assert.ErrorIs(t, inner, executor.ErrPodGone)
+	long := &executor.Error{Outcome: executor.ScheduleElsewhere}
+	for range 10 {
+		long.Reasons = append(long.Reasons, scheduling.Reason{Cause: scheduling.CauseNoVolume, Claim: obj.ClaimKey("default", "data"), Detail: strings.Repeat("long\n", 100)})
+	}
+	assert.LessOrEqual(t, len(long.Error()), 1000)
+	assert.NotContains(t, long.Error(), "\n")
+}
