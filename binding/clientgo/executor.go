@@ -34,7 +34,8 @@ type Executor struct {
 var _ scheduling.View = (*Executor)(nil)
 
 // NewExecutor returns an Executor on informers: those of kube-scheduler, or of NewSchedulingInformers. Start them after that, and
-// plan once Synced. It writes by way of the clientset.
+// plan once Synced. It writes by way of the clientset. Informers of others do not notice that etcd was restored from a backup: a
+// scheduler on those calls ServerWentBack if it does, or is started again.
 func NewExecutor(clientset kubernetes.Interface, informers informers.SharedInformerFactory) (*Executor, error) {
 	core, storage := informers.Core().V1(), informers.Storage().V1()
 	e := &Executor{

@@ -324,6 +324,7 @@ func TestAPodThatGoes(t *testing.T) {
 		w.report()
 		require.ErrorIs(w, w.carryOut(w.Context(), assumption).fails(executor.Failed, "the pod does not exist any more"), executor.ErrPodGone)
 		c := w.begin("web", "n1")
+		w.report()
 		c.waits()
 		remove(w, bindingtest.PodKey("default", "web"))
 		_, err := w.Create(w.Context(), pod("web", "logs"))
@@ -333,6 +334,36 @@ func TestAPodThatGoes(t *testing.T) {
 		require.ErrorIs(w, c.fails(executor.Failed, "the pod does not exist any more"), executor.ErrPodGone)
 		assert.True(w, w.plan("web", "n1").Fits(), "its successor goes on")
 	})
+}
+
+// S8: the claim is bound before anybody has shown the scheduler its volume, which may be one that the pod cannot use.
+func TestAVolumeThatIsReportedLate(t *testing.T) {
+	inWorld(t, []obj.Object{claim("logs", "1Gi", made), pod("web", "logs")}, func(w *world) {
+		c := w.begin("web", "n1")
+		require.NoError(w, w.Settle(w.Context()))
+		w.reportOnly(obj.KindClaim)
+		c.waits()
+		w.reportOnly(obj.KindVolume)
+		c.bound()
+	})
+}
+
+// S8, property 6: a write is rejected, and a proxy answers the read in the server's place. That proves nothing.
+func TestAReadThatAProxyAnswers(t *testing.T) {
+	for name, answer := range map[string]bindingtest.Hook{
+		"S8 with an empty object": bindingtest.Answer(1, bindingtest.On(bindingtest.VerbGet, obj.KindVolume), &corev1.PersistentVolume{}),
+		"S8 with 404": bindingtest.Fail(1, bindingtest.On(bindingtest.VerbGet, obj.KindVolume),
+			apierrors.NewGenericServerResponse(404, "get", schema.GroupResource{Resource: "persistentvolumes"}, "d1", "no route", 0, true)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, twoDisks(), func(w *world) {
+				began := time.Now()
+				w.client.Use(bindingtest.Fail(1, onVolume, errors.New("connection reset")), answer)
+				w.begin("web", "n1").fails(executor.Failed, "pre-bind d1 to default/data: connection reset")
+				assert.Zero(w, time.Since(began))
+			})
+		})
+	}
 }
 
 // S8: two pods share a claim, and both carry out what was assumed for it.

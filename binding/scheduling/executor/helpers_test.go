@@ -34,7 +34,7 @@ type world struct {
 	client   *bindingtest.Client // of the scheduler
 	executor *executor.Executor
 
-	watches []*bindingtest.Watch
+	watches map[obj.Kind]*bindingtest.Watch
 	seen    map[obj.Key]obj.Object
 }
 
@@ -62,17 +62,21 @@ func (w *world) restart() {
 		known := w.seen[pod]
 		return known == nil || known.GetUID() != uid
 	}}
-	w.watches, w.seen = nil, map[obj.Key]obj.Object{}
+	w.watches, w.seen = map[obj.Kind]*bindingtest.Watch{}, map[obj.Key]obj.Object{}
 	for _, kind := range []obj.Kind{obj.KindPod, obj.KindVolume, obj.KindClaim} {
-		w.watches = append(w.watches, w.Watch(kind))
+		w.watches[kind] = w.Watch(kind)
 	}
 	w.report()
 }
 
 // report tells the scheduler what has changed, and lets it do what follows.
-func (w *world) report() {
+func (w *world) report() { w.reportOnly(obj.KindPod, obj.KindVolume, obj.KindClaim) }
+
+// reportOnly reports changes of these kinds.
+func (w *world) reportOnly(kinds ...obj.Kind) {
 	synctest.Wait()
-	for _, watch := range w.watches {
+	for _, kind := range kinds {
+		watch := w.watches[kind]
 		for change, ok := watch.Next(); ok; change, ok = watch.Next() {
 			key, _ := bindingtest.KeyOf(change.Object)
 			was := w.seen[key]

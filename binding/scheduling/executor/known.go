@@ -96,7 +96,6 @@ func (e *Executor) store(object obj.Object, era int) bool {
 	}
 	if !obj.Older(object, was.newest) {
 		e.put(key, known{was.reported, object})
-		e.wake(key) // another pod may share the claim
 	}
 	return true
 }

@@ -1,7 +1,9 @@
 package executor_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -56,18 +58,27 @@ func TestWhatIsKnown(t *testing.T) {
 // comes later than that notice is not believed.
 func TestW8RepliesOfAServerThatWentBack(t *testing.T) {
 	inWorld(t, twoDisks(), func(w *world) {
-		assumption := w.assume("web", "n1")
-		before := w.Volume("d1").ResourceVersion
-		w.carryOut(w.Context(), assumption).waits()
-		volume, _ := w.executor.Volume("d1")
-		require.NotNil(w, volume.Spec.ClaimRef, "X5 the reply counts at once")
-		w.executor.Observe(FitVolume("d1", func(v *corev1.PersistentVolume) { v.UID, v.ResourceVersion = volume.UID, before }))
-		volume, _ = w.executor.Volume("d1")
-		require.NotNil(w, volume.Spec.ClaimRef, "though an older version is reported after it")
+		preBound := func(want bool, why string) {
+			w.Helper()
+			volume, _ := w.executor.Volume("d1")
+			require.Equal(w, want, volume.Spec.ClaimRef != nil, why)
+		}
+		before := w.Volume("d1")
+		ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
+		defer cancel()
+		w.carryOut(ctx, w.assume("web", "n1")).fails(executor.Failed, "deadline")
+		preBound(true, "X5 the reply counts at once")
+		w.executor.Observe(before)
+		preBound(true, "though an older version is reported after it")
 		w.executor.ServerWentBack()
-		volume, _ = w.executor.Volume("d1")
-		require.Nil(w, volume.Spec.ClaimRef, "the write is lost")
-		assert.Equal(w, before, volume.ResourceVersion)
+		preBound(false, "the write is lost")
+	})
+	inWorld(t, twoDisks(), func(w *world) {
+		c := w.begin("web", "n1")
+		w.executor.ServerWentBack()
+		c.waits()
+		_, reads := w.writes()
+		assert.Equal(w, 1, reads, "it writes again at once, and finds that the server has it")
 	})
 	inWorld(t, twoDisks(), func(w *world) {
 		w.client.Use(func(call *bindingtest.Call, do func() error) error {
@@ -80,5 +91,18 @@ func TestW8RepliesOfAServerThatWentBack(t *testing.T) {
 		w.carryOut(w.Context(), w.assume("web", "n1")).waits()
 		_, reads := w.writes()
 		assert.Equal(w, 1, reads, "a reply that comes late is not believed, but a read after that is")
+	})
+}
+
+// S8: what was reserved for a pod was the volume that is gone, and not its successor of the same name.
+func TestASuccessorIsNotReserved(t *testing.T) {
+	inWorld(t, twoDisks(), func(w *world) {
+		assumption := w.assume("web", "n1")
+		d1 := w.Volume("d1")
+		successor := d1.DeepCopy()
+		successor.UID, successor.ResourceVersion = "successor", "1000"
+		w.executor.Update(d1, successor)
+		assert.True(w, w.plan("second", "n1").Fits())
+		w.carryOut(w.Context(), assumption).fails(executor.PlanAnew, "d1")
 	})
 }
