@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -387,9 +388,10 @@ func TestAChangeWakesWhatDependsOnIt(t *testing.T) {
 		objects = append(objects, claim(fmt.Sprint("c", i), "1Gi", made), pod(fmt.Sprint("p", i), fmt.Sprint("c", i)))
 	}
 	inWorld(t, objects, func(w *world) {
-		looked, gone := 0, w.executor.PodGone
+		var looked atomic.Int32
+		gone := w.executor.PodGone
 		w.executor.PodGone = func(ctx context.Context, pod obj.Key, uid types.UID) bool {
-			looked++ // one at a time, for the world lets each go on until it waits
+			looked.Add(1)
 			return gone(ctx, pod, uid)
 		}
 		var all []carrying
@@ -400,7 +402,7 @@ func TestAChangeWakesWhatDependsOnIt(t *testing.T) {
 		for _, c := range all {
 			c.bound()
 		}
-		assert.LessOrEqual(w, looked, many*12)
+		assert.LessOrEqual(w, int(looked.Load()), many*12)
 	})
 }
 

@@ -2,6 +2,7 @@ package executor_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -35,6 +36,7 @@ type world struct {
 	executor *executor.Executor
 
 	watches map[obj.Kind]*bindingtest.Watch
+	mutex   sync.Mutex // for seen, into which plans look that are carried out
 	seen    map[obj.Key]obj.Object
 }
 
@@ -59,7 +61,7 @@ func inWorld(t *testing.T, objects []obj.Object, test func(*world)) {
 func (w *world) restart() {
 	w.client.Restart()
 	w.executor = &executor.Executor{Client: w.client, PodGone: func(_ context.Context, pod obj.Key, uid types.UID) bool {
-		known := w.seen[pod]
+		known := w.lastSeen(pod)
 		return known == nil || known.GetUID() != uid
 	}}
 	w.watches, w.seen = map[obj.Kind]*bindingtest.Watch{}, map[obj.Key]obj.Object{}
@@ -79,10 +81,10 @@ func (w *world) reportOnly(kinds ...obj.Kind) {
 		watch := w.watches[kind]
 		for change, ok := watch.Next(); ok; change, ok = watch.Next() {
 			key, _ := bindingtest.KeyOf(change.Object)
-			was := w.seen[key]
+			was := w.lastSeen(key)
 			switch {
 			case change.Type == bindingtest.Deleted:
-				delete(w.seen, key)
+				w.see(key, nil)
 				w.executor.ObserveDeleted(change.Object)
 				continue
 			case was == nil:
@@ -90,10 +92,23 @@ func (w *world) reportOnly(kinds ...obj.Kind) {
 			default:
 				w.executor.Update(was, change.Object)
 			}
-			w.seen[key] = change.Object
+			w.see(key, change.Object)
 		}
 	}
 	synctest.Wait()
+}
+
+func (w *world) lastSeen(key obj.Key) obj.Object {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.seen[key]
+}
+
+// see notes what was reported; nil: that it is gone.
+func (w *world) see(key obj.Key, object obj.Object) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.seen[key] = object
 }
 
 // settle lets the binder work, and tells the scheduler.
