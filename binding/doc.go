@@ -9,6 +9,7 @@
 //	binding/preview, bindingtest        what a change would do; an API server in memory for tests
 //	binding                             Controller, Client, Recorder, Result
 //	binding/internal/engine             one sync as a state machine: no goroutine, no clock, no I/O
+//	binding/scheduling/executor         makes the writes of a plan, and waits until the pod's claims are bound
 //	binding/scheduling                  pods and nodes: plan, assume, the next write of a plan
 //	binding/decision                    the next write for a claim or a volume, and why
 //	binding/hooks                       provisioners, deleters and recyclers of your own
