@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,6 +47,8 @@ type State struct {
 	// unclaimed is what provisioners made in syncs that ended before there was a volume for it. It counts only once its claim is
 	// gone, by the key of that, and until it is deleted (P2).
 	unclaimed map[obj.Key][]decision.Answer
+	// deleted is what deleters have done in syncs that ended before it was noted on their volumes (R8).
+	deleted map[obj.Key]decision.Answer
 	// announced says since when the announcement on each claim or volume that has one was seen as it is (R8).
 	announced map[obj.Key]sighting
 	now       time.Time
@@ -117,7 +120,7 @@ func (s *State) StartDraft(key obj.Key) Step {
 	if !s.workers.acquire(key, s.namespaceOf(key)) {
 		return s.refuse(key)
 	}
-	t := &task{key: key, answers: append(s.resume(key), s.takeUnclaimed(key)...)}
+	t := &task{key: key, answers: slices.Concat(s.resume(key), s.takeUnclaimed(key), s.deletionOf(key))}
 	zeromap.Put(&s.locks, key, key)
 	zeromap.Put(&s.tasks, key, t)
 	return s.advance(t)
