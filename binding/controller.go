@@ -31,9 +31,11 @@ type Controller struct {
 	Options decision.Options
 	// Hooks provision, delete and scrub storage; without any, that is left to others.
 	Hooks hooks.Set
-	// Workers is how many Syncs the driver runs at once, if it tells. At most half of them, rounded up, are those of one
-	// namespace then, so that a tenant whose objects are slow to sync leaves workers for others. One more returns at once, as
-	// one that waits for another Sync (W9).
+	// Workers bounds how many Syncs work at once; zero is no bound. A namespace gets one more only while it has fewer than are
+	// free, half of all if it is alone, so that a tenant whose objects are slow to sync leaves workers for others; and the
+	// namespaces that wait are served in turn. One more returns at once, as one that waits for another Sync. The driver calls
+	// Sync from one goroutine more than that, so that whoever comes is in the turn at once, and not behind all that is in the
+	// driver's own queue (W9).
 	Workers int
 	// Now returns the time; nil is time.Now. It must not go back, as time.Now does not by its monotonic reading: by it is
 	// measured how long another Controller may be at work on storage (R8).
@@ -117,8 +119,8 @@ func (c *Controller) endCalls() {
 var ErrServerWentBack = engine.ErrWentBack
 
 // Sync reconciles one claim or volume: it decides, writes, and decides again on the server's reply, until there is nothing to
-// do but wait. Where another Sync works on the same claim, volume or pair, or half of the Workers on the same namespace, it returns at
-// once; that Sync, or one of those, then returns the key as one to sync next.
+// do but wait. Where another Sync works on the same claim, volume or pair, or no worker is left for the namespace, it returns at
+// once; that Sync, or one of those that work, then returns the key as one to sync next.
 //
 // The Result says what to sync next, and after which delay to sync this key again. It is valid even if an error is returned.
 // The error names what failed. The delay grows with each failure in a row, and is zero where only a change of the object can

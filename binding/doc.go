@@ -42,7 +42,8 @@
 //     keys that it returns: the server went back in time. A Sync that notices it by itself returns ErrServerWentBack.
 //  6. Call ObserveDeleted for an object that no watch has shown and that a live read does not find: the Controller may know it
 //     from a reply of the Client alone.
-//  7. Set Workers, if it calls Sync from several goroutines: a tenant whose objects are slow to sync could occupy all (W9).
+//  7. Set Workers, if it calls Sync from several goroutines, to one less than these: a tenant whose objects are slow to sync
+//     could occupy all (W9).
 //
 // Equal keys may be merged in a queue, and the order of keys does not matter.
 //

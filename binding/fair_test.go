@@ -38,7 +38,7 @@ func newCrowd(t *testing.T, workers int, controller *binding.Controller, server 
 	c.more.L = &c.mu
 	c.Workers = workers
 	var group sync.WaitGroup
-	for range workers {
+	for range workers + 1 {
 		group.Go(func() {
 			for key, ok := c.next(); ok; key, ok = c.next() {
 				result, _ := c.Sync(t.Context(), key)
@@ -99,34 +99,136 @@ func ofClass(name string) func(*corev1.PersistentVolumeClaim) {
 	return func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = &name }
 }
 
-// A tenant has claims of a class whose provisioner hangs. The time in which this plays passes only when nothing else is left to
-// happen.
+// A tenant has claims of a class whose provisioner hangs, in so many namespaces. The time in which this plays passes only when
+// nothing else is left to happen.
 func TestRhATenantsHooksLeaveRoomForOthers(t *testing.T) {
 	const timeout, atOnce = 2 * time.Second, time.Millisecond
-	for maxConcurrent, longest := range map[int]time.Duration{0: atOnce, 2: atOnce, 1: 2*timeout + atOnce} {
-		t.Run(fmt.Sprintf("Rh MaxConcurrent %d", maxConcurrent), func(t *testing.T) {
+	for _, test := range []struct {
+		maxConcurrent, namespaces int
+		longest                   time.Duration
+	}{
+		{0, 1, atOnce},
+		{2, 1, atOnce},
+		{1, 1, 2*timeout + atOnce},
+		{0, 2, atOnce},
+		{0, 10, atOnce},
+		{0, 30, 2*timeout + atOnce},
+		{1, 3, 4*timeout + atOnce},
+	} {
+		t.Run(fmt.Sprintf("Rh MaxConcurrent %d beside %d namespaces", test.maxConcurrent, test.namespaces), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				hookSet := provisionedBy1(func(ctx context.Context, request hooks.ProvisionRequest) (*corev1.PersistentVolume, error) {
-					if request.Claim.Namespace == "tenant" {
+					if request.Claim.Namespace != "other" {
 						<-ctx.Done()
 						return nil, ctx.Err()
 					}
 					return MakesPaths(ctx, request)
 				})
-				hookSet.Timeout, hookSet.MaxConcurrent = timeout, maxConcurrent
-				server, controller := hookedController(t, hookSet, provisionable()[0])
+				hookSet.Timeout, hookSet.MaxConcurrent = timeout, test.maxConcurrent
+				server, controller := hookedController(t, hookSet)
 				crowd := newCrowd(t, 64, controller, server)
-				for n := range 200 {
-					crowd.create(t, bindingtest.Claim("tenant", fmt.Sprint(n), "1Gi", ofClass("fast")))
+				crowd.create(t, provisionable()[0])
+				for n := range 20 * (test.namespaces + 9) {
+					crowd.create(t, bindingtest.Claim(fmt.Sprint("tenant-", n%test.namespaces), fmt.Sprint(n), "1Gi", ofClass("fast")))
 				}
 				time.Sleep(time.Second)
 				for n := range 3 {
 					crowd.create(t, bindingtest.Claim("other", fmt.Sprint(n), "1Gi", ofClass("fast")))
-					assert.LessOrEqual(t, crowd.bound(obj.ClaimKey("other", fmt.Sprint(n))), longest)
+					assert.LessOrEqual(t, crowd.bound(obj.ClaimKey("other", fmt.Sprint(n))), test.longest)
 				}
 			})
 		})
 	}
+}
+
+// A tenant has several namespaces, in each of which very many syncs take a second, as its pods are so large. As long as those are
+// fewer than the workers, who comes does not wait. Else they wait for a turn, and not for all that is in the workers' queue.
+func TestW9WhoComesDoesNotWaitForAllThatWasThereBefore(t *testing.T) {
+	const workers, many = 8, 200
+	for namespaces, longest := range map[int]time.Duration{0: time.Millisecond, 2: time.Millisecond, 10: 3 * time.Second} {
+		t.Run(fmt.Sprintf("W9 %d namespaces", namespaces), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, controller := hookedController(t, hooks.Set{})
+				client := server.NewClient("controller")
+				client.Use(func(call *bindingtest.Call, do func() error) error {
+					if call.Verb == bindingtest.VerbList && call.Key.Namespace != "other" {
+						time.Sleep(time.Second)
+					}
+					return do()
+				})
+				controller.Client, controller.Options.Protection = client, decision.ProtectionOn
+				crowd := newCrowd(t, workers, controller, server)
+				tenants := func(do func(claim obj.Key)) {
+					for n := range many {
+						for in := range namespaces {
+							do(obj.ClaimKey(fmt.Sprint("tenant-", in), fmt.Sprint(n)))
+						}
+					}
+				}
+				tenants(func(claim obj.Key) {
+					crowd.create(t, bindingtest.Claim(claim.Namespace, claim.Name, "1Gi", ofClass("none")))
+				})
+				synctest.Wait()
+				tenants(func(claim obj.Key) {
+					require.NoError(t, server.Delete(t.Context(), claim, metav1.DeleteOptions{}))
+					crowd.add(crowd.Observe(server.Claim(claim.Namespace, claim.Name))...)
+				})
+				for n := range 3 {
+					crowd.create(t, bindingtest.Volume(fmt.Sprint("volume-", n), "1Gi"))
+					crowd.create(t, bindingtest.Claim("other", fmt.Sprint(n), "1Gi"))
+					took := crowd.bound(obj.ClaimKey("other", fmt.Sprint(n)))
+					t.Logf("beside %d namespaces: bound after %s", namespaces, took)
+					assert.LessOrEqual(t, took, longest)
+				}
+				time.Sleep(time.Hour)
+				tenants(func(claim obj.Key) { assert.Nil(t, server.Claim(claim.Namespace, claim.Name)) })
+			})
+		})
+	}
+}
+
+// A tenant whose syncs are slow has hooks wait too. The slot that is its turn is not kept for a sync that no worker is there for.
+func TestRhW9ATenantsSlowSyncsLeaveTheHooksToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const call = 100 * time.Millisecond
+		hookSet := provisionedBy1(func(ctx context.Context, request hooks.ProvisionRequest) (*corev1.PersistentVolume, error) {
+			time.Sleep(call)
+			return MakesPaths(ctx, request)
+		})
+		hookSet.MaxConcurrent = 1
+		server, controller := hookedController(t, hookSet)
+		client := server.NewClient("controller")
+		client.Use(func(call *bindingtest.Call, do func() error) error {
+			if call.Verb == bindingtest.VerbList && call.Key.Namespace == "tenant" {
+				time.Sleep(time.Minute)
+			}
+			return do()
+		})
+		controller.Client, controller.Options.Protection = client, decision.ProtectionOn
+		crowd := newCrowd(t, 4, controller, server)
+		crowd.create(t, provisionable()[0])
+		for n := range 20 {
+			crowd.create(t, bindingtest.Claim("tenant", fmt.Sprint("slow-", n), "1Gi", ofClass("none")))
+		}
+		synctest.Wait()
+		for n := range 20 {
+			crowd.create(t, bindingtest.Claim("tenant", fmt.Sprint("made-", n), "1Gi", ofClass("fast")))
+		}
+		synctest.Wait()
+		for n := range 20 {
+			claim := obj.ClaimKey("tenant", fmt.Sprint("slow-", n))
+			require.NoError(t, server.Delete(t.Context(), claim, metav1.DeleteOptions{}))
+			crowd.add(crowd.Observe(server.Claim(claim.Namespace, claim.Name))...)
+		}
+		for n := range 3 {
+			crowd.create(t, bindingtest.Claim("other", fmt.Sprint(n), "1Gi", ofClass("fast")))
+			assert.LessOrEqual(t, crowd.bound(obj.ClaimKey("other", fmt.Sprint(n))), 4*call)
+		}
+		time.Sleep(time.Hour)
+		for n := range 20 {
+			assert.Equal(t, corev1.ClaimBound, server.Claim("tenant", fmt.Sprint("made-", n)).Status.Phase)
+		}
+	})
 }
 
 // A tenant's pods are so large that to list them takes a second, and what needs the list is very many.

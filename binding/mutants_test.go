@@ -70,8 +70,8 @@ var killers = []struct {
 }{
 	{room: "internal/scenario", run: []string{"^TestScenario$"}},
 	{room: "internal/engine", run: []string{"^TestR3WhatIsAttachedAsASyncReadsIt$"}},
-	{room: "internal/engine", run: []string{"^TestRh(How|No|Namespaces)"}},
-	{room: ".", run: []string{"^Test(RhATenants|W9)"}},
+	{room: "internal/engine", run: []string{"^Test(Rh(How|No|Namespaces|W9)|W9|P2WhatIsMade)"}},
+	{room: ".", run: []string{"^Test(RhATenants|RhW9|W9)"}},
 	{room: "internal/history", run: []string{"^TestVerbsTakeNothingFromWhoIsBound$"}},
 	{room: "internal/engine", run: []string{"^TestRecheck"}},
 	{room: ".", run: []string{"^(TestW8ARestoreEndsTheHooksThatRun|TestR8NoCallTakesLongerThanAnHour)$"}},

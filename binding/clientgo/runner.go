@@ -28,8 +28,8 @@ type Runner struct {
 	// Pods is PodsWatched unless set.
 	Pods PodWatch
 
-	// Workers is how many syncs run at once, at most half of them for one namespace; 64 if zero. Nearly all their time is
-	// spent waiting for the server.
+	// Workers is how many syncs run at once, at most half of them for one namespace; 64 if zero. The namespaces that wait are
+	// served in turn. Nearly all the time of a sync is spent waiting for the server.
 	Workers int
 	// Resync is how often all claims and volumes are synced though nothing has changed, as a safety net: 10 minutes
 	// if zero, never if negative. Where all is settled that costs no request. It also finds objects that went while

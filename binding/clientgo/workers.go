@@ -75,7 +75,7 @@ func (w *workers) run(ctx, running context.Context, known caches) {
 	syncing, cancel := context.WithCancel(running)
 	defer cancel()
 	var group sync.WaitGroup
-	for range w.count {
+	for range w.count + 1 { // one to see who comes while all workers are busy (W9)
 		group.Go(func() {
 			for w.next(ctx, syncing) {
 			}

@@ -47,9 +47,9 @@ type Reconciler struct {
 	// Resync is how often the server is asked, by one small list of each kind, how far it is: a minute if zero, never if
 	// negative. That is how it is noticed that etcd was restored from a backup.
 	Resync time.Duration
-	// Options are those of controller-runtime's controller. MaxConcurrentReconciles is 64 if zero, and half of them are for one
-	// namespace at most. The rate limiter is always the Reconciler's own, which delays a retry for as long as the
-	// binding.Controller says. The queue has no priorities unless UsePriorityQueue is set.
+	// Options are those of controller-runtime's controller. MaxConcurrentReconciles is 64 if zero; half of them are for one
+	// namespace at most, and the namespaces that wait are served in turn. The rate limiter is always the Reconciler's own, which
+	// delays a retry for as long as the binding.Controller says. The queue has no priorities unless UsePriorityQueue is set.
 	Options controller.TypedOptions[obj.Key]
 
 	controller *binding.Controller
@@ -145,7 +145,7 @@ type queue = workqueue.TypedRateLimitingInterface[obj.Key]
 // watch has the manager report changes to the controller, and sync the keys that follow from them.
 func (r *Reconciler) watch(mgr manager.Manager) error {
 	options := r.Options
-	options.MaxConcurrentReconciles = r.concurrency()
+	options.MaxConcurrentReconciles = r.concurrency() + 1 // one to see who comes while all are busy (W9)
 	options.RateLimiter = &r.delays
 	if options.UsePriorityQueue == nil { // that of controller-runtime 0.24 may never end if a key is added while the manager stops
 		options.UsePriorityQueue = new(bool)

@@ -348,3 +348,27 @@ func (a Action) withBackoff() Action {
 	a.Retry = RetryBackoff
 	return a
 }
+
+// Beside returns the action with what another one, a Wait or nothing, says beside it: its events, and when to decide again if
+// that is sooner. An action that is to be performed comes first, and stays as it is.
+func (a Action) Beside(other Action) Action {
+	switch {
+	case other.Kind != Wait || a.Kind == Read || a.Writes() || a.RunsHook():
+		return a
+	case a.Kind == "" || a.Kind == Nothing:
+		other.Events = slices.Concat(a.Events, other.Events)
+		return other
+	}
+	a.Events = slices.Concat(a.Events, other.Events)
+	switch {
+	case a.Retry == RetryNever:
+		a.Retry, a.After = other.Retry, other.After
+	case other.Retry == RetryNever:
+	case a.After == 0 || other.After > 0 && other.After < a.After:
+		a.After = other.After
+	}
+	if other.Retry == RetryBackoff {
+		a.Retry = RetryBackoff
+	}
+	return a
+}

@@ -37,17 +37,24 @@ func provisioning(claim *corev1.PersistentVolumeClaim) bool {
 //
 // A cache may lack a claim that exists. So the claim is proven gone first, as in V3, and its volume is read after that: whoever
 // has stored it has done so for a claim that existed then.
+//
+// The deleter is called once in a sync. If it has not finished or has failed, the action is a Wait, which holds nothing up that
+// is to be done for another claim of the name: see Action.Beside.
 func NextForLeftover(claim obj.Key, uid types.UID, made []Answer, view View, options Options) (action Action, left bool) {
+	var waiting Action
 	for _, answer := range made {
 		if answer.Of != RunProvisioner || answer.For == uid || !options.Hooks.Deleters.Has(answer.Hook) {
 			continue
 		}
 		volume := leftoverOf(claim, answer)
-		deleted := view.Answered(RunDeleter, answer.For)
+		deleted, ran := lastOf(answer.Hook, view.Answered(RunDeleter, answer.For))
 		stored, source := view.Volume(volume.Name)
 		_, proof := view.Claim(claim.Namespace, claim.Name)
 		switch {
-		case stored != nil || len(deleted) >= createTries || len(deleted) > 0 && deleted[len(deleted)-1].Err == nil:
+		case stored != nil || ran && deleted.Err == nil:
+			continue
+		case ran:
+			waiting = notDeleted(volume.Spec.ClaimRef, deleted).Beside(waiting)
 			continue
 		case !proof.IsLive():
 			return ReadLive(claim, "P2", "before what was made for it is deleted"), true
@@ -58,7 +65,17 @@ func NextForLeftover(claim obj.Key, uid types.UID, made []Answer, view View, opt
 		// restore of the server, and nothing else, brings the claim back, and its name into use.
 		return Action{Kind: RunDeleter, Hook: answer.Hook, Volume: volume, Token: max(1, view.Clock().UnixNano()), Rule: "P2", Why: "it was made for a claim that is gone"}, true
 	}
-	return Action{}, false
+	return waiting, waiting.Kind == Wait
+}
+
+// notDeleted returns the Wait after a deleter that has not deleted what was made for a claim that is gone.
+func notDeleted(gone *corev1.ObjectReference, answer Answer) Action {
+	if answer.hookError().Meaning == hooks.InProgress {
+		return answer.retry(wait("Rh", "the deleter is at work on what was made for a claim that is gone"))
+	}
+	message := fmt.Sprintf("the storage made for the claim, which is gone, could not be deleted again: %v", answer.Err)
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: gone.Namespace, Name: gone.Name, UID: gone.UID}}
+	return answer.retry(wait("P2", message, warning(claim, EventProvisioningCleanup, message)))
 }
 
 // provision decides on a claim with a class that no existing volume fits. If no provisioner serves the class, the claim waits

@@ -128,6 +128,12 @@ func failed(answers []Answer) []Answer {
 	return slices.DeleteFunc(answers, func(answer Answer) bool { return answer.Err == nil })
 }
 
+// Final reports whether the hook is not to be called again for the same: it has succeeded, or refused for good.
+func (a Answer) Final() bool {
+	meaning := a.hookError().Meaning
+	return a.Err == nil || meaning == hooks.Refused || meaning == hooks.NotMine
+}
+
 // hookError returns what the hook said beside its error.
 func (a Answer) hookError() hooks.Error {
 	if said, ok := errors.AsType[*hooks.Error](a.Err); ok {
@@ -144,7 +150,7 @@ func (a Answer) retry(waiting Action) Action {
 	case waiting.Kind != Wait:
 	case said.Meaning == hooks.InProgress && said.After > 0:
 		waiting.Retry, waiting.After = RetryAfter, said.After
-	case said.Meaning == hooks.Refused, said.Meaning == hooks.NotMine:
+	case a.Final():
 		waiting.Retry = RetryNever
 	default:
 		waiting.Retry = RetryBackoff

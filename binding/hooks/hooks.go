@@ -28,9 +28,9 @@ type Set struct {
 	// starts until it has returned. Of a Deleter and a Recycler it counts from the announcement, and is an hour at most (R8).
 	// Their contexts also end when it is noticed that the server was restored from a backup, and their answers do not count then.
 	Timeout time.Duration
-	// MaxConcurrent limits the calls at the same time; DefaultMaxConcurrent if zero. At most half of them, rounded up, are for one
-	// namespace, and the namespaces that wait are served in turn (Rh). Keep it below the number of workers, so that slow hooks
-	// never occupy all of them.
+	// MaxConcurrent limits the calls at the same time; DefaultMaxConcurrent if zero. A namespace gets one more only while it has
+	// fewer than are free, half of all if it is alone, and the namespaces that wait are served in turn (Rh). A sync keeps its
+	// slot until it ends. Keep it below the number of workers, so that slow hooks never occupy all of them.
 	MaxConcurrent int
 }
 
@@ -40,7 +40,7 @@ const (
 	// Margin is how long after an announcement its Deleter or Recycler may be called at the latest, and how much longer than
 	// the Timeout another controller waits for it (R8).
 	Margin = 30 * time.Second
-	// DefaultMaxConcurrent is how many hooks run at the same time, half of them for one namespace.
+	// DefaultMaxConcurrent is how many hooks run at the same time, at most half of them for one namespace.
 	DefaultMaxConcurrent = 20
 )
 

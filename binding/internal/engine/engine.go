@@ -34,10 +34,8 @@ type State struct {
 	leftInDoubt links
 	// offers are the claims that volumes were offered to (W1).
 	offers offers
-	// slots bounds how many hooks run at once (Rh).
-	slots hookSlots
-	// shares bounds how many syncs run at once for one namespace (W9).
-	shares syncShares
+	// hooks bounds how many hooks run at once (Rh), and workers how many syncs (W9).
+	hooks, workers slots
 	// lastEvents are the events of the last decision on a key (N).
 	lastEvents map[obj.Key][]decision.Event
 	// rejected are the claims whose last write the server rejected, and that are to be synced again after a delay.
@@ -46,8 +44,8 @@ type State struct {
 	failures map[obj.Key]int
 	// restore is what is left to do since the server went back in time (W8).
 	restore restore
-	// unclaimed is what provisioners made in syncs that ended before there was a volume for it: by an error, or to wait for what
-	// another controller has announced. It counts only once its claim is gone, by the key of that (P2).
+	// unclaimed is what provisioners made in syncs that ended before there was a volume for it. It counts only once its claim is
+	// gone, by the key of that, and until it is deleted (P2).
 	unclaimed map[obj.Key][]decision.Answer
 	// deleted is what deleters have done in syncs that ended before it was noted on their volumes (R8).
 	deleted map[obj.Key]decision.Answer
@@ -70,11 +68,12 @@ type rejection struct {
 
 // New returns a State that has no objects yet, and runs at most maxHooks hooks at once.
 func New(options decision.Options, maxHooks int) *State {
-	return &State{store: store{index: &index.Index{}}, options: options.WithDefaults(), slots: hookSlots{limit: maxHooks}}
+	return &State{store: store{index: &index.Index{}}, options: options.WithDefaults(), hooks: slots{limit: maxHooks}}
 }
 
-// ShareWorkers tells how many syncs the caller runs at once. At most half of them are those of one namespace from now on (W9).
-func (s *State) ShareWorkers(workers int) { s.shares.limit = half(workers) }
+// ShareWorkers bounds how many syncs run at once, and shares them out among the namespaces (W9). The caller calls Start for one
+// more than that, so that whoever comes is seen at once.
+func (s *State) ShareWorkers(workers int) { s.workers.limit = max(0, workers) }
 
 // Step is what a sync needs next: an action to perform, whose Reply goes to Proceed, or nothing if the sync is done.
 type Step struct {
@@ -108,24 +107,32 @@ type Reply struct {
 // must not go back: a time.Time of time.Now does not, by its monotonic reading.
 func (s *State) SetTime(now time.Time) { s.now = now }
 
-// Start begins a sync. If another sync has the object locked, or its namespace has its share of the syncs, this one is done at
-// once, and runs again after another has ended.
+// Start begins a sync. If another sync has the object locked, or there is no worker for its namespace, this one is done at once,
+// and runs again after another has ended.
 func (s *State) Start(key obj.Key) Step { return s.StartDraft(key).Complete() }
 
 // StartDraft is Start for a caller who holds a lock, and calls Step.Complete when it does not any more.
 func (s *State) StartDraft(key obj.Key) Step {
 	if _, locked := s.locks[key]; locked {
 		s.waiters.add(key, key)
-		return Step{Done: true}
+		return s.refuse(key)
 	}
-	namespace := s.namespaceOf(key)
-	if !s.shares.begin(key, namespace) {
-		return Step{Done: true}
+	if !s.workers.acquire(key, s.namespaceOf(key)) {
+		return s.refuse(key)
 	}
-	t := &task{key: key, namespace: namespace, answers: slices.Concat(s.resume(key), s.takeUnclaimed(key), s.deletionOf(key))}
+	t := &task{key: key, answers: slices.Concat(s.resume(key), s.takeUnclaimed(key), s.deletionOf(key))}
 	zeromap.Put(&s.locks, key, key)
 	zeromap.Put(&s.tasks, key, t)
 	return s.advance(t)
+}
+
+// refuse ends a sync that cannot begin. What was promised to it goes to others, unless the same key is being synced: that sync may
+// have been promised it, and leaves it when it ends.
+func (s *State) refuse(key obj.Key) Step {
+	if s.tasks[key] != nil {
+		return Step{Done: true}
+	}
+	return Step{Done: true, Next: s.release(key)}
 }
 
 // Proceed takes the reply to the action of the last step, and returns the next step.
@@ -139,7 +146,6 @@ func (s *State) ProceedDraft(key obj.Key, got Reply) Step {
 	case t.pending.Kind == decision.Read:
 		err = s.handleRead(t, got)
 	case t.pending.RunsHook():
-		s.slots.release(t.key)
 		if t.outdated && t.pending.Kind != decision.RunProvisioner {
 			// What it was called for may not be so any more, and its context has ended meanwhile.
 			got = Reply{Err: &hooks.Error{Meaning: hooks.InProgress, Err: ErrWentBack}}

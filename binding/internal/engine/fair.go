@@ -8,11 +8,8 @@ import (
 )
 
 // What follows keeps one tenant from taking all that is there for everybody: the hooks that may run at once (Rh), and the
-// workers of whoever calls Start (W9). A sync that is over its namespace's share ends, and is in the Next of another that
-// ends: no worker is kept waiting.
-
-// half is the share of one namespace: at least one, and less than all where there is more than one.
-func half(of int) int { return (of + 1) / 2 }
+// workers of whoever calls Start (W9). A sync that there is no room for ends, and is in the Next of another that ends: nobody
+// is kept waiting.
 
 // namespaceOf returns the namespace that a sync works for: that of the claim, or of the one that the volume was last bound to;
 // "" if there is none.
@@ -26,111 +23,112 @@ func (s *State) namespaceOf(key obj.Key) string {
 	return ""
 }
 
-// hookSlots bounds how many hooks run at once, and to half of that how many of one namespace (Rh). The slot of a deleter or
-// recycler is taken before its announcement. The namespaces that wait are served in turn, so that whoever waits is overtaken at
-// most once by each other namespace, however many calls that one is waiting for.
-type hookSlots struct {
-	limit    int
-	running  map[obj.Key]string // the syncs whose hook runs, or is announced, with their namespaces
+// slots bounds how many syncs have one of something at once: a hook that runs (Rh), or a worker (W9). A namespace gets one more
+// only while it has fewer than are free: half of all if it is alone, and each of n the (n+1)th part, so that some are left for who
+// comes. The namespaces that wait are served in turn, so that whoever waits is overtaken at most once by each other namespace,
+// however much that one waits for. A sync keeps its slot until it ends: that of a deleter or recycler from
+// before its announcement, and that of a provisioner for the deleter of what is no use.
+type slots struct {
+	limit    int                // 0: no bound
+	running  map[obj.Key]string // the syncs that have a slot, with their namespaces
 	promised map[obj.Key]string // the same of those that a free slot is kept for
+	held     map[string]int     // by namespace, how many it has of both
 	waiting  namespaceQueues    // the syncs that found none free
 	turns    []string           // the namespaces that wait, the one to be served next first
 }
 
 // acquire acquires a slot for a sync that has none, or queues it.
-func (s *hookSlots) acquire(key obj.Key, namespace string) bool {
-	if _, running := s.running[key]; running {
+func (s *slots) acquire(key obj.Key, namespace string) bool {
+	if _, running := s.running[key]; running || s.limit == 0 {
 		return true
 	}
 	_, promised := s.promised[key]
-	delete(s.promised, key)
-	if !promised && s.turn() >= 0 || !s.hasRoom(namespace) {
+	s.release(key)
+	if !promised && s.turn(anybody) >= 0 || !s.hasRoom(namespace) {
 		if first := s.waiting.add(namespace, key); first {
 			s.turns = append(s.turns, namespace)
 		}
 		return false
 	}
 	zeromap.Put(&s.running, key, namespace)
+	zeromap.Put(&s.held, namespace, s.held[namespace]+1)
 	return true
 }
 
-// release releases the slot of a sync, if it has one.
-func (s *hookSlots) release(key obj.Key) { delete(s.running, key) }
+// release releases what a sync has: a slot, or the promise of one.
+func (s *slots) release(key obj.Key) {
+	for _, those := range []map[obj.Key]string{s.running, s.promised} {
+		namespace, has := those[key]
+		if !has {
+			continue
+		}
+		delete(those, key)
+		if s.held[namespace]--; s.held[namespace] == 0 {
+			delete(s.held, namespace)
+		}
+	}
+}
 
-// next returns the syncs to begin now, as there are slots for them. ended is the sync that makes room: if a slot was
-// promised to it, it did not need that.
-func (s *hookSlots) next(ended obj.Key) []obj.Key {
-	delete(s.promised, ended)
-	var keys []obj.Key
-	for turn := s.turn(); turn >= 0; turn = s.turn() {
+// promise promises a free slot to the sync whose turn it is, of the namespaces that may have one.
+func (s *slots) promise(may func(namespace string) bool) (key obj.Key, namespace string, ok bool) {
+	for turn := s.turn(may); turn >= 0; turn = s.turn(may) {
 		namespace := s.turns[turn]
 		s.turns = slices.Delete(s.turns, turn, turn+1)
 		key, left := s.waiting.take(namespace)
 		if left > 0 {
 			s.turns = append(s.turns, namespace)
 		}
-		zeromap.Put(&s.promised, key, namespace)
-		keys = append(keys, key)
-	}
-	return keys
-}
-
-// turn returns the position of the first namespace in turns that there is room for; -1 if there is none.
-func (s *hookSlots) turn() int {
-	if s.free() <= 0 {
-		return -1
-	}
-	return slices.IndexFunc(s.turns, s.hasRoom) // at most two have their share already
-}
-
-func (s *hookSlots) hasRoom(namespace string) bool {
-	held := 0
-	for _, slots := range []map[obj.Key]string{s.running, s.promised} {
-		for _, holder := range slots {
-			if holder == namespace {
-				held++
-			}
+		if s.keep(key, namespace) {
+			return key, namespace, true
 		}
 	}
-	return s.free() > 0 && held < half(s.limit)
+	return obj.Key{}, "", false
 }
 
-func (s *hookSlots) free() int { return s.limit - len(s.running) - len(s.promised) }
-
-// syncShares bounds how many syncs run at once for one namespace (W9).
-type syncShares struct {
-	limit   int             // 0: none
-	running map[string]int  // by namespace
-	waiting namespaceQueues // the syncs that were over the limit
-}
-
-// begin counts a sync that is about to begin, or queues it. Syncs without a namespace always begin.
-func (s *syncShares) begin(key obj.Key, namespace string) bool {
-	switch {
-	case s.limit == 0 || namespace == "":
-		return true
-	case s.running[namespace] >= s.limit:
-		s.waiting.add(namespace, key)
+// keep keeps a free slot for a sync, and reports whether it had none.
+func (s *slots) keep(key obj.Key, namespace string) bool {
+	_, running := s.running[key]
+	_, promised := s.promised[key]
+	if running || promised || s.limit == 0 {
 		return false
 	}
-	zeromap.Put(&s.running, namespace, s.running[namespace]+1)
+	zeromap.Put(&s.promised, key, namespace)
+	zeromap.Put(&s.held, namespace, s.held[namespace]+1)
 	return true
 }
 
-// end counts a sync of the namespace that ends, and returns the one to begin in its place, if one waits. If another is faster, that
-// one queues again, and the end of the other makes up for it.
-func (s *syncShares) end(namespace string) []obj.Key {
-	if s.limit == 0 || namespace == "" {
-		return nil
+// turn returns the position of the first namespace in turns that may have a slot and that there is room for; -1 if there is none.
+func (s *slots) turn(may func(namespace string) bool) int {
+	if s.free() <= 0 {
+		return -1
 	}
-	if s.running[namespace]--; s.running[namespace] == 0 {
-		delete(s.running, namespace)
+	return slices.IndexFunc(s.turns, func(namespace string) bool { return s.hasRoom(namespace) && may(namespace) })
+}
+
+func anybody(string) bool { return true }
+
+// hasRoom reports whether a slot is free, and the namespace may have one more. The syncs of no namespace are no tenant's.
+func (s *slots) hasRoom(namespace string) bool {
+	return s.limit == 0 || s.free() > 0 && (namespace == "" || s.held[namespace] < s.free())
+}
+
+func (s *slots) free() int { return s.limit - len(s.running) - len(s.promised) }
+
+// release releases what a sync that ends, or cannot begin, has of hooks and workers, and returns the syncs to begin in its
+// place. A slot for a hook is promised only together with a worker: it never lies idle while its sync is waiting for one. Of
+// the workers of a namespace, those that a slot is free for come first.
+func (s *State) release(key obj.Key) (next []obj.Key) {
+	s.hooks.release(key)
+	s.workers.release(key)
+	for {
+		key, namespace, promised := s.hooks.promise(s.workers.hasRoom)
+		if promised {
+			s.workers.keep(key, namespace)
+		} else if key, _, promised = s.workers.promise(anybody); !promised {
+			return next
+		}
+		next = append(next, key)
 	}
-	if len(s.waiting.keys[namespace]) == 0 {
-		return nil
-	}
-	key, _ := s.waiting.take(namespace)
-	return []obj.Key{key}
 }
 
 // namespaceQueues has a queue of syncs for each namespace, and no sync twice.

@@ -20,13 +20,27 @@ func slotKeys(names ...string) []obj.Key {
 	return keys
 }
 
+// next returns whom slots are promised to after a sync has ended, or one of that key was not needed while another runs.
+func next(s *slots, ended obj.Key) (keys []obj.Key) {
+	if _, running := s.running[ended]; !running {
+		s.release(ended)
+	}
+	for {
+		key, _, ok := s.promise(anybody)
+		if !ok {
+			return keys
+		}
+		keys = append(keys, key)
+	}
+}
+
 func TestRhHowManyHooksRunAtOnce(t *testing.T) {
 	a, b, c, d := obj.VolumeKey("a"), obj.VolumeKey("b"), obj.VolumeKey("c"), obj.VolumeKey("d")
 	t.Run("Rh no more than the bound", func(t *testing.T) {
 		for limit, want := range map[int]int{1: 1, 3: 3} {
-			slots, taken := &hookSlots{limit: limit}, 0
+			hooks, taken := &slots{limit: limit}, 0
 			for i := range 20 {
-				if slots.acquire(obj.VolumeKey(fmt.Sprint(i)), fmt.Sprint(i)) {
+				if hooks.acquire(obj.VolumeKey(fmt.Sprint(i)), fmt.Sprint(i)) {
 					taken++
 				}
 			}
@@ -34,61 +48,61 @@ func TestRhHowManyHooksRunAtOnce(t *testing.T) {
 		}
 	})
 	t.Run("Rh who found none goes when there is one, in order", func(t *testing.T) {
-		slots := &hookSlots{limit: 1}
-		require.True(t, slots.acquire(a, ""))
+		hooks := &slots{limit: 1}
+		require.True(t, hooks.acquire(a, ""))
 		for _, key := range []obj.Key{b, c, b} {
-			require.False(t, slots.acquire(key, ""))
-			assert.Empty(t, slots.next(key), "there is no room yet")
+			require.False(t, hooks.acquire(key, ""))
+			assert.Empty(t, next(hooks, key), "there is no room yet")
 		}
-		slots.release(a)
-		assert.Equal(t, slotKeys("b"), slots.next(a))
-		assert.Empty(t, slots.next(d), "it is promised to b")
-		assert.True(t, slots.acquire(b, ""))
-		slots.release(b)
-		assert.Equal(t, slotKeys("c"), slots.next(b), "b was queued once")
+		hooks.release(a)
+		assert.Equal(t, slotKeys("b"), next(hooks, a))
+		assert.Empty(t, next(hooks, d), "it is promised to b")
+		assert.True(t, hooks.acquire(b, ""))
+		hooks.release(b)
+		assert.Equal(t, slotKeys("c"), next(hooks, b), "b was queued once")
 	})
 	t.Run("Rh a promised slot is nobody else's", func(t *testing.T) {
-		slots := &hookSlots{limit: 1}
-		slots.acquire(a, "")
-		slots.acquire(b, "")
-		slots.release(a)
-		slots.next(a)
-		assert.False(t, slots.acquire(c, ""))
-		assert.True(t, slots.acquire(b, ""))
+		hooks := &slots{limit: 1}
+		hooks.acquire(a, "")
+		hooks.acquire(b, "")
+		hooks.release(a)
+		next(hooks, a)
+		assert.False(t, hooks.acquire(c, ""))
+		assert.True(t, hooks.acquire(b, ""))
 	})
 	t.Run("Rh a promised slot that is not needed goes to the next", func(t *testing.T) {
-		slots := &hookSlots{limit: 1}
-		slots.acquire(a, "")
-		slots.acquire(b, "")
-		slots.acquire(c, "")
-		slots.release(a)
-		require.Equal(t, slotKeys("b"), slots.next(a))
-		assert.Equal(t, slotKeys("c"), slots.next(b))
+		hooks := &slots{limit: 1}
+		hooks.acquire(a, "")
+		hooks.acquire(b, "")
+		hooks.acquire(c, "")
+		hooks.release(a)
+		require.Equal(t, slotKeys("b"), next(hooks, a))
+		assert.Equal(t, slotKeys("c"), next(hooks, b))
 	})
 	t.Run("Rh nobody is faster than who waits, before that one is promised a slot", func(t *testing.T) {
-		slots := &hookSlots{limit: 1}
-		slots.acquire(a, "")
-		slots.acquire(b, "")
-		slots.release(a)
-		require.False(t, slots.acquire(c, ""))
-		assert.Equal(t, slotKeys("b"), slots.next(c))
-		assert.True(t, slots.acquire(b, ""))
-		slots.release(b)
-		assert.Equal(t, slotKeys("c"), slots.next(b))
+		hooks := &slots{limit: 1}
+		hooks.acquire(a, "")
+		hooks.acquire(b, "")
+		hooks.release(a)
+		require.False(t, hooks.acquire(c, ""))
+		assert.Equal(t, slotKeys("b"), next(hooks, c))
+		assert.True(t, hooks.acquire(b, ""))
+		hooks.release(b)
+		assert.Equal(t, slotKeys("c"), next(hooks, b))
 	})
 	t.Run("Rh a copy has slots of its own", func(t *testing.T) {
-		slots := &hookSlots{limit: 2}
-		copied := slots.clone()
-		require.True(t, slots.acquire(a, ""))
+		hooks := &slots{limit: 1}
+		copied := hooks.clone()
+		require.True(t, hooks.acquire(a, ""))
 		assert.True(t, copied.acquire(b, ""))
-		waits := slots.clone()
+		waits := hooks.clone()
 		require.False(t, waits.acquire(c, ""))
-		slots.release(a)
-		assert.Empty(t, slots.next(a))
+		hooks.release(a)
+		assert.Empty(t, next(hooks, a))
 		again := waits.clone()
 		require.False(t, again.acquire(d, ""))
 		waits.release(a)
-		assert.Equal(t, slotKeys("c"), waits.next(a))
+		assert.Equal(t, slotKeys("c"), next(&waits, a))
 	})
 }
 
@@ -96,34 +110,34 @@ func TestRhNoNamespaceHasMoreThanHalfOfTheHooks(t *testing.T) {
 	claim := func(namespace string, n int) obj.Key { return obj.ClaimKey(namespace, fmt.Sprint(n)) }
 	for limit, share := range map[int]int{1: 1, 2: 1, 3: 2, 10: 5} {
 		t.Run(fmt.Sprintf("Rh of %d", limit), func(t *testing.T) {
-			slots, taken := &hookSlots{limit: limit}, 0
+			hooks, taken := &slots{limit: limit}, 0
 			for n := range 20 {
-				if slots.acquire(claim("greedy", n), "greedy") {
+				if hooks.acquire(claim("greedy", n), "greedy") {
 					taken++
 				}
-				assert.Empty(t, slots.next(claim("greedy", n)))
+				assert.Empty(t, next(hooks, claim("greedy", n)))
 			}
 			assert.Equal(t, share, taken)
-			assert.Equal(t, limit > 1, slots.acquire(claim("other", 0), "other"))
+			assert.Equal(t, limit > 1, hooks.acquire(claim("other", 0), "other"))
 		})
 	}
 }
 
 func TestRhNamespacesThatWaitAreServedInTurn(t *testing.T) {
-	slots := &hookSlots{limit: 1}
+	hooks := &slots{limit: 1}
 	at := func(namespace string, n int) obj.Key { return obj.ClaimKey(namespace, fmt.Sprint(n)) }
 	running := at("a", 0)
-	require.True(t, slots.acquire(running, "a"))
+	require.True(t, hooks.acquire(running, "a"))
 	for _, key := range []obj.Key{at("a", 1), at("a", 2), at("a", 3), at("b", 1), at("b", 2), at("c", 1)} {
-		require.False(t, slots.acquire(key, key.Namespace))
+		require.False(t, hooks.acquire(key, key.Namespace))
 	}
 	var served []string
 	for range 6 {
-		slots.release(running)
-		next := slots.next(running)
+		hooks.release(running)
+		next := next(hooks, running)
 		require.Len(t, next, 1)
 		running = next[0]
-		require.True(t, slots.acquire(running, running.Namespace))
+		require.True(t, hooks.acquire(running, running.Namespace))
 		served = append(served, running.Namespace+running.Name)
 	}
 	assert.Equal(t, []string{"a1", "b1", "c1", "a2", "b2", "a3"}, served, "Rh")
@@ -136,7 +150,7 @@ func TestRhSlotsAgainstAModel(t *testing.T) {
 	for seed := range uint64(500) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		limit := 1 + random.IntN(4)
-		slots, wants := &hookSlots{limit: limit}, map[obj.Key]int{}
+		hooks, wants := &slots{limit: limit}, map[obj.Key]int{}
 		var queue, running []obj.Key
 		for i := range 2 + random.IntN(12) {
 			key := obj.ClaimKey(fmt.Sprint("in-", random.IntN(1+i/4)), fmt.Sprint(i))
@@ -154,14 +168,14 @@ func TestRhSlotsAgainstAModel(t *testing.T) {
 			require.LessOrEqual(t, len(running), limit, "Rh, seed %d", seed)
 			for _, one := range running {
 				same := slices.DeleteFunc(slices.Clone(running), func(key obj.Key) bool { return key.Namespace != one.Namespace })
-				require.LessOrEqual(t, len(same), half(limit), "Rh, seed %d", seed)
+				require.LessOrEqual(t, len(same), (limit+1)/2, "Rh, seed %d", seed)
 			}
 			if len(queue) == 0 || len(running) > 0 && random.IntN(2) == 0 {
 				i := random.IntN(len(running))
 				key := running[i]
 				running = slices.Delete(running, i, i+1)
-				slots.release(key)
-				add(slots.next(key))
+				hooks.release(key)
+				add(next(hooks, key))
 				if wants[key]--; wants[key] > 0 {
 					add([]obj.Key{key})
 				}
@@ -173,23 +187,23 @@ func TestRhSlotsAgainstAModel(t *testing.T) {
 			switch {
 			case slices.Contains(running, key): // the sync that runs sees to it
 			case wants[key] > 0 && random.IntN(4) > 0:
-				if slots.acquire(key, key.Namespace) {
+				if hooks.acquire(key, key.Namespace) {
 					running = append(running, key)
 				} else {
-					add(slots.next(key))
+					add(next(hooks, key))
 				}
 			case wants[key] > 0: // ends for another reason, which runs it again
-				add(slots.next(key))
+				add(next(hooks, key))
 				add([]obj.Key{key})
 			default:
-				add(slots.next(key))
+				add(next(hooks, key))
 			}
 		}
 		for key, left := range wants {
 			require.LessOrEqual(t, left, 0, "Rh: %s is never run again, seed %d", key, seed)
 		}
 		free := 0
-		for slots.acquire(obj.VolumeKey(fmt.Sprint("new", free)), fmt.Sprint("new", free)) {
+		for hooks.acquire(obj.VolumeKey(fmt.Sprint("new", free)), fmt.Sprint("new", free)) {
 			free++
 		}
 		require.Equal(t, limit, free, "Rh: a slot is lost, seed %d", seed)

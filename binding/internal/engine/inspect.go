@@ -30,7 +30,7 @@ func (s *State) Clone() *State {
 	copied.inDoubt = maps.Clone(s.inDoubt)
 	copied.leftInDoubt = s.leftInDoubt.clone()
 	copied.offers = s.offers.clone()
-	copied.slots, copied.shares = s.slots.clone(), s.shares.clone()
+	copied.hooks, copied.workers = s.hooks.clone(), s.workers.clone()
 	copied.lastEvents = maps.Clone(s.lastEvents) // the slices in it are replaced, never changed
 	copied.rejected = maps.Clone(s.rejected)
 	copied.failures = maps.Clone(s.failures)
@@ -99,13 +99,9 @@ func (r restore) clone() restore {
 	return r
 }
 
-func (s hookSlots) clone() hookSlots {
-	s.running, s.promised, s.waiting, s.turns = maps.Clone(s.running), maps.Clone(s.promised), s.waiting.clone(), slices.Clone(s.turns)
-	return s
-}
-
-func (s syncShares) clone() syncShares {
-	s.running, s.waiting = maps.Clone(s.running), s.waiting.clone()
+func (s slots) clone() slots {
+	s.running, s.promised, s.held = maps.Clone(s.running), maps.Clone(s.promised), maps.Clone(s.held)
+	s.waiting, s.turns = s.waiting.clone(), slices.Clone(s.turns)
 	return s
 }
 
@@ -158,10 +154,8 @@ func (s *State) Describe(n Notebook, keys []obj.Key, mentioned []types.UID) {
 		}
 	}
 	describeKeys(n, s.offers.order)
-	describeNamespaces(n, s.slots.running)
-	describeNamespaces(n, s.slots.promised)
-	s.slots.waiting.describe(n, s.slots.turns)
-	s.shares.waiting.describe(n, slices.Sorted(maps.Keys(s.shares.waiting.keys)))
+	s.hooks.describe(n)
+	s.workers.describe(n)
 	s.describeRestore(n, keys)
 	for _, uid := range mentioned {
 		describeFlag(n, s.Buried(uid))
@@ -230,7 +224,6 @@ func (s *State) age(t *task) int {
 
 func (t *task) describe(n Notebook) {
 	n.Key(t.volume)
-	n.Text(t.namespace)
 	if describeFlag(n, t.before != nil) {
 		n.Text(string(t.before.GetUID()))
 		n.Version(t.pending.Key, t.before.GetResourceVersion())
@@ -289,6 +282,12 @@ func describeKeys(n Notebook, keys []obj.Key) {
 	for _, key := range keys {
 		n.Key(key)
 	}
+}
+
+func (s slots) describe(n Notebook) {
+	describeNamespaces(n, s.running)
+	describeNamespaces(n, s.promised)
+	s.waiting.describe(n, s.turns)
 }
 
 func describeNamespaces(n Notebook, namespaces map[obj.Key]string) {

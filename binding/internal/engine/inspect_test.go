@@ -16,16 +16,15 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		of     any
 		fields []string
 	}{
-		{State{}, []string{"store", "options", "tasks", "locks", "waiters", "inDoubt", "leftInDoubt", "offers", "slots", "shares", "lastEvents", "rejected", "failures", "restore", "unclaimed", "deleted", "announced", "now"}},
+		{State{}, []string{"store", "options", "tasks", "locks", "waiters", "inDoubt", "leftInDoubt", "offers", "hooks", "workers", "lastEvents", "rejected", "failures", "restore", "unclaimed", "deleted", "announced", "now"}},
 		{store{}, []string{"objects", "claimsByVolume", "volumesByClaim", "podsByClaim", "largePods", "attachmentsByVolume", "parsedClaims", "podClaims", "index", "waiting", "notified", "gone", "gonePods"}},
-		{task{}, []string{"key", "namespace", "volume", "version", "pending", "before", "outdated", "contradicted", "live", "answers", "publish", "next", "steps"}},
+		{task{}, []string{"key", "volume", "version", "pending", "before", "outdated", "contradicted", "live", "answers", "publish", "next", "steps"}},
 		{Reply{}, []string{"Object", "Err", "Pods", "Attachments", "parsed", "podsByClaim"}},
 		{restore{}, []string{"unread", "held", "made", "gone", "unsaid"}},
 		{contradiction{}, []string{"uid", "missing"}},
 		{offers{}, []string{"made", "pendingFor", "pendingOn", "order"}},
 		{offer{}, []string{"version", "claims"}},
-		{hookSlots{}, []string{"limit", "running", "promised", "waiting", "turns"}},
-		{syncShares{}, []string{"limit", "running", "waiting"}},
+		{slots{}, []string{"limit", "running", "promised", "held", "waiting", "turns"}},
 		{namespaceQueues{}, []string{"keys", "queued"}},
 		{sighting{}, []string{"text", "since"}},
 		{rejection{}, []string{"claimVersion", "volume", "volumeVersion"}},

@@ -2,13 +2,17 @@ package engine_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/internal/engine"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // whileMaking is a sync whose provisioner runs when its claim goes: another controller has let it go.
@@ -20,10 +24,29 @@ func whileMaking(t *testing.T) *talk {
 	return d
 }
 
+// withOneSlot is a sync whose provisioner runs, where one hook may run at once, and that of a volume that is to be deleted.
+func withOneSlot(t *testing.T) (making, other *talk) {
+	t.Helper()
+	state := engine.New(Unprotected(Hooked()), 1)
+	for _, object := range []obj.Object{ClassOf("fast", Own), ProvisioningClaim(), MadeByOwn(RefersTo("default", "logs", "uid-2"))} {
+		state.Observe(object)
+	}
+	making = &talk{T: t, state: state, key: DataKey, version: 100}
+	making.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+	return making, &talk{T: t, state: state, key: obj.VolumeKey("a"), version: 100}
+}
+
 // isProvenGone is what proves the claim gone.
 func (d *talk) isProvenGone() *talk {
 	d.Helper()
 	return d.says("P2 Read pvc/default/data").gets(nil, ErrNotFound)
+}
+
+// leftoverDeleted has the deleter of what was made for the claim give the answer.
+func (d *talk) leftoverDeleted(answer error) *talk {
+	d.Helper()
+	d.isProvenGone().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound)
+	return d.says("P2 RunDeleter pv/pvc-uid-1").gets(nil, answer)
 }
 
 func TestP2WhatIsMadeForAClaimThatIsGone(t *testing.T) {
@@ -46,13 +69,79 @@ func TestP2WhatIsMadeForAClaimThatIsGone(t *testing.T) {
 		assert.Equal(t, "pvc-uid-1", d.step.Action.Volume.Name)
 		d.gets(nil, nil).ends()
 	})
-	t.Run("P2 a deleter that fails is run three times", func(t *testing.T) {
-		d := whileMaking(t).gets(MadeVolume(), nil).isProvenGone().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound)
-		for range 2 {
-			d.says("P2 RunDeleter pv/pvc-uid-1").gets(nil, ErrBroken)
-			d.says("P2 Read pvc/default/data").gets(nil, ErrNotFound).says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound)
+	t.Run("P2 W6 a deleter that fails is run again with back-off, and it is told", func(t *testing.T) {
+		d := whileMaking(t).gets(MadeVolume(), nil)
+		for delay := 500 * time.Millisecond; delay < 2*time.Minute; delay *= 2 {
+			d.leftoverDeleted(ErrBroken).ends()
+			assert.Equal(t, delay, d.step.After)
+			d.starts()
 		}
-		d.says("P2 RunDeleter pv/pvc-uid-1").gets(nil, ErrBroken).ends()
+		assert.Equal(t, []string{"Warning ProvisioningCleanupFailed"}, d.published, "N once")
+		assert.Zero(t, d.leftoverDeleted(nil).ends().step.After)
+		d.starts().ends()
+	})
+	t.Run("P2 Rh one that is at work is called again when it says", func(t *testing.T) {
+		d := whileMaking(t).gets(MadeVolume(), nil).leftoverDeleted(InProgress(time.Hour)).ends()
+		assert.Equal(t, time.Hour, d.step.After)
+		assert.Empty(t, d.published)
+		d.starts().leftoverDeleted(InProgress(0)).ends()
+		assert.Equal(t, 500*time.Millisecond, d.step.After)
+		assert.Zero(t, d.starts().leftoverDeleted(nil).ends().step.After)
+	})
+	t.Run("P2 Rh one that refuses for good is not called again, and it is told", func(t *testing.T) {
+		d := whileMaking(t).gets(MadeVolume(), nil).leftoverDeleted(Meaning(hooks.Refused)).ends()
+		assert.Zero(t, d.step.After)
+		assert.Equal(t, []string{"Warning ProvisioningCleanupFailed"}, d.published)
+		d.starts().ends()
+	})
+	t.Run("P2 meanwhile a new claim of its name goes its own way", func(t *testing.T) {
+		d := whileMaking(t)
+		d.state.Observe(At("60", ProvisioningClaim(OfUID("uid-9"))))
+		d.gets(MadeVolume(), nil).says("P2 Read pvc/default/data").gets(At("60", ProvisioningClaim(OfUID("uid-9"))), nil)
+		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunDeleter pv/pvc-uid-1").gets(nil, InProgress(time.Minute))
+		d.says("P2 Read pv/pvc-uid-9").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-9").gets(nil, InProgress(time.Hour)).ends()
+		assert.Equal(t, time.Minute, d.step.After, "the sooner of both")
+	})
+	t.Run("P2 X2 a volume that is seen to stand for it meanwhile has its say", func(t *testing.T) {
+		d := whileMaking(t).gets(MadeVolume(), nil).leftoverDeleted(InProgress(time.Hour)).ends()
+		d.state.Observe(storedOwn())
+		d.state.ObserveDeleted(storedOwn())
+		d.starts().ends()
+	})
+	t.Run("P2 Rh its deleter has the slot that the provisioner had, though others wait for it", func(t *testing.T) {
+		d, e := withOneSlot(t)
+		e.starts().ends()
+		d.state.ObserveDeleted(ProvisioningClaim())
+		d.gets(MadeVolume(), nil).leftoverDeleted(nil).ends()
+		assert.Contains(t, d.step.Next, e.key)
+		e.starts().says("R8 UpdateVolume pv/a")
+	})
+	t.Run("P2 Rh so has that of what does not fit its claim", func(t *testing.T) {
+		d, e := withOneSlot(t)
+		e.starts().ends()
+		d.gets(MadeVolume(Sized("1Gi")), nil).says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound)
+		d.announcesUnstored().says("P2 RunDeleter pv/pvc-uid-1")
+	})
+	t.Run("P2 a sync that finds no slot for the deleter leaves it to the next", func(t *testing.T) {
+		d, e := withOneSlot(t)
+		d.state.ObserveDeleted(ProvisioningClaim())
+		d.gets(MadeVolume(), nil).says("P2 Read pvc/default/data").gets(nil, ErrBroken)
+		require.ErrorIs(t, d.step.Err, ErrBroken)
+		e.starts().says("R8 UpdateVolume pv/a")
+		d.starts().isProvenGone().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).ends()
+		e.gets(nil, ErrBroken)
+		require.True(t, e.step.Done)
+		assert.Contains(t, e.step.Next, DataKey)
+		d.starts().leftoverDeleted(nil).ends()
+	})
+	t.Run("P2 a sync that another one blocks leaves it to the next", func(t *testing.T) {
+		d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim(), KnownVolume("disk", InPhase(corev1.VolumePending))).starts()
+		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+		d.state.Start(obj.VolumeKey("disk"))
+		d.state.Observe(At("60", ProvisioningClaim(Naming("disk"))))
+		d.gets(MadeVolume(), nil).ends()
+		d.state.ObserveDeleted(ProvisioningClaim())
+		d.starts().leftoverDeleted(nil).ends()
 	})
 	t.Run("P2 a volume that stands for it is reclaimed as any other", func(t *testing.T) {
 		whileMaking(t).gets(MadeVolume(), nil).isProvenGone().says("P2 Read pv/pvc-uid-1").gets(storedOwn(), nil).ends()

@@ -14,8 +14,7 @@ import (
 
 // task is a sync that has begun and not finished.
 type task struct {
-	key       obj.Key
-	namespace string // whose share of the syncs it has (W9)
+	key obj.Key
 
 	volume  obj.Key         // the volume that a claim's sync has locked; zero if none
 	pending decision.Action // what is being done
@@ -67,7 +66,7 @@ func (s *State) advance(t *task) Step {
 	if read, needed := s.readLast(t, action); needed {
 		return s.issue(t, read)
 	}
-	if (action.RunsHook() || action.Announces()) && !s.slots.acquire(t.key, s.namespaceOf(t.key)) { // announced, a call has to follow soon
+	if (action.RunsHook() || action.Announces()) && !s.hooks.acquire(t.key, s.namespaceOf(t.key)) { // announced, a call has to follow soon
 		return s.stop(t)
 	}
 	return s.issue(t, action)
@@ -132,13 +131,13 @@ func (s *State) decide(t *task) (decision.Action, error) {
 		}
 		return decision.Action{}, nil
 	}
-	if action, left := decision.NextForLeftover(t.key, uidOf(s.Known(t.key)), t.answers, view, s.options); left {
-		return action, nil
+	leftover, left := decision.NextForLeftover(t.key, uidOf(s.Known(t.key)), t.answers, view, s.options)
+	claim := s.claim(t.key)
+	if claim == nil || left && leftover.Kind != decision.Wait {
+		return leftover, nil
 	}
-	if claim := s.claim(t.key); claim != nil {
-		return decision.DraftForClaim(claim, view, s.options)
-	}
-	return decision.Action{}, nil
+	action, err := decision.DraftForClaim(claim, view, s.options)
+	return action.Beside(leftover), err
 }
 
 // issue returns an action as the next step.
@@ -221,25 +220,28 @@ func (s *State) finish(t *task, action decision.Action, err error) Step {
 	} else if err == nil || len(action.Events) > 0 {
 		t.publish = append(t.publish, s.newEvents(t.key, action.Events)...)
 	}
-	s.keepUnclaimed(t, action, err)
 	t.next = append(t.next, s.offers.endWait(t.key)...)
 	s.unnotify(t.key)
-	ended := s.stop(t)
+	ended := s.end(t, action, err)
 	ended.After, ended.Err = s.delay(t.key, action, err), err
 	return ended
 }
 
-// stop unlocks the objects of a sync and returns its last Step. Next has the syncs that those locks blocked. A sync that another
-// one blocks ends here without finish: its offers stay, and it runs again.
-func (s *State) stop(t *task) Step {
+// errStopped ends a sync that cannot go on just now.
+var errStopped = errors.New("another sync comes first")
+
+// stop ends a sync that another one blocks, or that finds no slot for its hook: its offers stay, and it runs again.
+func (s *State) stop(t *task) Step { return s.end(t, decision.Action{}, errStopped) }
+
+// end unlocks the objects of a sync, keeps what it has made, and returns its last Step. Next has the syncs that it has held up.
+func (s *State) end(t *task, action decision.Action, err error) Step {
+	s.keepUnclaimed(t, action, err)
 	s.unlockVolume(t)
 	s.keepDeletion(t)
 	delete(s.tasks, t.key)
 	delete(s.locks, t.key)
 	t.next = append(t.next, s.waiters.drain(t.key)...)
-	s.slots.release(t.key)
-	t.next = append(t.next, s.slots.next(t.key)...)
-	t.next = append(t.next, s.shares.end(t.namespace)...)
+	t.next = append(t.next, s.release(t.key)...)
 	return Step{Publish: t.publish, Done: true, Next: Unique(t.next)}
 }
 
@@ -249,19 +251,22 @@ const (
 )
 
 // delay returns the back-off before the next sync of the key: firstDelay after a failure, doubled with each further one in a
-// row, at most lastDelay. It returns 0 where only a change of an object helps (W6).
+// row, at most lastDelay. It returns 0 where only a change of an object helps (W6). An action may say to be decided again sooner.
 func (s *State) delay(key obj.Key, action decision.Action, err error) time.Duration {
 	var invalid *obj.InvalidError
-	if errors.As(err, &invalid) || err == nil && action.Retry == decision.RetryNever {
+	longest, failed := lastDelay, err != nil && !errors.As(err, &invalid)
+	switch {
+	case !failed && action.Retry == decision.RetryNever:
 		delete(s.failures, key)
 		delete(s.rejected, key)
 		return 0
-	}
-	if err == nil && action.Retry == decision.RetryAfter {
+	case !failed && action.Retry == decision.RetryAfter:
 		return max(action.After, firstDelay/10)
+	case action.After > 0:
+		longest = min(longest, max(action.After, firstDelay/10))
 	}
 	zeromap.Put(&s.failures, key, s.failures[key]+1)
-	return min(lastDelay, firstDelay<<min(s.failures[key]-1, 16))
+	return min(longest, firstDelay<<min(s.failures[key]-1, 16))
 }
 
 // newEvents returns the events of a decision that were not part of the decision before it (N).

@@ -16,27 +16,43 @@ func (s *State) takeUnclaimed(key obj.Key) []decision.Answer {
 	return gone
 }
 
-// keepUnclaimed keeps what the provisioner made in a sync that ends by an error, or to wait for what another controller has
-// announced on the claim. That one may remove the finalizer, and then nobody else knows of the storage. What was kept before is
-// dropped at any other end, unless its claim is gone since: then the sync runs again.
+// keepUnclaimed keeps what the provisioner made for a claim that is gone, until the deleter has deleted it or refused to for good,
+// or a volume stands for it. What was made for a claim that exists is kept where the sync ends by an error, before its time, or
+// to wait for what another controller has announced on the claim. That one may remove the finalizer, and then nobody else knows
+// of the storage. At any other end it is dropped, unless its claim is gone since: then the sync runs again.
 func (s *State) keepUnclaimed(t *task, action decision.Action, err error) {
 	gone, kept := s.splitUnclaimed(t.key)
-	deleted := func(made decision.Answer) bool {
-		return slices.ContainsFunc(t.answers, func(a decision.Answer) bool { return a.Of == decision.RunDeleter && a.For == made.For && a.Err == nil })
-	}
-	gone = slices.DeleteFunc(gone, deleted)
-	if err != nil || action.Kind == decision.Wait && action.Rule == "R8" {
-		made := slices.DeleteFunc(slices.Clone(t.answers), func(a decision.Answer) bool {
-			return a.Of != decision.RunProvisioner || deleted(a) || slices.ContainsFunc(kept, func(b decision.Answer) bool { return a.For == b.For })
-		})
-		kept = append(kept, made...)
-	} else {
-		kept = nil
-	}
+	gone = slices.DeleteFunc(gone, func(made decision.Answer) bool { return s.settled(t, made) })
 	if len(gone) > 0 {
 		t.next = append(t.next, t.key)
 	}
+	unfinished := err != nil || action.Kind == decision.Wait && action.Rule == "R8"
+	if !unfinished {
+		kept = nil
+	}
+	uid := uidOf(s.Known(t.key))
+	for _, made := range t.answers {
+		known := slices.ContainsFunc(slices.Concat(gone, kept), func(a decision.Answer) bool { return a.For == made.For })
+		if made.Of == decision.RunProvisioner && (unfinished || made.For != uid) && !known && !s.settled(t, made) {
+			kept = append(kept, made)
+		}
+	}
 	s.setUnclaimed(t.key, append(gone, kept...))
+}
+
+// settled reports whether nothing is left to do about what a provisioner made, or nothing can be.
+func (s *State) settled(t *task, made decision.Answer) bool {
+	return !s.options.Hooks.Deleters.Has(made.Hook) || slices.ContainsFunc(t.answers, func(a decision.Answer) bool {
+		return a.Of == decision.RunDeleter && a.For == made.For && a.Final()
+	})
+}
+
+// forgetUnclaimed forgets what was made where a volume is seen to stand for it. What becomes of the storage when that goes is as
+// its policy says (X2).
+func (s *State) forgetUnclaimed(volume string) {
+	for key, made := range s.unclaimed {
+		s.setUnclaimed(key, slices.DeleteFunc(slices.Clone(made), func(a decision.Answer) bool { return decision.ProvisionedName(a.For) == volume }))
+	}
 }
 
 // splitUnclaimed returns what was made for claims of that name that are gone, and for the one that exists.
