@@ -1,6 +1,7 @@
 package scheduling_test
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	volumehelpers "k8s.io/component-helpers/storage/volume"
 
+	"github.com/pvbind/pvbind/accessmode"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/scheduling"
@@ -127,17 +129,9 @@ func (o planOptions) best() assignment {
 // upstreams is the assignment that kube-scheduler makes of volumes alone, claim by claim in the order of their
 // sizes; nil if some claim gets none.
 func (w *planWorld) upstreams(t *testing.T, node *corev1.Node) assignment {
-	order := make([]int, len(w.view.Claims))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		inA, inB := w.view.Claims[a].Spec.Resources.Requests.Storage(), w.view.Claims[b].Spec.Resources.Requests.Storage()
-		return inA.Cmp(*inB)
-	})
-	assigned := make(assignment, len(order))
+	assigned := make(assignment, len(w.view.Claims))
 	chosen := map[string]*corev1.PersistentVolume{}
-	for _, i := range order {
+	for _, i := range w.bySize() {
 		claim := w.view.Claims[i]
 		ofClass := Without(w.view.Volumes, func(v *corev1.PersistentVolume) bool { return v.Spec.StorageClassName != *claim.Spec.StorageClassName })
 		found, err := volumehelpers.FindMatchingVolume(claim, ofClass, node, chosen, true, true)
@@ -158,6 +152,15 @@ func (o planOptions) allowed(assigned assignment) bool {
 		}
 	}
 	return assigned != nil
+}
+
+// sizes are the capacities that the claims get, in order.
+func sizes(assigned assignment) (sizes []int64) {
+	for _, volume := range assigned {
+		sizes = append(sizes, CapacityOf(volume))
+	}
+	slices.Sort(sizes)
+	return sizes
 }
 
 func (w *planWorld) assigned(plan scheduling.Plan) assignment {
@@ -188,7 +191,7 @@ func TestPlanPodIsOptimal(t *testing.T) {
 		w.requireNoWorse(t, plan, o, w.upstreams(t, node), seen, "world "+strconv.Itoa(n))
 	}
 	t.Log(seen)
-	for _, what := range []string{"none", "full", "partly provisioned", "upstream full", "upstream fails, plan full", "upstream takes more"} {
+	for _, what := range []string{"none", "full", "partly provisioned", "upstream full", "upstream fails, plan full", "upstream takes more", "upstream's"} {
 		assert.Positive(t, seen[what], what)
 	}
 }
@@ -216,11 +219,67 @@ func (w *planWorld) requireBest(t *testing.T, plan scheduling.Plan, o planOption
 	require.Equal(t, wantCount, count, where)
 	require.Equal(t, wantCapacity, capacity, where)
 	require.Len(t, plan.Provisions, len(got)-count, where)
+	require.Equal(t, w.namesInOrder(w.fairest(got, o)), w.namesInOrder(got), where)
 	if count == len(got) {
 		seen["full"]++
 	} else if count > 0 {
 		seen["partly provisioned"]++
 	}
+}
+
+// bySize are the places of the claims, from the one that requests least on, then by name.
+func (w *planWorld) bySize() []int {
+	order := make([]int, len(w.view.Claims))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		inA, inB := w.view.Claims[a].Spec.Resources.Requests.Storage(), w.view.Claims[b].Spec.Resources.Requests.Storage()
+		return inA.Cmp(*inB)
+	})
+	return order
+}
+
+// namesInOrder are the names of the volumes in the order in which claims choose.
+func (w *planWorld) namesInOrder(assigned assignment) []string {
+	var names []string
+	for _, i := range w.bySize() {
+		if assigned[i] != nil {
+			names = append(names, assigned[i].Name)
+		}
+	}
+	return names
+}
+
+// fairest tries every way to give the same claims the same volumes. It returns the one that gives the claims that request
+// least the best volumes.
+func (w *planWorld) fairest(assigned assignment, o planOptions) assignment {
+	var left []*corev1.PersistentVolume
+	var served []int
+	for _, i := range w.bySize() {
+		if assigned[i] != nil {
+			served, left = append(served, i), append(left, assigned[i])
+		}
+	}
+	slices.SortFunc(left, func(a, b *corev1.PersistentVolume) int { // M13
+		return cmp.Or(cmp.Compare(CapacityOf(a), CapacityOf(b)), accessmode.Compare(KnownModes(a), KnownModes(b)), cmp.Compare(a.Name, b.Name))
+	})
+	fairest := slices.Clone(assigned)
+	var try func(at int, left []*corev1.PersistentVolume) bool
+	try = func(at int, left []*corev1.PersistentVolume) bool {
+		if at == len(served) {
+			return true
+		}
+		for i, volume := range left {
+			fairest[served[at]] = volume
+			if slices.Contains(o.volumes[served[at]], volume) && try(at+1, slices.Delete(slices.Clone(left), i, i+1)) {
+				return true
+			}
+		}
+		return false
+	}
+	try(0, left)
+	return fairest
 }
 
 func (w *planWorld) requireNoWorse(t *testing.T, plan scheduling.Plan, o planOptions, upstreams assignment, seen map[string]int, where string) {
@@ -235,6 +294,12 @@ func (w *planWorld) requireNoWorse(t *testing.T, plan scheduling.Plan, o planOpt
 		require.LessOrEqual(t, capacity, theirs, where)
 		if capacity < theirs {
 			seen["upstream takes more"]++
+			break
+		}
+		distinct := len(slices.Compact(sizes(got))) == len(got)
+		if others := Without(got, func(v *corev1.PersistentVolume) bool { return slices.Contains(upstreams, v) }); distinct && len(others) == 0 {
+			require.Equal(t, upstreams, got, where) // among volumes of one size, upstream's order would be another
+			seen["upstream's"]++
 		}
 	case upstreams == nil && full:
 		seen["upstream fails, plan full"]++

@@ -23,7 +23,8 @@ import (
 // one is found. Among these the plan has the most claims with a volume that exists, and then the least total capacity.
 // Among volumes of one capacity those with the fewest access modes come first; further ties are broken by name. A claim
 // that a volume is pre-bound to gets that and no other (M13). If there are fewer volumes than claims, those get one that
-// cannot be provisioned for, then those that request most (S6).
+// cannot be provisioned for, then those that request most. Among the claims that get one, those that request less get the
+// smaller ones (S6).
 //
 // Why the k best volumes of each claim suffice for k claims: if one got a worse volume, the k-1 others would
 // leave one of its k best free, and to take that instead would be better. So the time is that of k look-ups in
