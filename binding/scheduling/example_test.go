@@ -60,10 +60,11 @@ func ExamplePlanPodOnNodes() {
 
 	plans, err := scheduling.PlanPodOnNodes(request, nodes)
 	fmt.Println(plans, err)
+	shape := scheduling.PackingShape()
 	for _, plan := range plans.Fitting() {
-		fmt.Println(plan.Node.Name, scheduling.Score(plan))
+		fmt.Println(plan.Node.Name, shape.Score(plan))
 	}
-	best, ok := plans.Best(scheduling.Score)
+	best, ok := plans.Best(shape.Score)
 	fmt.Println(best.Node.Name, ok)
 	// Output:
 	// 2/3 nodes are available: 1 node(s) didn't find available persistent volumes to bind. <nil>

@@ -105,14 +105,14 @@ func TestPlansBest(t *testing.T) {
 		require.True(t, ok)
 		return plan.Node.Name
 	}
-	assert.Equal(t, "node-b", best(scheduling.Score), "the least waste, then by name")
-	assert.Equal(t, "node-a", best(func(plan scheduling.Plan) int { return -scheduling.Score(plan) }), "an order of the caller's")
+	assert.Equal(t, "node-b", best(scheduling.PackingShape().Score), "the least waste, then by name")
+	assert.Equal(t, "node-a", best(scheduling.DefaultShape().Score), "kube-scheduler's")
 	assert.Equal(t, "node-a", best(func(scheduling.Plan) int { return 0 }), "by name alone")
 	assert.Len(t, plans.Fitting(), 3)
 
 	none, err := scheduling.PlanPodOnNodes(podPlanning(claim, manualClass()).request(), []*corev1.Node{NodeIn("a")})
 	require.NoError(t, err)
-	_, ok := none.Best(scheduling.Score)
+	_, ok := none.Best(scheduling.PackingShape().Score)
 	assert.False(t, ok)
 }
 

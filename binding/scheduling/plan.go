@@ -2,18 +2,15 @@ package scheduling
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/index"
-	"github.com/pvbind/pvbind/binding/internal/quantities"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -200,7 +197,7 @@ func (p Plans) Fitting() []Plan {
 }
 
 // Best returns the plan that fits with the highest score; false if no plan fits. Ties are broken by the name of the node.
-// Score is one such function.
+// The Score of a Shape is one such function.
 func (p Plans) Best(score func(Plan) int) (Plan, bool) {
 	var best Plan
 	highest := 0
@@ -247,40 +244,4 @@ func (p Plans) reasons() []string {
 	}
 	slices.Sort(counted)
 	return append(refused, counted...)
-}
-
-// MaxScore is the best score that Score returns.
-const MaxScore = 100
-
-// Score returns from 0 to MaxScore how well a plan that fits uses what there is, so that nodes can be compared: the mean over
-// the claims that get something. A claim that gets a volume scores the part of the volume's capacity that it requests, so
-// that the least is wasted. A claim that is provisioned for scores the part of the storage that is still free after all that
-// the plan takes from it, so that nodes fill evenly; 0 if it is not known how much there is. A plan with nothing to do scores
-// 0, as all plans of its pod do.
-func Score(plan Plan) int {
-	claims := len(plan.Bindings) + len(plan.Provisions)
-	if claims == 0 {
-		return 0
-	}
-	total := 0.0
-	for _, b := range plan.Bindings {
-		total += quantities.Share(*b.Claim.Spec.Resources.Requests.Storage(), *b.Volume.Spec.Capacity.Storage())
-	}
-	for _, p := range plan.Provisions {
-		if p.Capacity != nil {
-			total += 1 - quantities.Share(plan.takenFrom(p), freeIn(p.Capacity))
-		}
-	}
-	return int(math.Round(MaxScore * total / float64(claims)))
-}
-
-// takenFrom returns what all claims of the plan together take from the storage of one.
-func (p Plan) takenFrom(from Provision) resource.Quantity {
-	var taken resource.Quantity
-	for _, other := range p.Provisions {
-		if other.Capacity == from.Capacity {
-			taken = quantities.Sum(taken, *other.Claim.Spec.Resources.Requests.Storage())
-		}
-	}
-	return taken
 }
