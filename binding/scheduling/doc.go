@@ -21,5 +21,6 @@
 //   - assume.go has Assumptions, and next.go NextForPlan;
 //   - claims.go has VolumesOf, and which claims a pod names;
 //   - planner.go finds what each claim can have on one node: a volume, or storage to provision from;
+//   - checks.go finds which of the reasons kube-scheduler would say;
 //   - matching.go assigns volumes to claims.
 package scheduling

@@ -2,6 +2,7 @@ package scheduling_test
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	volumehelpers "k8s.io/component-helpers/storage/volume"
@@ -129,6 +131,15 @@ func (o planOptions) best() assignment {
 // upstreams is the assignment that kube-scheduler makes of volumes alone, claim by claim in the order of their
 // sizes; nil if some claim gets none.
 func (w *planWorld) upstreams(t *testing.T, node *corev1.Node) assignment {
+	assigned := w.upstreamsMatches(t, node)
+	if slices.Contains(assigned, nil) {
+		return nil
+	}
+	return assigned
+}
+
+// upstreamsMatches is that assignment, with nil for each claim that gets none.
+func (w *planWorld) upstreamsMatches(t *testing.T, node *corev1.Node) assignment {
 	assigned := make(assignment, len(w.view.Claims))
 	chosen := map[string]*corev1.PersistentVolume{}
 	for _, i := range w.bySize() {
@@ -136,12 +147,65 @@ func (w *planWorld) upstreams(t *testing.T, node *corev1.Node) assignment {
 		ofClass := Without(w.view.Volumes, func(v *corev1.PersistentVolume) bool { return v.Spec.StorageClassName != *claim.Spec.StorageClassName })
 		found, err := volumehelpers.FindMatchingVolume(claim, ofClass, node, chosen, true, true)
 		require.NoError(t, err)
-		if found == nil {
-			return nil
+		if found != nil {
+			assigned[i], chosen[found.Name] = found, found
 		}
-		assigned[i], chosen[found.Name] = found, found
 	}
 	return assigned
+}
+
+// upstreamsReasons is what kube-scheduler says of the node; nil if the pod can run there.
+func (w *planWorld) upstreamsReasons(t *testing.T, node *corev1.Node) []scheduling.NodeReason {
+	assigned := w.upstreamsMatches(t, node)
+	for _, i := range w.bySize() {
+		claim := w.view.Claims[i]
+		if assigned[i] != nil || w.provisionable(t, claim, node) {
+			continue
+		}
+		unlimited := claim.DeepCopy() // is it for lack of storage?
+		unlimited.Spec.Resources.Requests = nil
+		if w.provisionable(t, unlimited, node) {
+			return []scheduling.NodeReason{scheduling.NodeNoStorage}
+		}
+		return []scheduling.NodeReason{scheduling.NodeNoVolume}
+	}
+	return nil
+}
+
+// S9: kube-scheduler's reasons, where no rule makes a difference: volumes are Available, of sizes of their own, and not
+// pre-bound to the pod's claims.
+func TestPlanPodReasonsAreUpstreams(t *testing.T) {
+	t.Parallel()
+	source := rand.NewPCG(SeedOf(t), 9)
+	seen := map[string]int{}
+	for n := range Worlds(60_000) {
+		w := newPlanWorld(source)
+		for i, volume := range w.view.Volumes {
+			size := volume.Spec.Capacity[corev1.ResourceStorage]
+			size.Add(resource.MustParse(strconv.Itoa(i)))
+			volume.Spec.Capacity, volume.Status.Phase = corev1.ResourceList{corev1.ResourceStorage: size}, corev1.VolumeAvailable
+		}
+		w.view.Volumes = Without(w.view.Volumes, func(v *corev1.PersistentVolume) bool { return v.Spec.ClaimRef != nil })
+		node := w.nodes[n%len(w.nodes)]
+		plan, err := scheduling.PlanPod(w.request(), node)
+		require.NoError(t, err)
+		reasons := w.upstreamsReasons(t, node)
+		if plan.Fits() {
+			require.Empty(t, plan.NodeReasons(), "world %d", n)
+			seen["fits, upstream "+fmt.Sprint(len(reasons))]++
+			continue
+		}
+		require.Equal(t, reasons, plan.NodeReasons(), "world %d", n)
+		causes := map[scheduling.NodeReason]bool{}
+		for _, reason := range plan.Reasons {
+			causes[reason.Cause.NodeReason()] = true
+		}
+		seen[fmt.Sprintf("of %d reasons %s", len(causes), reasons[0])]++
+	}
+	t.Log(seen)
+	for _, what := range []scheduling.NodeReason{scheduling.NodeNoStorage, scheduling.NodeNoVolume} {
+		assert.Positive(t, seen["of 2 reasons "+string(what)])
+	}
 }
 
 // allowed reports whether the rules allow the assignment too: M4 and M12 for what is pre-bound, M13 for which.

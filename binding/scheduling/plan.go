@@ -150,8 +150,10 @@ type Plan struct {
 	Provisions []Provision
 	// Refused is why the pod must wait whatever the node; then there is no plan for any node (S1, S2).
 	Refused []Reason
-	// Reasons are why the pod cannot have its volumes on this node (S9).
+	// Reasons are why the pod cannot have its volumes on this node, for every claim (S9).
 	Reasons []Reason
+
+	nodeReasons nodeReasonSet
 }
 
 // Provision is a claim that a volume is to be provisioned for.
@@ -164,16 +166,10 @@ type Provision struct {
 // Fits reports whether the pod can have its volumes on the node.
 func (p Plan) Fits() bool { return len(p.Refused) == 0 && len(p.Reasons) == 0 }
 
-// NodeReasons returns the reasons in kube-scheduler's words and order, each once (S9).
-func (p Plan) NodeReasons() []NodeReason {
-	var found []NodeReason
-	for _, reason := range nodeReasons {
-		if slices.ContainsFunc(p.Reasons, func(r Reason) bool { return r.Cause.NodeReason() == reason }) {
-			found = append(found, reason)
-		}
-	}
-	return found
-}
+// NodeReasons returns the reasons that kube-scheduler has, in its words and order: at most one for the claims that are
+// bound, and one for the others, where Reasons has one for every claim (S9). They are those of PlanPod and PlanPodOnNodes; a
+// Plan that was made by hand has none.
+func (p Plan) NodeReasons() []NodeReason { return p.nodeReasons.list() }
 
 // Plans are the plans of one pod for many nodes.
 type Plans struct {
