@@ -49,7 +49,7 @@ func ExamplePlanPod() {
 	// Output:
 	// true data gets disk-2 <nil>
 	// false [node(s) didn't find available persistent volumes to bind] <nil>
-	// pvc/default/data: NoVolume: class fast provisions none; 0/2 volumes fit: 2 NodeAffinity; disk-1 would fit but for its node affinity: kubernetes.io/hostname In [node-1], the claim requests node node-3
+	// pvc/default/data: NoVolume: class fast provisions none; 0/2 volumes fit: 2 NodeAffinity
 }
 
 // One pod on all nodes: the best is where least is wasted.
