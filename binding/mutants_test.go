@@ -69,7 +69,7 @@ var killers = []struct {
 	mode string
 }{
 	{room: "internal/scenario", run: []string{"^TestScenario$"}},
-	{room: "scheduling", run: []string{"^Test(PlanPod|S10S)"}},
+	{room: "scheduling", run: []string{"^Test(PlanPod|S10S|NextForPlanMigrated)"}},
 	{room: "internal/engine", run: []string{"^TestR3WhatIsAttachedAsASyncReadsIt$"}},
 	{room: "internal/engine", run: []string{"^TestRh(How|No|Namespaces)"}},
 	{room: ".", run: []string{"^Test(RhATenants|W9)"}},

@@ -16,8 +16,9 @@ import (
 )
 
 var (
-	_ decision.View   = (*world)(nil)
-	_ scheduling.View = (*world)(nil)
+	_ decision.View          = (*world)(nil)
+	_ scheduling.View        = (*world)(nil)
+	_ scheduling.CSINodeView = (*world)(nil)
 )
 
 // world is all that there is, as of one list of each kind and what was written since. It is a View, in which what is absent does
@@ -88,7 +89,8 @@ func (w *world) node(name string) *corev1.Node {
 	return node
 }
 
-func (w *world) csiNode(name string) *storagev1.CSINode {
+// CSINode implements scheduling.CSINodeView.
+func (w *world) CSINode(name string) *storagev1.CSINode {
 	node, _ := lookUp[*storagev1.CSINode](w, obj.Key{Kind: obj.KindCSINode, Name: name})
 	return node
 }

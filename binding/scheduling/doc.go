@@ -22,5 +22,6 @@
 //   - claims.go has VolumesOf, and which claims a pod names;
 //   - planner.go finds what each claim can have on one node: a volume, or storage to provision from;
 //   - checks.go finds which of the reasons kube-scheduler would say;
+//   - migrated.go says on which nodes an in-tree volume can be used (CSINodeView);
 //   - matching.go assigns volumes to claims.
 package scheduling

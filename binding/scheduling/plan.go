@@ -85,7 +85,7 @@ type ObjectView interface {
 }
 
 // View is what a plan may know of the cluster beside the volumes to choose from. Everything in it is read only. Snapshot
-// implements it on plain lists.
+// implements it on plain lists. A View may be a CSINodeView as well.
 type View interface {
 	ObjectView
 	// Class looks up a class; nil if it is not known.
@@ -102,9 +102,23 @@ type Snapshot struct {
 	decision.Snapshot
 	CSIDrivers []*storagev1.CSIDriver
 	Capacities []*storagev1.CSIStorageCapacity
+	CSINodes   []*storagev1.CSINode
 }
 
-var _ View = Snapshot{}
+var (
+	_ View        = Snapshot{}
+	_ CSINodeView = Snapshot{}
+)
+
+// CSINode implements CSINodeView.
+func (s Snapshot) CSINode(node string) *storagev1.CSINode {
+	for _, found := range s.CSINodes {
+		if found.Name == node {
+			return found
+		}
+	}
+	return nil
+}
 
 // CSIDriver implements View.
 func (s Snapshot) CSIDriver(name string) *storagev1.CSIDriver {

@@ -30,10 +30,10 @@ type planner struct {
 
 // boundClaim is a claim whose volume must be usable on the node (S3).
 type boundClaim struct {
-	exists   bool
-	affinity match.Affinity
-	reason   Reason // reported if the volume is not usable on the node
-	failed   bool   // it is not, on the node at hand
+	exists bool
+	usability
+	reason Reason // reported if the volume is not usable on the node
+	failed bool   // it is not, on the node at hand
 }
 
 // unboundClaim is a claim that a volume is to be found or provisioned for (S4), and what it can have on the node at hand.
@@ -123,10 +123,11 @@ func newBoundClaim(claim *corev1.PersistentVolumeClaim, view ObjectView) *boundC
 		reason.Cause, reason.Detail = CauseVolumeAbsent, "the volume that the claim is bound to does not exist"
 		return &boundClaim{reason: reason}
 	}
-	if required := match.RequiredAffinity(volume); required != nil {
-		reason.Detail = "the volume is for nodes with " + oneline.OrNone(match.AffinityText(required))
+	usability := usabilityOf(volume, view)
+	if usability.required != nil {
+		reason.Detail = "the volume is for nodes with " + oneline.OrNone(match.AffinityText(usability.required))
 	}
-	return &boundClaim{exists: true, affinity: match.AffinityOf(volume), reason: reason}
+	return &boundClaim{exists: true, usability: usability, reason: reason}
 }
 
 func newUnboundClaim(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, request Request) (*unboundClaim, error) {
@@ -163,7 +164,7 @@ func (p *planner) on(node *corev1.Node) Plan {
 		return plan
 	}
 	for _, bound := range p.bound {
-		if bound.failed = !bound.exists || !bound.affinity.Accepts(node); bound.failed {
+		if bound.failed = !bound.exists || !bound.on(node); bound.failed {
 			plan.Reasons = append(plan.Reasons, bound.reason)
 		}
 	}
