@@ -14,8 +14,8 @@ import (
 // error of a write means that its outcome is unknown.
 //
 // A list that the server did not make must be an error, or it proves that there is nothing: with {} a proxy may have answered,
-// which client-go decodes as an empty list. See obj.CheckList. Of a single object the Controller itself checks, with
-// obj.CheckReply, that it is the one which it has asked for, with a UID and a resourceVersion.
+// which client-go decodes as an empty list. So must one that is cut short. See obj.CheckList. Of a single object the Controller
+// itself checks, with obj.CheckReply, that it is the whole of the one which it has asked for, and so it does of each in a list.
 //
 // Every method is called from many goroutines at once, and must not keep or modify its arguments.
 type Client interface {

@@ -9,6 +9,7 @@
 //	binding/preview, bindingtest        what a change would do; an API server in memory for tests
 //	binding                             Controller, Client, Recorder, Result
 //	binding/internal/engine             one sync as a state machine: no goroutine, no clock, no I/O
+//	binding/scheduling/executor         makes the writes of a plan, and waits until the pod's claims are bound
 //	binding/scheduling                  pods and nodes: plan, assume, the next write of a plan
 //	binding/decision                    the next write for a claim or a volume, and why
 //	binding/hooks                       provisioners, deleters and recyclers of your own
@@ -31,7 +32,8 @@
 //
 //  1. Tell it of every claim, volume and class with Observe and ObserveDeleted. Tell it of pods, if claims are to be protected
 //     while in use or are to name the pods that they wait for, and of VolumeAttachments, if storage is reclaimed. Tell it of
-//     all classes before the first Sync: a claim whose class is not known is bound at once.
+//     all classes and claims before the first Sync: a claim whose class is not known is bound at once, and a volume that has
+//     lost its claimRef goes to another claim if its owner is not known (M2).
 //  2. Call Sync with every key that Observe and ObserveDeleted return, and with every key in Result.Next.
 //  3. If Result.After is not zero, call Sync with the same key again after that time. The error beside it is for the log.
 //  4. From time to time, call Recheck with every claim and volume of the caches, and Sync with the keys that it returns. That
@@ -84,7 +86,9 @@
 //     possible, remove it by hand: storage that was made for the claim may then be left behind.
 //   - Storage that one of the two was making may be left behind, when the other makes it anew.
 //   - An announcement (pvbind.github.io/reclaiming) means nothing to kube-controller-manager. A Controller that comes back
-//     waits for what its predecessor has announced, Hooks.Timeout and half a minute, from when it sees it.
+//     waits for what its predecessor has announced, Hooks.Timeout and half a minute, from when it sees it. A volume that
+//     kube-controller-manager has scrubbed and freed meanwhile keeps the announcement, and is given to nobody until somebody
+//     removes that: an event on the volume says so.
 //   - Where kube-controller-manager recycles, it does so by pods named recycler-for-<volume>, which go on when it has ended, and
 //     which nothing here knows of. Before starting recyclers of your own, wait until no such pod runs. Likewise, a hook that has
 //     answered hooks.InProgress must have ended its work before kube-controller-manager is started.

@@ -34,6 +34,7 @@ var rooms = map[string][]string{
 	"binding/hooks":                 {},
 	"binding/decision":              belowDecision,
 	"binding/scheduling":            join(belowDecision, "binding/decision"),
+	"binding/scheduling/executor":   join(belowDecision, "binding/decision", "binding/scheduling"),
 	"binding/internal/engine":       join(belowDecision, "binding/decision"),
 	"binding/internal/hookrun":      belowController,
 	"binding":                       join(belowController, "binding/internal/hookrun"),

@@ -15,18 +15,11 @@ import (
 )
 
 // perform sends an action to the API server through the client and returns the reply. An action that runs a hook is an error.
-// A reply that is not the object proves nothing: a read of it has failed, and what became of a write is not known.
 func perform(ctx context.Context, client Client, action decision.Action) engine.Reply {
 	if err := action.CheckVersion(); err != nil {
 		return engine.Reply{Err: err}
 	}
-	got := send(ctx, client, action)
-	if got.Object != nil {
-		if err := obj.CheckReply(action.Target(), got.Object); err != nil {
-			return engine.Reply{Err: err}
-		}
-	}
-	return got
+	return send(ctx, client, action).Checked(action)
 }
 
 // send makes the call that an action says.

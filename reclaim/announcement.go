@@ -24,6 +24,8 @@ type Announcement struct {
 	Token int64 `json:"token"`
 	// Seconds is how long after it the controller may be at work.
 	Seconds int64 `json:"seconds"`
+	// Recycles says that a recycler is to be called, and not a deleter.
+	Recycles bool `json:"recycles,omitempty"`
 	// Done says of a volume that its storage is deleted, although the object is still there: finalizers of others keep it, or
 	// somebody has changed it since.
 	Done bool `json:"done,omitempty"`
@@ -37,7 +39,7 @@ const LongestCall = time.Hour
 const longestText = 4096
 
 // AnnouncementOf returns the announcement that the object carries. One that cannot be read, or has a token below 1, is
-// returned as nobody's, with token 0: it may stand for somebody's all the same.
+// returned as nobody's, with token 0: it may stand for somebody's all the same, and for a deleter's.
 func AnnouncementOf(object metav1.Object) (announcement Announcement, announced bool) {
 	text, announced := object.GetAnnotations()[AnnouncementAnnotation]
 	if len(text) > longestText {
@@ -59,11 +61,8 @@ func Announce(object metav1.Object, announcement Announcement) {
 	object.SetAnnotations(annotations)
 }
 
-// Withdraw removes the announcement of an object whose storage stays. That the storage is deleted already stays noted.
+// Withdraw removes the announcement of an object for which what was announced is done, and whose storage is still there.
 func Withdraw(object metav1.Object) {
-	if announcement, _ := AnnouncementOf(object); announcement.Done {
-		return
-	}
 	annotations := maps.Clone(object.GetAnnotations())
 	delete(annotations, AnnouncementAnnotation)
 	object.SetAnnotations(annotations)

@@ -1,6 +1,7 @@
 package reclaim_test
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
@@ -85,27 +87,19 @@ func TestR8AnAnnouncementIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-// R8, R7: what frees or keeps a volume drops the announcement, and says that somebody may be at work.
-func TestR8OperationsDropTheAnnouncement(t *testing.T) {
+// R8, R7: no operation drops an announcement: what was called may go on. It says so.
+func TestR8OperationsKeepTheAnnouncement(t *testing.T) {
 	volume := &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete}}
-	volume.Status.Phase = corev1.VolumeReleased
+	volume.Name, volume.Status.Phase = "a", corev1.VolumeReleased
+	volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: "data", UID: "uid-1"}
 	reclaim.Announce(volume, reclaim.Announcement{By: "another", Token: 1})
 	kept := reclaim.SetRetain(volume)
-	assert.NotContains(t, kept.Volume.Annotations, reclaim.AnnouncementAnnotation)
+	assert.Equal(t, volume.Annotations, kept.Volume.Annotations)
 	assert.Equal(t, reclaim.DataDestroyed, kept.Warnings[0].Risk)
-	assert.Contains(t, volume.Annotations, reclaim.AnnouncementAnnotation, "X6")
-}
 
-// R8: what frees a volume drops an announcement, and not the note that the storage is deleted.
-func TestR8WithdrawKeepsWhatIsDone(t *testing.T) {
-	for _, done := range []bool{false, true} {
-		volume := &corev1.PersistentVolume{}
-		volume.Name = "a"
-		reclaim.Announce(volume, reclaim.Announcement{By: "me", Token: 7, Done: done})
-		kept := reclaim.SetRetain(volume).Volume
-		_, announced := reclaim.AnnouncementOf(kept)
-		assert.Equal(t, done, announced)
-		_, announced = reclaim.AnnouncementOf(volume)
-		assert.True(t, announced, "X6: the input stays as it was")
-	}
+	gone := reclaim.Known{Missing: []obj.Key{obj.ClaimKey("default", "data"), obj.PodsKey("default")}}
+	freed, err := reclaim.MakeAvailable(kept.Volume, gone, reclaim.DataDisclosed)
+	require.NoError(t, err)
+	assert.Equal(t, volume.Annotations, freed.Volume.Annotations)
+	assert.Contains(t, fmt.Sprint(freed.Warnings), "remove the annotation "+reclaim.AnnouncementAnnotation)
 }

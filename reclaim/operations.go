@@ -32,7 +32,6 @@ func MakeAvailable(volume *corev1.PersistentVolume, known Known, accepting ...Ri
 	freed := volume.DeepCopy()
 	freed.Spec.ClaimRef = nil
 	delete(freed.Annotations, phase.BoundByControllerAnnotation)
-	Withdraw(freed)
 	return Change{freed, r.warnings}, nil
 }
 
@@ -79,7 +78,6 @@ func preBound(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeCla
 		Name:       claim.Name,
 	}
 	delete(volume.Annotations, phase.BoundByControllerAnnotation)
-	Withdraw(volume)
 	return volume
 }
 
@@ -96,7 +94,6 @@ func SetRetain(volume *corev1.PersistentVolume) Change {
 	}
 	kept := volume.DeepCopy()
 	kept.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
-	Withdraw(kept)
 	return Change{kept, r.warnings}
 }
 

@@ -159,7 +159,7 @@ func (r *review) checkPolicy(claim *corev1.PersistentVolumeClaim) {
 	case announcement.Done:
 		r.warn(DataDestroyed, "its storage is deleted, so that no claim gets it: delete the volume or, if it has its storage again, remove the annotation %s", AnnouncementAnnotation)
 	case announced:
-		r.warn(DataDestroyed, "controller %q has announced that it reclaims it, and may be at work", announcement.By)
+		r.warn(DataDestroyed, "controller %q has announced that it reclaims it, so that no claim gets it: once nobody is at work on it and it has its storage, remove the annotation %s", announcement.By, AnnouncementAnnotation)
 	}
 }
 

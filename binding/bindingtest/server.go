@@ -149,7 +149,7 @@ func (s *Server) node(name string) *corev1.Node {
 	return node
 }
 
-func (s *Server) CSINode(name string) *storagev1.CSINode {
+func (s *Server) csiNode(name string) *storagev1.CSINode {
 	node, _ := s.look(obj.Key{Kind: obj.KindCSINode, Name: name}).(*storagev1.CSINode)
 	return node
 }

@@ -90,7 +90,9 @@ func (w *world) node(name string) *corev1.Node {
 }
 
 // CSINode implements scheduling.CSINodeView.
-func (w *world) CSINode(name string) *storagev1.CSINode {
+func (w *world) CSINode(name string) *storagev1.CSINode { return w.csiNode(name) }
+
+func (w *world) csiNode(name string) *storagev1.CSINode {
 	node, _ := lookUp[*storagev1.CSINode](w, obj.Key{Kind: obj.KindCSINode, Name: name})
 	return node
 }

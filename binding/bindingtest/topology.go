@@ -12,7 +12,7 @@ import (
 // nodes looks up nodes; nil if there is none of the name.
 type nodes interface {
 	node(name string) *corev1.Node
-	CSINode(name string) *storagev1.CSINode
+	csiNode(name string) *storagev1.CSINode
 }
 
 // topologyOf returns the labels of the nodes from which storage can be used that a driver makes for a node: those whose keys the
@@ -26,7 +26,7 @@ func topologyOf(driver, name string, nodes nodes) map[string]string {
 	if node == nil {
 		return map[string]string{corev1.LabelHostname: name}
 	}
-	if csiNode := nodes.CSINode(name); csiNode != nil {
+	if csiNode := nodes.csiNode(name); csiNode != nil {
 		for _, running := range csiNode.Spec.Drivers {
 			if running.Name == driver {
 				return segment(node, running.TopologyKeys...)

@@ -10,6 +10,12 @@
 // examples/cluster does. Package binding says what holds beside a release that announces nothing, as during a rollout,
 // and how to go to and from kube-controller-manager.
 //
+// # In a scheduler
+//
+// An Executor plans the volumes of pods by informers, those of kube-scheduler or its own, and gets a pod its volumes on the node
+// that was chosen: BindVolumes makes the writes and waits until all claims are bound by whoever does that in the cluster. The
+// example of Executor is a plugin of kube-scheduler, examples/extender a whole program.
+//
 // # In a unit test
 //
 // MustBind does in one call what a cluster would have done by now: claims are bound, volumes made by the CSI drivers of their
@@ -27,7 +33,7 @@
 //
 // runner.go has the Runner, workers.go its queue and resyncs, watch.go the handlers of informers, informers.go the
 // informers of its own, restored.go what notices that the server went back in time, warnings.go what is logged; client.go,
-// recorder.go, metrics.go and settle.go have what their names say. Package apitest is an API server for tests.
+// recorder.go, metrics.go, settle.go and executor.go have what their names say. Package apitest is an API server for tests.
 //
 // # Speed
 //
@@ -46,6 +52,9 @@
 // With hooks, persistentvolumes also create and delete; with deleters or recyclers, volumeattachments list and watch, for
 // binding.AttachmentLister; with Protection or recyclers, pods also in single namespaces,
 // which the right to list them everywhere includes. A manifest is in examples/cluster.
+//
+// An Executor needs get, list, watch and update for persistentvolumes and persistentvolumeclaims, get, list and watch for pods, and
+// list and watch for storageclasses, csidrivers and csistoragecapacities.
 //
 // # Metrics
 //

@@ -112,6 +112,24 @@ func TestV3AReplyThatIsNoObjectIsAnError(t *testing.T) {
 	}
 }
 
+// What is cut short, by a proxy that forwards metadata or the first page alone, is an error too.
+func TestV3AReplyThatIsNotWholeIsAnError(t *testing.T) {
+	set, between := behindProxy(t, newPair(t))
+	client, ctx := &clientgo.Client{Clientset: set}, t.Context()
+	between.answer("/", `{"kind":"PersistentVolumeClaim","apiVersion":"v1","metadata":{"namespace":"default","name":"data","uid":"other","resourceVersion":"99999"}}`)
+	_, err := client.GetClaim(ctx, "default", "data")
+	require.ErrorContains(t, err, "the reply to pvc/default/data is not whole")
+	between.answer("/", `{"kind":"PersistentVolume","apiVersion":"v1","metadata":{"name":"disk","uid":"other","resourceVersion":"99999"},"spec":{"capacity":{"storage":"1Gi"}}}`)
+	_, err = client.GetVolume(ctx, "disk")
+	require.ErrorContains(t, err, "the reply to pv/disk is not whole")
+	between.answer("/", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"99999","continue":"more"},"items":[]}`)
+	_, err = client.ListPods(ctx, "default")
+	require.ErrorContains(t, err, "the list of pods/default is not whole")
+	between.answer("/", `{"kind":"VolumeAttachmentList","apiVersion":"storage.k8s.io/v1","metadata":{"resourceVersion":"99999","continue":"more"},"items":[]}`)
+	_, err = client.ListAttachments(ctx)
+	require.ErrorContains(t, err, "the list of volumeattachments is not whole")
+}
+
 // A proxy that answers all reads of claims, lists too, with success and {} ends none of them.
 func TestW8ALostClaimIsNotWhatAProxySays(t *testing.T) {
 	server, ours := newServer(t, bindingtest.Volume("disk", "10Gi", func(v *corev1.PersistentVolume) {

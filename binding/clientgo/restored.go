@@ -75,7 +75,7 @@ func (n *noticing) WatchWithContext(ctx context.Context, options metav1.ListOpti
 	}
 	begun, err := cache.ToWatcherWithContext(n.ListerWatcher).WatchWithContext(ctx, options)
 	goesOn := options.SendInitialEvents == nil && options.ResourceVersion != "" && options.ResourceVersion != "0"
-	if err != nil || !goesOn && !n.seen.Known() {
+	if err != nil || !goesOn && n.seen.Newest() == "" {
 		return begun, err
 	}
 	if goesOn {
@@ -140,11 +140,11 @@ type Position struct {
 	newest string
 }
 
-// Known reports whether anything was seen.
-func (p *Position) Known() bool {
+// Newest returns the newest resourceVersion that was seen; "" if none was.
+func (p *Position) Newest() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.newest != ""
+	return p.newest
 }
 
 // Reached notes a resourceVersion that the server had at some time. Versions that cannot be compared are ignored.
@@ -156,7 +156,8 @@ func (p *Position) Reached(version string) {
 	}
 }
 
-// Check notes the resourceVersion of a list of what the server has now. If a later one was seen the server has gone back in time:
+// Check notes the resourceVersion of a list of what the server has now. If a later one was seen before it was requested, the server
+// has gone back in time:
 // the error says so, like that of a watch from a version that is too old, and the list's is the one to go on from.
 func (p *Position) Check(version string) error {
 	p.mu.Lock()
@@ -196,15 +197,16 @@ func older(version, than string) bool {
 	return err == nil && order < 0
 }
 
-// occurrence tells the notices of one restore from that of the next. The informers of all kinds notice the same restore, one
-// after the other, and each does so once.
-type occurrence struct {
+// Occurrence tells the notices of one restore from that of the next. The lists of all kinds show the same restore, one after the
+// other, and each does so once. The zero value has seen none. It is safe for concurrent use.
+type Occurrence struct {
 	mu    sync.Mutex
-	kinds sets.Set[string] // that have noticed; nil: none ever has
+	kinds sets.Set[string] // that have shown it; nil: there never was one
 }
 
-// begins reports whether a notice is the first of a restore. By is the kind whose list it was; "" is a live read of an object.
-func (o *occurrence) begins(by string) bool {
+// Begins reports whether a notice is the first of a restore. By is the kind whose list has shown it; "" is a live read of an
+// object.
+func (o *Occurrence) Begins(by string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if by != "" && o.kinds != nil && !o.kinds.Has(by) {

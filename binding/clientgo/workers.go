@@ -29,7 +29,7 @@ type workers struct {
 	metrics     *metrics
 	log         *slog.Logger
 	unconfirmed unconfirmed
-	restores    occurrence
+	restores    Occurrence
 	warnings    WarningLog
 
 	count      int
@@ -109,7 +109,7 @@ func (w *workers) sync(ctx context.Context, key obj.Key) {
 		w.queue.AddAfter(key, result.After)
 	}
 	w.metrics.synced(key, err)
-	if errors.Is(err, binding.ErrServerWentBack) && w.restores.begins("") {
+	if errors.Is(err, binding.ErrServerWentBack) && w.restores.Begins("") {
 		w.metrics.wentBack.Inc()
 	}
 	if err != nil {
@@ -120,7 +120,7 @@ func (w *workers) sync(ctx context.Context, key obj.Key) {
 // serverWentBack has all that is known read anew, once each time that the server went back in time. Kind is the one whose list
 // has shown it.
 func (w *workers) serverWentBack(kind string, err error) {
-	if !w.restores.begins(kind) {
+	if !w.restores.Begins(kind) {
 		return
 	}
 	w.metrics.wentBack.Inc()

@@ -30,6 +30,17 @@
 // Unlike clientgo's Runner, a Reconciler does not find objects that came and went while a watch was broken and that were
 // known from a reply of the server only. The volume of such a claim stays Bound until the program starts again.
 //
+// # In a scheduler
+//
+// An Executor plans the volumes of pods by what the manager's cache shows, and gets a pod its volumes on the node that was chosen:
+//
+//	volumes, err := controllerruntime.NewExecutor(ctx, mgr)
+//	…
+//	err = volumes.BindVolumes(ctx, pod, node, nil)
+//
+// Its rights are those listed in package clientgo. It may be in one manager with a Reconciler. It does not notice by itself that etcd
+// was restored: whoever does calls its ServerWentBack.
+//
 // # After a restore of etcd
 //
 // The informers of a manager's cache do not notice that etcd was restored from a backup, if that took its revisions back: they

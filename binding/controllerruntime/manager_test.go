@@ -31,14 +31,19 @@ import (
 const patience = 30 * time.Second
 
 // mapper knows the kinds that apitest serves, which has no discovery.
-func mapper(*rest.Config, *http.Client) (meta.RESTMapper, error) {
+func mapper(*rest.Config, *http.Client) (meta.RESTMapper, error) { return kinds(), nil }
+
+// kinds are those of which clients are told here, and not by the server.
+func kinds() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	m.Add(corev1.SchemeGroupVersion.WithKind("PersistentVolume"), meta.RESTScopeRoot)
 	m.Add(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), meta.RESTScopeNamespace)
 	m.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
 	m.Add(storagev1.SchemeGroupVersion.WithKind("StorageClass"), meta.RESTScopeRoot)
 	m.Add(storagev1.SchemeGroupVersion.WithKind("VolumeAttachment"), meta.RESTScopeRoot)
-	return m, nil
+	m.Add(storagev1.SchemeGroupVersion.WithKind("CSIDriver"), meta.RESTScopeRoot)
+	m.Add(storagev1.SchemeGroupVersion.WithKind("CSIStorageCapacity"), meta.RESTScopeNamespace)
+	return m
 }
 
 // manage runs a Reconciler in a manager on the server until the test ends.

@@ -121,7 +121,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key obj.Key) (reconcile.Resu
 	result, err := r.controller.Sync(ctx, key)
 	add(r.queue, result.Next)
 	if errors.Is(err, binding.ErrServerWentBack) {
-		r.restores.byRead.Store(true)
+		r.restores.noticed.Begins("")
 		r.restores.askNow()
 	}
 	switch {
@@ -167,12 +167,12 @@ func (r *Reconciler) watch(mgr manager.Manager) error {
 func (r *Reconciler) handler(kind *watchedKind) handler.TypedEventHandler[client.Object, obj.Key] {
 	return handler.TypedFuncs[client.Object, obj.Key]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], queue queue) {
-			kind.seen.Reached(e.Object.GetResourceVersion())
+			kind.shown.Reached(e.Object.GetResourceVersion())
 			add(queue, r.observe(e.Object))
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], queue queue) {
 			if e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() {
-				kind.seen.Reached(e.ObjectNew.GetResourceVersion())
+				kind.shown.Reached(e.ObjectNew.GetResourceVersion())
 			}
 			add(queue, r.update(e.ObjectOld, e.ObjectNew))
 		},

@@ -3,7 +3,7 @@ package controllerruntime
 import (
 	"cmp"
 	"context"
-	"sync/atomic"
+	"fmt"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -30,7 +30,7 @@ type restores struct {
 	clientset  kubernetes.Interface
 	log        logr.Logger
 	kinds      []*watchedKind
-	byRead     atomic.Bool   // a sync has noticed it by a live read, and no list since
+	noticed    clientgo.Occurrence
 	now        chan struct{} // has one item if there is reason to ask at once
 	replaced   bool
 }
@@ -39,9 +39,8 @@ type restores struct {
 type watchedKind struct {
 	object client.Object
 	list   client.ObjectList
-	seen   clientgo.Position
-	failed bool // the last attempt to ask about it
-	told   bool // it could not be asked about when it was told that the server went back
+	seen   clientgo.Position // by lists, and by the cache before they were requested
+	shown  clientgo.Position // by the events of the cache
 }
 
 // setUp has the restores of a Reconciler noticed in a manager.
@@ -95,70 +94,56 @@ func (s *restores) askNow() {
 	}
 }
 
-// check compares how far the server is with how far it was. If it went back all that is known is read anew; and if the cache of
-// the manager does not list anew, informers of our own report from then on.
+// check compares how far the server is with how far it was, kind by kind. If it went back all that is known is read anew; and
+// if the cache of the manager does not list anew, informers of our own report from then on.
 func (s *restores) check(ctx context.Context) {
-	blind, wentBack := s.ask(ctx)
-	noticed := s.byRead.Swap(false)
-	if wentBack == nil {
-		return
-	}
-	if !noticed {
-		keys := s.reconciler.controller.ObserveRestore()
-		s.log.Error(wentBack, "the server went back in time; nothing is destroyed until every claim and volume has been read anew", "objects", len(keys))
-		add(s.reconciler.queue, keys)
-	}
-	// A kind that was asked about before the server went back would notice the same once more.
-	late, _ := s.ask(ctx)
+	blind, ahead := false, map[toolscache.SharedIndexInformer]string{}
 	for _, kind := range s.kinds {
-		kind.told = kind.failed
-	}
-	if !s.replaced && (blind(ctx) || late(ctx)) && ctx.Err() == nil {
-		s.replaced = true
-		s.replace(ctx)
-	}
-}
-
-// ask asks how far the server is, kind by kind. It returns an error that says so if the server went back, and what reports
-// then whether the cache of the manager sees nothing because of it.
-func (s *restores) ask(ctx context.Context) (blind func(context.Context) bool, wentBack error) {
-	unknown, ahead := false, map[toolscache.SharedIndexInformer]string{}
-	for _, kind := range s.kinds {
-		var informed clientgo.Position
+		var cached clientgo.Position
 		informer, before := s.informer(ctx, kind)
-		if informer != nil && !s.replaced { // else it is far ahead for long
-			informed.Reached(before)
+		if !s.replaced { // else it is far ahead for long
+			cached.Reached(before)
 			kind.seen.Reached(before)
 		}
 		list := kind.list.DeepCopyObject().(client.ObjectList)
 		if err := s.live.List(ctx, list, client.Limit(1)); err != nil {
 			s.log.Error(err, "cannot ask how far the server is")
-			kind.failed = true
 			continue
 		}
-		told := kind.told
-		kind.failed, kind.told = false, false
-		if err := kind.seen.Check(list.GetResourceVersion()); err != nil && !told {
-			wentBack, unknown = err, unknown || informer == nil
-		}
-		if informed.Check(list.GetResourceVersion()) != nil {
-			ahead[informer] = before
+		if err := kind.seen.Check(list.GetResourceVersion()); err != nil {
+			s.wentBack(kind, err)
+			if informer == nil {
+				blind = true
+			} else if cached.Check(list.GetResourceVersion()) != nil {
+				ahead[informer] = before
+			}
 		}
 	}
-	return func(ctx context.Context) bool { return unknown || clientgo.Blind(ctx, ahead) }, wentBack
+	if !s.replaced && (blind || clientgo.Blind(ctx, ahead)) && ctx.Err() == nil {
+		s.replaced = true
+		s.replace(ctx)
+	}
 }
 
-// informer returns the manager's informer of a kind and how far it is; nil where its cache has several, as that of some namespaces.
+// wentBack has all that is known read anew, once each time that the server went back in time. Kind is the one whose list has
+// shown it.
+func (s *restores) wentBack(kind *watchedKind, err error) {
+	if !s.noticed.Begins(fmt.Sprintf("%T", kind.object)) {
+		return
+	}
+	keys := s.reconciler.controller.ObserveRestore()
+	s.log.Error(err, "the server went back in time; nothing is destroyed until every claim and volume has been read anew", "objects", len(keys))
+	add(s.reconciler.queue, keys)
+}
+
+// informer returns the manager's informer of a kind and how far it is; nil where its cache has several, as that of some
+// namespaces, and how far its events are.
 func (s *restores) informer(ctx context.Context, kind *watchedKind) (toolscache.SharedIndexInformer, string) {
 	found, err := s.cache.GetInformer(ctx, kind.object, cache.BlockUntilSynced(false))
-	if err != nil {
-		return nil, ""
+	if informer, ok := found.(toolscache.SharedIndexInformer); ok && err == nil {
+		return informer, informer.LastSyncResourceVersion()
 	}
-	informer, ok := found.(toolscache.SharedIndexInformer)
-	if !ok {
-		return nil, ""
-	}
-	return informer, informer.LastSyncResourceVersion()
+	return nil, kind.shown.Newest()
 }
 
 // replace reports by informers of our own, until the context ends, what happens in the namespaces of the manager's cache.

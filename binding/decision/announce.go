@@ -52,14 +52,15 @@ func unspent(token int64, calls []Answer) int64 {
 	return token
 }
 
-// announce returns the write that announces that the storage of the object is about to be destroyed. A crash after it leaves
-// an announcement that others wait for, this controller too once it has started again.
-func announce(object obj.Object, view View, options Options) (action Action, problem string) {
+// announce returns the write that announces the call of a deleter or recycler for the storage of the object. A crash after it
+// leaves an announcement that others wait for, this controller too once it has started again.
+func announce(object obj.Object, kind ActionKind, view View, options Options) (action Action, problem string) {
 	previous, _ := reclaim.AnnouncementOf(object)
 	next, ok := previous.Next(options.Identity, view.Clock(), options.HookTimeout)
 	if !ok {
 		return Action{}, fmt.Sprintf("no token is larger than that in its annotation %s: remove the annotation", reclaim.AnnouncementAnnotation)
 	}
+	next.Recycles = kind == RunRecycler
 	action = update(object, func(metadata *metav1.ObjectMeta) { reclaim.Announce(metadata, next) }, "R8", "announce that its storage is about to be reclaimed")
 	action.Token = next.Token
 	return action, ""

@@ -2,6 +2,7 @@ package decision_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,13 +24,14 @@ func TestR8WhatIsAnnounced(t *testing.T) {
 	recycled := func(edits ...VolumeEdit) *corev1.PersistentVolume {
 		return Orphan(corev1.PersistentVolumeReclaimRecycle, edits...)
 	}
-	announces := func(token string) string {
-		return "R8 UpdateVolume pv/a: +annotation " + reclaim.AnnouncementAnnotation + `="{\"by\":\"me\",\"token\":` + token + `,\"seconds\":120}"`
+	announces := func(token string, recycles ...string) string {
+		return "R8 UpdateVolume pv/a: +annotation " + reclaim.AnnouncementAnnotation + `="{\"by\":\"me\",\"token\":` + token + `,\"seconds\":120` + strings.Join(recycles, "") + `}"`
 	}
+	const recycles = `,\"recycles\":true`
 	says := func(known decision.Snapshot, token int64) decision.Snapshot {
 		return Answering(known, decision.Answer{Of: decision.UpdateVolume, For: "uid-of-volume", Token: token})
 	}
-	stands := announcedBy("me", false)
+	stands, scrubs := announcedBy("me", false), recyclerAnnounced
 	long := says(readLive, 7)
 	long.Now, long.Announced = metav1.Unix(10_000, 0), map[obj.Key]metav1.Time{AKey: metav1.Unix(9_000, 0)}
 	young := readLive
@@ -39,13 +41,16 @@ func TestR8WhatIsAnnounced(t *testing.T) {
 	another, clock := []string{`controller "another"`, "until about 1970-01-01T00:10:00Z"}, readLive
 	clock.Now = metav1.Unix(3, 4)
 	freed := func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }
+	free := KnownClaim(RequestingClass(new("")))
+	told, scrubTold, failed := []string{"Warning VolumeFailedDelete pv/a"}, []string{"Warning VolumeFailedRecycle pv/a"}, []string{"Warning VolumeFailedDelete pv/a", "Warning FailedBinding pvc/default/data"}
+	says8 := []string{"may have none", "remove the annotation " + reclaim.AnnouncementAnnotation, "set its reclaim policy to Retain and delete it"}
 	runDecisions(t, []decisionTest{
 		{name: "R8 R3 before a deleter, whatever was read", volume: MadeByOwn(), known: readLive, want: announces("1")},
-		{name: "R8 R4 before a recycler", volume: recycled(), known: readLive, want: announces("1")},
-		{name: "R8 before any read", volume: recycled(), want: announces("1")},
+		{name: "R8 R4 before a recycler", volume: recycled(), known: readLive, want: announces("1", recycles)},
+		{name: "R8 before any read", volume: recycled(), want: announces("1", recycles)},
 		{name: "R8 the token is the clock's nanoseconds", volume: MadeByOwn(), known: clock, want: announces("3000000004")},
 		{name: "R8 the reads follow", volume: MadeByOwn(stands), known: says(decision.Snapshot{}, 7), want: "R3 Read volumeattachments"},
-		{name: "R8 R4 the pods too", volume: recycled(stands), known: says(decision.Snapshot{}, 7), want: "R4 Read " + obj.PodsKey("default").String()},
+		{name: "R8 R4 the pods too", volume: recycled(scrubs), known: says(decision.Snapshot{}, 7), want: "R4 Read " + obj.PodsKey("default").String()},
 		{name: "R8 and the call", volume: MadeByOwn(stands), known: says(readLive, 7), want: "R3 RunDeleter pv/a by " + Own},
 		{name: "R8 our own of an earlier sync is announced anew, with a larger token", volume: MadeByOwn(stands), known: readLive, want: "R8 UpdateVolume pv/a: " + tokenGrows},
 		{name: "R8 one that does not stand any more is announced anew", volume: MadeByOwn(), known: says(readLive, 7), want: announces("1")},
@@ -54,7 +59,7 @@ func TestR8WhatIsAnnounced(t *testing.T) {
 		{name: "R8 another's is young", volume: recycled(announcedBy("another", false)), known: young, want: "R8 Wait", says: another, retry: decision.RetryAfter},
 		{name: "R8 another's came after ours: nothing is done with the answer", volume: MadeByOwn(announcedBy("another", false)), known: Answering(says(readLive, 6), decision.Answer{Of: decision.RunDeleter, Hook: Own, For: "uid-of-volume", Token: 6}),
 			want: "R8 Wait", says: another, retry: decision.RetryAfter},
-		{name: "R8 ours is gone since the call: the answer does not count", volume: recycled(), known: Answering(says(readLive, 6), decision.Answer{Of: decision.RunRecycler, Hook: "hostPath", For: "uid-of-volume", Token: 6}), want: announces("1")},
+		{name: "R8 ours is gone since the call: the answer does not count", volume: recycled(), known: Answering(says(readLive, 6), decision.Answer{Of: decision.RunRecycler, Hook: "hostPath", For: "uid-of-volume", Token: 6}), want: announces("1", recycles)},
 		{name: "R8 another's has been seen for long enough", volume: MadeByOwn(announcedBy("another", false)), known: old,
 			want: "R8 UpdateVolume pv/a: annotation " + reclaim.AnnouncementAnnotation + `="{\"by\":\"me\",\"token\":10000000000000,\"seconds\":120}"`},
 		{name: "R8 nobody can read it: it stands for somebody's", volume: MadeByOwn(VolumeNote(reclaim.AnnouncementAnnotation, "{")), known: young, want: "R8 Wait", retry: decision.RetryAfter},
@@ -71,12 +76,26 @@ func TestR8WhatIsAnnounced(t *testing.T) {
 		{name: "R8 C7 nor where the claim names it", claim: KnownClaim(RequestingClass(new("")), func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "a" }), known: Knowing(KnownVolume("a", OfClass(""), announcedBy("another", false))),
 			want: "R8 Wait", says: another, retry: decision.RetryAfter},
 		{name: "R8 V1 a person has removed the claimRef, and another may be destroying it", volume: recycled(freed, announcedBy("another", false)), want: "R8 Wait", says: another, retry: decision.RetryAfter},
-		{name: "R8 V1 nobody destroys it any more: it may be scrubbed, and is free", volume: recycled(freed, stands), want: "V1 UpdateVolumeStatus pv/a: status.phase=Available"},
-		{name: "R8 V1 nobody destroys it any more: its storage may be gone", volume: MadeByOwn(freed, stands), want: "R8 Wait", events: []string{"Warning VolumeFailedDelete pv/a"}, says: []string{"remove the annotation " + reclaim.AnnouncementAnnotation}},
-		{name: "R8 B1 nor is a volume bound whose storage may be gone", claim: KnownClaim(RequestingClass(new(""))), known: Knowing(KnownVolume("a", OfClass(""), stands)),
-			want: "R8 Wait", events: []string{"Warning VolumeFailedDelete pv/a", "Warning FailedBinding pvc/default/data"}},
-		{name: "R8 B1 a claim's volume carries none", claim: KnownClaim(RequestingClass(new(""))), known: Knowing(KnownVolume("a", OfClass(""), WithPolicy(corev1.PersistentVolumeReclaimRecycle), stands)),
-			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy + unannounced},
+		{name: "R8 V1 nobody else destroys it any more, but it may be scrubbed yet", volume: recycled(freed, scrubs), want: "R8 Wait", events: scrubTold, says: []string{"recycler", "remove the annotation " + reclaim.AnnouncementAnnotation}},
+		{name: "R8 V1 its storage may be gone", volume: MadeByOwn(freed, stands), want: "R8 Wait", events: told, says: says8},
+		{name: "R8 V1 so it may under Recycle", volume: recycled(freed, stands), want: "R8 Wait", events: told, says: says8},
+		{name: "R8 L2 whoever it is given to", volume: recycled(stands, RefersTo("default", "other", "")), want: "R8 Wait", events: told, says: says8},
+		{name: "R8 V2 or bound to", volume: recycled(stands), known: Knowing(KnownClaim()), want: "R8 Wait", events: told, says: says8},
+		{name: "R8 V2 a claim that has it already keeps it, and it is told", volume: MadeByOwn(stands, InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"))), want: "R8 Wait", events: told, says: says8},
+		{name: "R8 R4 a deleter was announced: no recycler runs", volume: recycled(stands), known: readLive, want: "R8 Wait", events: told, says: says8},
+		{name: "R8 R4 nobody can read what was announced: no recycler runs", volume: recycled(VolumeNote(reclaim.AnnouncementAnnotation, "{")), known: old, want: "R8 Wait", events: told, says: says8},
+		{name: "R8 R3 a recycler was announced: a deleter may run", volume: MadeByOwn(scrubs), known: readLive, want: "R8 UpdateVolume pv/a: " + tokenGrows},
+		{name: "R8 R2 Retain since a deleter was announced: told", volume: Orphan(corev1.PersistentVolumeReclaimRetain, stands), want: "R8 Wait", events: told, says: says8},
+		{name: "R8 R2 Retain since a recycler was announced: told", volume: Orphan(corev1.PersistentVolumeReclaimRetain, scrubs), want: "R8 Wait", events: scrubTold},
+		{name: "R8 V4 what takes a volume from a claim that has another drops no announcement", volume: Orphan(corev1.PersistentVolumeReclaimRetain, stands), known: Proving(Knowing(KnownClaim(Naming("b")), KnownVolume("b", BoundToClaim)), DataKey, obj.VolumeKey("b")),
+			want: "V4 UpdateVolume pv/a: spec.claimRef={default/data}"},
+		{name: "R8 B1 nor is a volume bound whose storage may be gone", claim: free, known: Knowing(KnownVolume("a", OfClass(""), stands)), want: "R8 Wait", events: failed, says: says8},
+		{name: "R8 B1 under Recycle too", claim: free, known: Knowing(KnownVolume("a", OfClass(""), WithPolicy(corev1.PersistentVolumeReclaimRecycle), stands)), want: "R8 Wait", events: failed, says: says8},
+		{name: "R8 B1 nor one that may be scrubbed yet", claim: free, known: Knowing(KnownVolume("a", OfClass(""), WithPolicy(corev1.PersistentVolumeReclaimRecycle), scrubs)), want: "R8 Wait", events: []string{"Warning VolumeFailedRecycle pv/a", "Warning FailedBinding pvc/default/data"}},
+		{name: "R8 M12 nor where a person gives it to the claim", claim: free, known: Knowing(KnownVolume("a", OfClass(""), RefersTo("default", "data", ""), stands)), want: "R8 Wait", events: failed, says: says8},
+		{name: "R8 B2 with its UID", claim: free, known: Knowing(KnownVolume("a", OfClass(""), BoundToClaim, stands)), want: "R8 Wait", events: failed, says: says8},
+		{name: "R8 C11 B1 a claim that is Bound to it keeps it, and the announcement stands", claim: KnownClaim(BoundTo("a")), known: Knowing(KnownVolume("a", stands)),
+			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
 	}, alone)
 }
 

@@ -45,7 +45,7 @@ func TestR3R4AnAttachedVolumeIsNotReclaimed(t *testing.T) {
 		{name: "R3 Failed stays Failed", volume: MadeByOwn(InPhase(corev1.VolumeFailed)), known: readLive(AttachedTo("n")), options: Hooked(), want: "R3 Wait", events: waits, says: on("n"), retry: decision.RetryBackoff},
 		{name: "R3 its storage is deleted already: nothing is left to save", volume: MadeByOwn(), known: Answering(readLive(AttachedTo("n")), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R3 DeleteVolume pv/a"},
 		{name: "R3 nobody of ours deletes it: nobody asks", volume: MadeByOwn(VolumeNote(ProvisionedBy, "their.example.com")), known: Knowing(AttachedTo("n")), options: Hooked(), want: "R3 Wait", says: []string{"their.example.com"}},
-		{name: "R2 Retain: nobody asks", volume: Orphan(corev1.PersistentVolumeReclaimRetain), known: Knowing(AttachedTo("n")), options: Hooked(), want: "R2 Nothing"},
+		{name: "R2 Retain: nobody asks", volume: Orphan(corev1.PersistentVolumeReclaimRetain), known: Knowing(AttachedTo("n")), options: Hooked(), want: "R2 Nothing", fresh: true},
 		{name: "V3 Released first", volume: MadeByOwn(InPhase(corev1.VolumeBound)), known: readLive(AttachedTo("n")), options: Hooked(), want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
 
 		{name: "R4 that there is none must be read live", volume: recycled(), known: cached(), options: Hooked(), want: "R4 Read volumeattachments"},

@@ -28,15 +28,13 @@ func preBind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClai
 		if ours {
 			metav1.SetMetaDataAnnotation(metadata, phase.BoundByControllerAnnotation, "yes")
 		}
-		reclaim.Withdraw(metadata)
 	}
 	return update(&reserved, edit, "B1", "pre-bind "+volume.Name+" to "+claim.Namespace+"/"+claim.Name)
 }
 
 // bind returns the next of the four writes that bind a volume and a claim (B1 to B4), or Nothing. Its caller has decided that
 // the two belong together. A crash after any of the writes leaves a pair that the next decision recognises and continues: the
-// volume's claimRef is the record. A volume whose storage another controller may be destroying is not begun with, and none goes
-// on whose storage is deleted (R8).
+// volume's claimRef is the record. None begins or goes on with a volume whose storage may be deleted or scrubbed (R8).
 func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View, options Options) (Action, error) {
 	if claim.UID == "" {
 		// A claimRef without a UID is a reservation: written for such a claim it would never be done.
@@ -46,11 +44,7 @@ func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, 
 		return Action{}, match.CheckWellFormed(volume)
 	}
 	action := nextOfFour(volume, claim)
-	switch {
-	case action.Writes() && storageNoted(volume):
-		message := destroyedText(volume)
-		action = wait("R8", message, warning(claim, EventFailedBinding, message))
-	case action.Rule == "B1":
+	if action.Writes() {
 		if waiting, blocked := awaitDestruction(volume, claim, view, options); blocked {
 			action = waiting
 		}
@@ -195,6 +189,5 @@ func unbind(volume *corev1.PersistentVolume, rule, why string) Action {
 	}
 	return update(&unbound, func(metadata *metav1.ObjectMeta) {
 		delete(metadata.Annotations, phase.BoundByControllerAnnotation)
-		reclaim.Withdraw(metadata)
 	}, rule, why)
 }

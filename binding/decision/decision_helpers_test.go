@@ -193,6 +193,7 @@ func (d decisionTest) announce() decisionTest {
 		d.known.Answers[i].Token = announcement.Token
 	}
 	if d.volume != nil {
+		announcement.Recycles = d.volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle
 		reclaim.Announce(d.volume, announcement)
 		d.known.Answers = append(d.known.Answers, decision.Answer{Of: decision.UpdateVolume, For: d.volume.UID, Token: announcement.Token})
 		return d
@@ -214,6 +215,11 @@ const (
 	notedDone     = "annotation " + reclaim.AnnouncementAnnotation + `="{\"by\":\"me\",\"token\":7,\"seconds\":120,\"done\":true}"`
 	announcesAnew = "R8 UpdateClaim pvc/default/data: " + tokenGrows
 )
+
+// recyclerAnnounced puts the announcement of a recycler on a volume, by "me".
+func recyclerAnnounced(volume *corev1.PersistentVolume) {
+	reclaim.Announce(volume, reclaim.Announcement{By: "me", Token: 7, Seconds: 600, Recycles: true})
+}
 
 // announcedBy puts the announcement of somebody on a volume.
 func announcedBy(who string, done bool) VolumeEdit {

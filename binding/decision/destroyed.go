@@ -42,7 +42,7 @@ func nextDestroyed(volume *corev1.PersistentVolume, view View, options Options) 
 	case state == phase.VolumeInUse: // which is told once it is Bound
 		return Action{}, false
 	case state == phase.VolumeBinding: // a claim that exists is not Released
-		return tellDestroyed(volume), true
+		return awaitDestruction(volume, nil, view, options)
 	}
 	action = fail(volume, EventVolumeFailedDelete, destroyedText(volume))
 	action.Rule, action.Retry = "R8", RetryNever
@@ -50,12 +50,6 @@ func nextDestroyed(volume *corev1.PersistentVolume, view View, options Options) 
 		action = action.onceLive(source, key, "R8", "before its phase changes")
 	}
 	return action, true
-}
-
-// tellDestroyed returns a Wait for a volume of a claim that exists, whose storage is noted to be deleted.
-func tellDestroyed(volume *corev1.PersistentVolume) Action {
-	message := destroyedText(volume)
-	return wait("R8", message, warning(volume, EventVolumeFailedDelete, message))
 }
 
 // destroyedText says what is wrong with a volume whose storage is noted to be deleted, and what to do.
@@ -93,28 +87,61 @@ func noteDeleted(metadata *metav1.ObjectMeta, volume *corev1.PersistentVolume, v
 	if call, deleted := deletion(volume, view); deleted && announcement.Token < call.Token {
 		announcement = reclaim.Announcement{By: options.Identity, Token: call.Token}
 	}
-	announcement.Done = true
+	announcement.Recycles, announcement.Done = false, true
 	reclaim.Announce(metadata, announcement)
 }
 
-// awaitDestruction keeps a volume from all claims whose claimRef somebody has removed after the destruction of its storage was
-// announced (R8). Another controller may be at it still. Storage that a deleter was about to delete may be gone, and what is to
-// become of the volume then is left to that person, unless it is bound to the claim already or was given to it. The claim is the
-// one that would get the volume; nil if none.
+// awaitDestruction keeps a volume from all claims for as long as it carries an announcement (R8). Another controller may be at
+// it, or what was called may go on, for an answer that the work does, or a failure, proves no end of it. What is to become of the
+// volume is left to a person, unless R3 or R4 goes on. A claim that is Bound to the volume already keeps it. The claim is the one
+// that would get the volume, and is told too; nil if none.
 func awaitDestruction(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View, options Options) (action Action, blocked bool) {
-	if action, blocked := awaitAnnounced(volume, obj.VolumeKey(volume.Name), view, options); blocked {
-		return action, true
-	}
-	_, announced := reclaim.AnnouncementOf(volume)
-	given := claim != nil && (volume.Spec.ClaimRef != nil || claim.Status.Phase == corev1.ClaimBound)
-	if !announced || given || volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle {
+	announcement, announced := reclaim.AnnouncementOf(volume)
+	message := outlivedText(volume, announcement)
+	switch {
+	case !announced:
 		return Action{}, false
+	case announcement.Done:
+		message = destroyedText(volume)
+	default:
+		if action, blocked := awaitAnnounced(volume, obj.VolumeKey(volume.Name), view, options); blocked {
+			return action, true
+		}
+		if claim != nil && claim.Status.Phase == corev1.ClaimBound {
+			return Action{}, false
+		}
 	}
-	message := fmt.Sprintf("the claimRef of volume %q was changed while its storage was about to be deleted, so that it may have none; if it has, remove the annotation %s, else delete the volume",
-		volume.Name, reclaim.AnnouncementAnnotation)
-	action = wait("R8", message, warning(volume, EventVolumeFailedDelete, message))
+	action = wait("R8", message)
+	if reason := reclaimHookOf(announcedKind(announcement)).failed; claim == nil || !announcement.Done { // else its phase tells
+		action.Events = append(action.Events, warning(volume, reason, message))
+	}
 	if claim != nil {
 		action.Events = append(action.Events, warning(claim, EventFailedBinding, message))
 	}
 	return action, true
+}
+
+// announcedKind returns what was announced, the call of a deleter or of a recycler.
+func announcedKind(announcement reclaim.Announcement) ActionKind {
+	if announcement.Recycles {
+		return RunRecycler
+	}
+	return RunDeleter
+}
+
+// outlivedText says what is wrong with a volume that was changed after its announcement, and what to do.
+func outlivedText(volume *corev1.PersistentVolume, announcement reclaim.Announcement) string {
+	if announcement.Recycles {
+		return fmt.Sprintf("volume %q was changed while a recycler was about to remove its data, which may be gone or go yet; once no recycler is at work on it, remove the annotation %s",
+			volume.Name, reclaim.AnnouncementAnnotation)
+	}
+	return fmt.Sprintf("volume %q was changed while its storage was about to be deleted, so that it may have none; if it has and no deleter is at work on it, remove the annotation %s, else set its reclaim policy to Retain and delete it",
+		volume.Name, reclaim.AnnouncementAnnotation)
+}
+
+// outlivesAnnouncement reports whether a volume whose claim is gone carries an announcement, and what is next for it is not what was
+// announced, nor the deletion of its storage after a recycler.
+func outlivesAnnouncement(volume *corev1.PersistentVolume, next reclaim.Action) bool {
+	announcement, announced := reclaim.AnnouncementOf(volume)
+	return announced && (next == reclaim.Keep || next == reclaim.RunRecycler && !announcement.Recycles)
 }

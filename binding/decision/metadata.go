@@ -23,14 +23,7 @@ func updateVolumeMetadata(volume *corev1.PersistentVolume, options Options) (act
 	if volume.Annotations[phase.ProvisionedByAnnotation] != "" { // others keep theirs
 		finalizers = reclaim.Finalizers(volume, options.reclaim())
 	}
-	action, changes = updateMetadata(volume, finalizers, reclaim.VolumeProtection, options, phase.ProvisionedByAnnotation)
-	if edit := action.edit; changes && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain {
-		action.edit = func(metadata *metav1.ObjectMeta) {
-			edit(metadata)
-			reclaim.Withdraw(metadata)
-		}
-	}
-	return action, changes
+	return updateMetadata(volume, finalizers, reclaim.VolumeProtection, options, phase.ProvisionedByAnnotation)
 }
 
 // updateMetadata gives a claim or a volume the finalizers, if they are not nil, the one that protects it, and the annotation migrated-to. That

@@ -368,7 +368,7 @@ func deleteUnstored(claim *corev1.PersistentVolumeClaim, volume *corev1.Persiste
 func callUnstored(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, why string, view View, options Options) (action Action, problem string) {
 	token := unspent(announcedToken(claim, view, options), view.Answered(RunDeleter, claim.UID))
 	if token == 0 {
-		return announce(claim, view, options)
+		return announce(claim, RunDeleter, view, options)
 	}
 	if _, source := view.Claim(claim.Namespace, claim.Name); source != FromLiveRead {
 		return ReadLive(obj.KeyOf(claim), "R8", "its announcement must stand when the storage is deleted"), ""

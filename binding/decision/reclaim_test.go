@@ -56,8 +56,8 @@ func TestR3WhoDeletesTheStorage(t *testing.T) {
 		{name: "R3 the two sets are not each other's: a provisioner's name", volume: MadeByOwn(), known: readLive, options: swapped, want: "R3 Wait"},
 		{name: "R3 the two sets are not each other's: a source", volume: Orphan(remove), known: readLive, options: swapped,
 			want: `R3 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: no deleter for hostPath volumes is registered" status.phase=Failed status.reason=VolumeFailedDelete`, events: failed},
-		{name: "R2 X2 Retain: none", volume: Orphan(corev1.PersistentVolumeReclaimRetain, by(Own)), known: readLive, options: Hooked(), want: "R2 Nothing"},
-		{name: "R2 X2 Retain, Failed before: none", volume: Orphan(corev1.PersistentVolumeReclaimRetain, by(Own), InPhase(corev1.VolumeFailed)), known: readLive, options: Hooked(), want: "R2 Nothing"},
+		{name: "R2 X2 Retain: none", volume: Orphan(corev1.PersistentVolumeReclaimRetain, by(Own)), known: readLive, options: Hooked(), want: "R2 Nothing", fresh: true},
+		{name: "R2 X2 Retain, Failed before: none", volume: Orphan(corev1.PersistentVolumeReclaimRetain, by(Own), InPhase(corev1.VolumeFailed)), known: readLive, options: Hooked(), want: "R2 Nothing", fresh: true},
 		{name: "R5 an unknown policy: none", volume: Orphan("Burn", by(Own), InPhase(corev1.VolumeFailed)), known: readLive, options: Hooked(),
 			want: `R5 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: persistentVolumeReclaimPolicy \"Burn\" is unknown" status.reason=VolumeUnknownReclaimPolicy`, events: []string{"Warning VolumeUnknownReclaimPolicy pv/a"}},
 		{name: "R3 W6 Failed is tried again", volume: MadeByOwn(InPhase(corev1.VolumeFailed)), known: readLive, options: Hooked(), want: byOwn},
@@ -245,8 +245,8 @@ func TestR6FinalizersOfWhatOwnMade(t *testing.T) {
 	runDecisions(t, []decisionTest{
 		{name: "R6 Delete has it", volume: holds(remove), known: used, options: Hooked(), want: gets},
 		{name: "R6 Delete keeps it", volume: holds(remove, VolumeFinalizers(InTreeFinalizer)), known: used, options: Hooked(), want: bound},
-		{name: "R6 R8 Retain has it not, nor an announcement", volume: holds(retain, VolumeFinalizers("theirs", InTreeFinalizer)), known: used, options: Hooked(),
-			want: "R6 UpdateVolume pv/a: -annotation " + reclaim.AnnouncementAnnotation + " -finalizer " + InTreeFinalizer},
+		{name: "R6 Retain has it not", volume: holds(retain, VolumeFinalizers("theirs", InTreeFinalizer)), known: used, options: Hooked(), want: loses},
+		{name: "R6 R8 an announcement stays", volume: holds(retain, VolumeFinalizers("theirs", InTreeFinalizer), announcedBy("me", false)), known: used, options: Hooked(), want: loses},
 		{name: "R6 Recycle has it not", volume: holds(recycle, VolumeFinalizers(InTreeFinalizer)), known: used, options: Hooked(), want: loses},
 		{name: "R6 an unknown policy: hands off", volume: holds(WithPolicy("Burn"), VolumeFinalizers(InTreeFinalizer)), known: used, options: Hooked(), want: bound},
 		{name: "R6 the external one is not ours to take", volume: holds(remove, VolumeFinalizers(ExternalFinalizer, InTreeFinalizer)), known: used, options: Hooked(), want: bound},
@@ -255,7 +255,7 @@ func TestR6FinalizersOfWhatOwnMade(t *testing.T) {
 		{name: "R6 nobody made it: hands off", volume: holds(remove, bySource), known: used, options: Hooked(), want: bound},
 		{name: "R6 being deleted: nothing is added", volume: holds(remove, BeingDeleted), known: used, options: Hooked(), want: bound},
 		{name: "R6 before it is reclaimed", volume: MadeByOwn(VolumeFinalizers()), known: Proving(decision.Snapshot{}, DataKey, AKey, detached), options: Hooked(), want: gets},
-	})
+	}, func(row *decisionTest) { row.fresh = true })
 }
 
 // TestR3WhatADeleterIsGiven is the volume as it is stored, which the preconditions of the deletion are made of.

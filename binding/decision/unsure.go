@@ -43,7 +43,7 @@ func startOver(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVol
 	case !options.Hooks.Provisioners.Has(provisioner):
 		problem = fmt.Sprintf("only a controller that has the provisioner %q can", provisioner)
 	case announcedToken(claim, view, options) == 0:
-		action, problem = announce(claim, view, options)
+		action, problem = announce(claim, RunDeleter, view, options)
 	case source != FromLiveRead:
 		action = ReadLive(obj.KeyOf(claim), "R8", "its announcement must stand when its volume is deleted")
 	case volume.DeletionTimestamp == nil:

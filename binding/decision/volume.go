@@ -51,13 +51,16 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 	case phase.VolumeFree:
 		return nextFree(volume, view, options)
 	case phase.VolumeBinding:
+		if action, blocked := awaitDestruction(volume, nil, view, options); blocked {
+			return action, nil
+		}
 		return awaitBinding(volume, claim), nil
 	case phase.VolumeInUse:
 		if bound := phase.OfVolume(volume, state); volume.Status.Phase != bound {
 			return setPhase(volume, bound, "V2", "its claim names it"), nil
 		}
-		if storageNoted(volume) {
-			return tellDestroyed(volume), nil
+		if action, blocked := awaitDestruction(volume, nil, view, options); blocked {
+			return action, nil
 		}
 		return nothing("V2", "bound"), nil
 	case phase.VolumeMisbound, phase.VolumeUnneeded:
@@ -99,11 +102,14 @@ func nextFree(volume *corev1.PersistentVolume, view View, options Options) (Acti
 	case len(owners) > 1:
 		return volumeContended(volume, owners, view), nil
 	}
-	if action, blocked := awaitDestruction(volume, nil, view, options); blocked {
+	if action, blocked := awaitAnnounced(volume, obj.VolumeKey(volume.Name), view, options); blocked {
 		return action, nil
 	}
-	if claim := view.Waiting(volume); claim != nil {
+	if claim := view.Waiting(volume); claim != nil { // which is told where it cannot get it (R8)
 		return requeue(obj.KeyOf(claim), "W1", "it waits for such a volume"), nil
+	}
+	if action, blocked := awaitDestruction(volume, nil, view, options); blocked {
+		return action, nil
 	}
 	if available := phase.OfVolume(volume, phase.VolumeFree); volume.Status.Phase != available {
 		return setPhase(volume, available, "V1", "nobody has it"), nil
@@ -165,8 +171,7 @@ func nextUnneeded(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 	if state == phase.VolumeUnneeded {
 		action = releaseAndReclaim(volume, claim, view, options, why)
 	}
-	action = onceVolumeLive(action, view) // the other volume is no more certain to stay as it is than this one
-	return action.onceLive(source, obj.VolumeKey(other.Name), "V2", "before the volume is taken from the claim")
+	return onceVolumeLive(action.onceLive(source, obj.VolumeKey(other.Name), "V2", "before the volume is taken from the claim"), view)
 }
 
 // awaitOther leaves the volume as it is and says why. The next decision follows when the claim changes, or the volume that
@@ -193,6 +198,11 @@ func releaseAndReclaim(volume *corev1.PersistentVolume, claim *corev1.Persistent
 		return setPhase(volume, released, "V3", why)
 	}
 	verdict := reclaim.Decide(volume, options.reclaim())
+	if outlivesAnnouncement(volume, verdict.Action) {
+		if action, blocked := awaitDestruction(volume, nil, view, options); blocked {
+			return action
+		}
+	}
 	recycles := volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle && verdict.Action != reclaim.LeaveToProvisioner
 	if recycles && (claim == nil || claim.UID != volume.Spec.ClaimRef.UID) { // else it has another volume, and its pods do not use this one
 		if action, blocked := awaitPods(volume, claim, verdict.Action, view, options); blocked {
@@ -279,6 +289,11 @@ func recycle(volume *corev1.PersistentVolume, hook string, view View, options Op
 		return action
 	}
 	action := unbind(volume, "R4", "it is scrubbed")
+	edit := action.edit
+	action.edit = func(metadata *metav1.ObjectMeta) {
+		edit(metadata)
+		reclaim.Withdraw(metadata)
+	}
 	action.Events = []Event{normal(volume, EventVolumeRecycled, "the volume is scrubbed, and free for another claim")}
 	return action
 }
@@ -320,7 +335,7 @@ func runHook(volume *corev1.PersistentVolume, kind ActionKind, hook string, view
 	case !ran && len(view.Owners(volume.Name)) > 0: // a restore of the server, or a person, gave it another claimRef
 		return awaitUnused(volume, kind, "it is bound to "+claimNames(view.Owners(volume.Name))).withBackoff(), false
 	case !ran && token == 0:
-		action, problem := announce(volume, view, options)
+		action, problem := announce(volume, kind, view, options)
 		if problem != "" {
 			action = fail(volume, reclaimHookOf(kind).failed, problem)
 		}
@@ -338,9 +353,9 @@ func runHook(volume *corev1.PersistentVolume, kind ActionKind, hook string, view
 	return Action{}, true
 }
 
-// onceVolumeLive returns the call of a deleter or recycler if its volume was read live, and otherwise that read. Where the claim
-// is gone it is the last one before the call: that stays so, but somebody who does not heed the announcement may give the
-// volume to another claim at any moment.
+// onceVolumeLive returns the call of a deleter or recycler if its volume was read live, and otherwise that read. It is the last
+// one before the call: a claim that is gone stays so, but somebody who does not heed the announcement may retain the volume, or
+// give it to another claim, at any moment.
 func onceVolumeLive(action Action, view View) Action {
 	if action.Kind != RunDeleter && action.Kind != RunRecycler {
 		return action

@@ -61,7 +61,10 @@ type ProvisionRequest struct {
 	Claim *corev1.PersistentVolumeClaim
 	// Class has the parameters, and the allowedTopologies that the storage must be reachable from.
 	Class *storagev1.StorageClass
-	// Node is the name of the node where the scheduler has placed the pod that waits for the claim; "" if any will do.
+	// Node is the name of the node where the scheduler has placed the pod that waits for the claim; "" if any will do. It is the
+	// claim's annotation selected-node, which whoever may edit the claim can write too: it may be no node, or none of the class's
+	// allowedTopologies, or no name at all. Look the node up before anything is made of its name; if there is none, fail, and the
+	// scheduler chooses again (P2).
 	Node string
 	// Volume is what will be stored, but for its source. The provisioner sets that, and where it has to
 	// the capacity, access modes, node affinity, labels and annotations, and returns it.

@@ -3,10 +3,12 @@ package obj
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,22 +56,55 @@ func IsAbsent(err error, key Key) bool {
 }
 
 // CheckReply returns an error unless the object that a server has replied is the one of the key: it has that namespace and name,
-// a UID and a resourceVersion. Where a proxy answers in the server's place with success and {}, null, a Status or another
-// kind, client-go returns an empty object and no error. That proves nothing, and least of all that the object does not exist.
+// a UID and a resourceVersion, and what the API server lets no claim and no volume be without. Where a proxy answers in the
+// server's place with success and {}, null, a Status, another kind or bare metadata, client-go returns an object that lacks them
+// and no error. That proves nothing, and least of all that the object does not exist, or is another of its name.
 func CheckReply(key Key, object Object) error {
-	if object.GetNamespace() == key.Namespace && object.GetName() == key.Name && object.GetUID() != "" && object.GetResourceVersion() != "" {
-		return nil
+	if object.GetNamespace() != key.Namespace || object.GetName() != key.Name || object.GetUID() == "" || object.GetResourceVersion() == "" {
+		return fmt.Errorf("the reply is not %s, but has namespace %q, name %q, UID %q and resourceVersion %q: something else than the API server may have answered",
+			key, object.GetNamespace(), object.GetName(), object.GetUID(), object.GetResourceVersion())
 	}
-	return fmt.Errorf("the reply is not %s, but has namespace %q, name %q, UID %q and resourceVersion %q: something else than the API server may have answered",
-		key, object.GetNamespace(), object.GetName(), object.GetUID(), object.GetResourceVersion())
+	return checkWhole(key, object)
 }
 
-// CheckList is CheckReply for a list: one without a resourceVersion is no server's, and does not prove that there is nothing.
+// CheckList is CheckReply for a list: one without a resourceVersion is no server's, and one that goes on, as its metadata.continue
+// says, is not all that there is. Neither proves that there is nothing.
 func CheckList(key Key, list metav1.ListInterface) error {
-	if list.GetResourceVersion() != "" {
+	switch {
+	case list.GetResourceVersion() == "":
+		return fmt.Errorf("the reply is no list of %s, for it has no resourceVersion: something else than the API server may have answered", key)
+	case list.GetContinue() != "":
+		return fmt.Errorf("the list of %s is not whole, though no part of it was asked for: something else than the API server may have answered", key)
+	}
+	return nil
+}
+
+// CheckItem is CheckReply for one of the objects in the list of a key. Of bare metadata nobody can tell what it uses.
+func CheckItem(key Key, item Object) error {
+	if item.GetNamespace() != key.Namespace || item.GetName() == "" {
+		return fmt.Errorf("the list of %s has an object with namespace %q and name %q: something else than the API server may have answered",
+			key, item.GetNamespace(), item.GetName())
+	}
+	return checkWhole(key, item)
+}
+
+// checkWhole returns an error for an object in a reply to the key that lacks what the API server stores no such object without.
+func checkWhole(key Key, object Object) error {
+	field, lacks := "spec", false
+	switch object := object.(type) {
+	case *corev1.PersistentVolumeClaim:
+		field, lacks = "spec.accessModes", len(object.Spec.AccessModes) == 0
+	case *corev1.PersistentVolume:
+		field, lacks = "spec.accessModes", len(object.Spec.AccessModes) == 0
+	case *corev1.Pod: // by its defaults alone it has one
+		lacks = reflect.ValueOf(&object.Spec).Elem().IsZero()
+	case *storagev1.VolumeAttachment:
+		field, lacks = "spec.source", object.Spec.Source == storagev1.VolumeAttachmentSource{}
+	}
+	if !lacks {
 		return nil
 	}
-	return fmt.Errorf("the reply is no list of %s, for it has no resourceVersion: something else than the API server may have answered", key)
+	return fmt.Errorf("the reply to %s is not whole: %q has no %s, without which the API server stores none; something else may have answered", key, object.GetName(), field)
 }
 
 // InvalidError reports an object that no decision can be made on. It concerns that object alone, and only a change of the

@@ -138,6 +138,8 @@ func (s *simulation) storageEffect(before, after *corev1.PersistentVolume) Stora
 		effect.Outcome, effect.By, effect.Once = Scrubbed, decision.Hook, detached
 	case action == reclaim.RunDeleter && announced: // (R8)
 		effect.Outcome, effect.By, effect.Once = Deleted, decision.Hook, "another is done: "+announcement.Notice()
+	case action == reclaim.RunRecycler && announced && !announcement.Recycles: // (R8)
+		effect.Why = "a deleter was announced for it, so that it may have no storage, and is not scrubbed"
 	case action == reclaim.RunRecycler && announced && len(pods) == 0:
 		effect.Outcome, effect.By, effect.Once = Scrubbed, decision.Hook, "another is done: "+announcement.Notice()
 	case action == reclaim.RunRecycler:

@@ -68,6 +68,12 @@ func (s previewCase) changes(t testing.TB, objects []obj.Object) (changes []prev
 
 // announced puts another controller's announcement on a volume.
 func announced(volume *corev1.PersistentVolume) {
+	recycles := volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle
+	reclaim.Announce(volume, reclaim.Announcement{By: "other", Token: 1, Seconds: 60, Recycles: recycles})
+}
+
+// deleterAnnounced puts another controller's announcement of a deleter on a volume.
+func deleterAnnounced(volume *corev1.PersistentVolume) {
 	reclaim.Announce(volume, reclaim.Announcement{By: "other", Token: 1, Seconds: 60})
 }
 
@@ -105,6 +111,8 @@ func previewCases() []previewCase {
 			want: gone + "storage of pv/pv-1: Deleted by hostPath, with the data of shop/orders, once another is done: controller \"other\" has announced that it reclaims the storage, and may be at work until about 1970-01-01T00:01:00Z\n"},
 		{name: "R8 R4 another controller has announced it", rules: withHooks(), objects: pair(policy("Recycle")), edit: announced, deletes: []string{"pvc"},
 			want: gone + "storage of pv/pv-1: Scrubbed by hostPath, with the data of shop/orders, once another is done: controller \"other\" has announced that it reclaims the storage, and may be at work until about 1970-01-01T00:01:00Z\n"},
+		{name: "R8 R4 another controller has announced its deleter", rules: withHooks(), objects: pair(policy("Recycle")), edit: deleterAnnounced, deletes: []string{"pvc"},
+			want: gone + "storage of pv/pv-1: Kept, with the data of shop/orders: a deleter was announced for it, so that it may have no storage, and is not scrubbed\n"},
 		{name: "R3 nobody deletes", objects: pair(policy("Delete")), deletes: []string{"pvc"},
 			want: "pv/pv-1: Bound -> Failed\npvc/shop/orders: Bound -> gone\nstorage of pv/pv-1: Kept, with the data of shop/orders: no deleter for hostPath volumes is registered\n"},
 		{name: "R4 Recycle", rules: withHooks(), objects: pair(policy("Recycle")), deletes: []string{"pvc"},

@@ -23,7 +23,7 @@ import (
 //		// somebody was faster: plan again
 //	}
 //	defer assumption.Revert()
-//	// carry out what NextForPlan returns, until it returns Nothing or GiveUp
+//	// carry out what NextForPlan returns, until it returns Nothing or GiveUp: package executor does that
 //
 // The zero value is empty and ready to use. Any number of goroutines may use it at once. All that is assumed of
 // one Index has to be in one Assumptions.
@@ -50,10 +50,14 @@ type assumedClaim struct {
 
 // Assumption is what was assumed for one pod.
 type Assumption struct {
+	plan  Plan
 	from  *Assumptions
 	index *index.Index
 	keys  []obj.Key // none once it is reverted
 }
+
+// Plan returns what was assumed.
+func (s *Assumption) Plan() Plan { return s.plan }
 
 // Assume reserves the volumes of a plan and remembers which claims are to be provisioned for its node, all or
 // nothing. False means that nothing was assumed, and that the pod is to be planned again: a volume has changed or has gone to
@@ -74,7 +78,7 @@ func (a *Assumptions) Assume(index *index.Index, plan Plan) (*Assumption, bool) 
 	if !ok {
 		return nil, false
 	}
-	assumption := &Assumption{from: a, index: index}
+	assumption := &Assumption{plan: plan, from: a, index: index}
 	for key, promise := range promises {
 		if a.claims[key] == nil {
 			zeromap.Put(&a.claims, key, &assumedClaim{promise: promise})

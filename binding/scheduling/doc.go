@@ -7,7 +7,7 @@
 //
 // A Plan is data: nothing is done yet. Assumptions keeps what was decided for one pod from being promised to the next,
 // until it is written or given up. NextForPlan returns the next write of a plan, or that all is bound, or that the plan is
-// to be given up and why; the rest of the binding is the Controller's. VolumesOf is for a kubelet: it
+// to be given up and why, and package executor makes these writes; the rest of the binding is the Controller's. VolumesOf is for a kubelet: it
 // returns which volumes of a pod may be mounted, and what the others wait for.
 //
 // The rules S1 to S10 are those of RULES.md in package binding.

@@ -33,6 +33,8 @@ type Step struct {
 // NextForPlan has no memory. So a claim or volume that has changed since it was planned with, and does not show what was
 // planned, counts as one that somebody has decided otherwise about: that is what a claimRef that was taken away looks like,
 // and a selected-node that was removed because provisioning failed (S8).
+//
+// Package executor calls it as this says, on any client.
 func NextForPlan(plan Plan, view ObjectView) (Step, error) {
 	c := planCheck{plan: plan, view: view, reasons: slices.Concat(plan.Refused, plan.Reasons)}
 	for _, b := range plan.Bindings {

@@ -18,7 +18,7 @@ import (
 // withoutDetail leaves out what PlanPod alone tells, and kube-scheduler's reasons.
 func withoutDetail(plan scheduling.Plan) scheduling.Plan {
 	reasons := plan.Reasons
-	plan = scheduling.Plan{Pod: plan.Pod, Node: plan.Node, Bindings: plan.Bindings, Provisions: plan.Provisions, Refused: plan.Refused}
+	plan = scheduling.Plan{Pod: plan.Pod, PodUID: plan.PodUID, Node: plan.Node, Bindings: plan.Bindings, Provisions: plan.Provisions, Refused: plan.Refused}
 	for _, reason := range reasons {
 		reason.Detail = ""
 		plan.Reasons = append(plan.Reasons, reason)

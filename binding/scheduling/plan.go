@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/index"
@@ -155,6 +156,8 @@ func (s Snapshot) Index() *index.Index {
 // Assumptions.Assume and NextForPlan for that.
 type Plan struct {
 	Pod obj.Key
+	// PodUID distinguishes the pod from its successor of the same name; "" if it is not stored yet.
+	PodUID types.UID
 	// Node is what was planned for; NextForPlan looks at its labels again, so that a newer version may take its
 	// place.
 	Node *corev1.Node

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/internal/oneline"
@@ -20,6 +21,7 @@ import (
 // planner plans a pod for one node after the other. The pod's claims are looked up once for all nodes.
 type planner struct {
 	pod        obj.Key
+	podUID     types.UID
 	refused    []Reason        // why the pod must wait whatever the node
 	bound      []*boundClaim   // in the order of their names
 	unbound    []*unboundClaim // in the order of their names
@@ -66,7 +68,7 @@ func newPlanner(request Request) (*planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{pod: obj.KeyOfPod(request.Pod)}
+	p := &planner{pod: obj.KeyOfPod(request.Pod), podUID: request.Pod.UID}
 	for _, claim := range claims {
 		if err := p.add(claim, request); err != nil {
 			return nil, err
@@ -159,7 +161,7 @@ func (p *planner) withIndexLocked(volumes *index.Index, plan func()) {
 
 // on returns the plan for a node.
 func (p *planner) on(node *corev1.Node) Plan {
-	plan := Plan{Pod: p.pod, Node: node, Refused: p.refused}
+	plan := Plan{Pod: p.pod, PodUID: p.podUID, Node: node, Refused: p.refused}
 	if len(p.refused) > 0 {
 		return plan
 	}

@@ -2,7 +2,6 @@ package extender
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	schedulerv1 "k8s.io/kube-scheduler/extender/v1"
 
-	"github.com/pvbind/pvbind/binding/scheduling"
+	"github.com/pvbind/pvbind/binding/scheduling/executor"
 )
 
 // bind binds the pod's claims and then the pod. An error is in the result, where the scheduler reads it. It then tries the
@@ -39,7 +38,7 @@ func (s *Server) bindPod(ctx context.Context, args *schedulerv1.ExtenderBindingA
 	if err != nil {
 		return fmt.Errorf("node %s: %s", args.Node, unknownNode)
 	}
-	if err := s.bindVolumes(ctx, args, pod, node); err != nil {
+	if err := s.Cluster.BindVolumes(ctx, pod, node, nil); err != nil { // planned now, for other pods may have been bound since the filter
 		return err
 	}
 	return s.Clientset.CoreV1().Pods(args.PodNamespace).Bind(ctx, &corev1.Binding{
@@ -55,52 +54,7 @@ func (s *Server) pod(ctx context.Context, args *schedulerv1.ExtenderBindingArgs)
 		pod, err = s.Clientset.CoreV1().Pods(args.PodNamespace).Get(ctx, args.PodName, metav1.GetOptions{})
 	}
 	if apierrors.IsNotFound(err) || err == nil && pod.UID != args.PodUID {
-		return nil, errors.New("the pod does not exist any more")
+		return nil, executor.ErrPodGone
 	}
 	return pod, err
-}
-
-// attempts bounds how often a bind is planned anew because somebody else was faster.
-const attempts = 5
-
-// bindVolumes plans anew for the node, for other pods may have been bound since the filter, and carries the plan out.
-func (s *Server) bindVolumes(ctx context.Context, args *schedulerv1.ExtenderBindingArgs, pod *corev1.Pod, node *corev1.Node) error {
-	stillExists := func() error {
-		_, err := s.pod(ctx, args)
-		return err
-	}
-	var err error
-	for range attempts {
-		if err = s.tryVolumes(ctx, pod, node, stillExists); !errors.Is(err, errOutdated) {
-			break
-		}
-	}
-	return err
-}
-
-// errOutdated means that something that the plan was made with has changed. Another plan for the same node may do.
-var errOutdated = errors.New("something has changed since the plan was made")
-
-func (s *Server) tryVolumes(ctx context.Context, pod *corev1.Pod, node *corev1.Node, stillExists func() error) error {
-	plan, err := scheduling.PlanPod(s.request(pod), node)
-	if err != nil {
-		return err
-	}
-	if !plan.Fits() {
-		return reasonsError(append(plan.Refused, plan.Reasons...))
-	}
-	assumption, ok := s.Cluster.assumed.Assume(&s.Cluster.index, plan)
-	if !ok {
-		return errOutdated
-	}
-	defer assumption.Revert()
-	return s.carryOut(ctx, plan, stillExists)
-}
-
-func reasonsError(reasons []scheduling.Reason) error {
-	var all []error
-	for _, reason := range reasons {
-		all = append(all, errors.New(reason.String()))
-	}
-	return errors.Join(all...)
 }

@@ -12,7 +12,7 @@
 //
 // # Parts
 //
-// Cluster has what informers have seen, in an index.Index and as a scheduling.View; a write's reply counts at once. All
-// decisions are those of package scheduling: PlanPodOnNodes filters, Score compares, PlanPod and Assumptions.Assume reserve
-// the volumes for the pod, and NextForPlan returns the next write.
+// Cluster has the Executor of package clientgo: what informers have seen, what was assumed, and CarryOut, which makes the writes
+// of a plan. All decisions are those of package scheduling: PlanPodOnNodes filters, Score compares, and PlanPod plans for the node
+// that was chosen.
 package extender

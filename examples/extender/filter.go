@@ -21,7 +21,7 @@ func (s *Server) filter(_ context.Context, args *schedulerv1.ExtenderArgs) (*sch
 		return nil, err
 	}
 	nodes, unknown := s.requested(args)
-	plans, err := scheduling.PlanPodOnNodes(s.request(args.Pod), nodes)
+	plans, err := scheduling.PlanPodOnNodes(s.Cluster.Request(args.Pod), nodes)
 	result := &schedulerv1.ExtenderFilterResult{FailedNodes: schedulerv1.FailedNodesMap{}, FailedAndUnresolvableNodes: schedulerv1.FailedNodesMap{}}
 	for _, name := range unknown {
 		result.FailedNodes[name] = unknownNode

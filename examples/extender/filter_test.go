@@ -10,8 +10,8 @@ import (
 	schedulerv1 "k8s.io/kube-scheduler/extender/v1"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/clientgo/apitest"
 	"github.com/pvbind/pvbind/binding/obj"
-	"github.com/pvbind/pvbind/examples/extender/internal/fakeapi"
 )
 
 const (
@@ -85,7 +85,7 @@ func TestFilter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			api := fakeapi.New()
+			api := apitest.New(bindingtest.NewServer())
 			api.Drivers = []*storagev1.CSIDriver{driver(disks)}
 			api.Capacities = []*storagev1.CSIStorageCapacity{capacity("n1", "10Gi"), capacity("n2", "1Gi")}
 			cluster := newClusterOn(t, api, c.objects...)

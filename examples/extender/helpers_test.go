@@ -21,9 +21,9 @@ import (
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo"
+	"github.com/pvbind/pvbind/binding/clientgo/apitest"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/examples/extender"
-	"github.com/pvbind/pvbind/examples/extender/internal/fakeapi"
 )
 
 // patience is how long a test waits for what must come, before it fails.
@@ -38,7 +38,7 @@ const (
 // cluster is a cluster with an extender.
 type cluster struct {
 	*testing.T
-	*fakeapi.Server
+	*apitest.Server
 	clientset *kubernetes.Clientset
 	extender  *extender.Server
 	url       string
@@ -46,10 +46,10 @@ type cluster struct {
 
 // newCluster has the classes local and made, and nodes n1 to n3.
 func newCluster(t *testing.T, objects ...obj.Object) *cluster {
-	return newClusterOn(t, fakeapi.New(), objects...)
+	return newClusterOn(t, apitest.New(bindingtest.NewServer()), objects...)
 }
 
-func newClusterOn(t *testing.T, api *fakeapi.Server, objects ...obj.Object) *cluster {
+func newClusterOn(t *testing.T, api *apitest.Server, objects ...obj.Object) *cluster {
 	t.Helper()
 	waits := func(c *storagev1.StorageClass) {
 		c.VolumeBindingMode = new(storagev1.VolumeBindingWaitForFirstConsumer)

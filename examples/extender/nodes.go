@@ -3,8 +3,6 @@ package extender
 import (
 	corev1 "k8s.io/api/core/v1"
 	schedulerv1 "k8s.io/kube-scheduler/extender/v1"
-
-	"github.com/pvbind/pvbind/binding/scheduling"
 )
 
 // requested returns the nodes of a request: those that it has, or those of its names. Names that are not in the cache are
@@ -24,8 +22,4 @@ func (s *Server) requested(args *schedulerv1.ExtenderArgs) (nodes []*corev1.Node
 		}
 	}
 	return nodes, unknown
-}
-
-func (s *Server) request(pod *corev1.Pod) scheduling.Request {
-	return scheduling.Request{Pod: pod, View: s.Cluster, Index: &s.Cluster.index, Assumptions: &s.Cluster.assumed}
 }

@@ -16,7 +16,7 @@ func (s *Server) prioritize(_ context.Context, args *schedulerv1.ExtenderArgs) (
 		return nil, err
 	}
 	nodes, unknown := s.requested(args)
-	plans, _ := scheduling.PlanPodOnNodes(s.request(args.Pod), nodes) // filter has reported errors
+	plans, _ := scheduling.PlanPodOnNodes(s.Cluster.Request(args.Pod), nodes) // filter has reported errors
 	priorities := schedulerv1.HostPriorityList{}
 	shape := scheduling.PackingShape()
 	for i, node := range nodes {

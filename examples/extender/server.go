@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/kubernetes"
-
-	"github.com/pvbind/pvbind/binding/clientgo"
 )
 
 // Server answers a scheduler. Cluster and Clientset must be set; every other field has a useful zero value.
@@ -33,7 +31,6 @@ const (
 func (s *Server) bindTimeout() time.Duration { return cmp.Or(s.BindTimeout, defaultBindTimeout) }
 func (s *Server) maxRequest() int64          { return cmp.Or(s.MaxRequestBytes, int64(defaultMaxRequest)) }
 func (s *Server) logger() *slog.Logger       { return cmp.Or(s.Logger, slog.Default()) }
-func (s *Server) client() *clientgo.Client   { return &clientgo.Client{Clientset: s.Clientset} }
 
 // Handler serves POST /filter, /prioritize and /bind, and GET /healthz. A malformed request is answered with a
 // 4xx code and one line of text: 400, 404, 405, 408 if it takes too long to arrive, or 413 if it is too large.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	storagev1 "k8s.io/api/storage/v1"
@@ -85,7 +86,8 @@ func parse(r *http.Request) (Request, error) {
 		}
 	}
 	request.Verb = verbOf(r, request.Name)
-	if request.kind() == "" && request.Resource != "events" && request.Resource != "leases" || len(parts) > 3 {
+	notStored := []string{"events", "leases", csiDrivers, csiStorageCapacities}
+	if request.kind() == "" && !slices.Contains(notStored, request.Resource) || len(parts) > 3 {
 		return request, missing(r.URL.Path)
 	}
 	return request, nil

@@ -9,10 +9,12 @@
 //	server := apitest.Back(clientset)
 //
 // Both answer every verb for volumes, claims, classes, nodes, CSINodes, pods and attachments, with the conflicts, the defaults
-// and the finalizers of bindingtest, and bind pods. Over HTTP there are also events, to be created and listed, and leases, but no
-// discovery and no paging; on a fake these and all other kinds stay with the fake itself.
+// and the finalizers of bindingtest, and bind pods. Over HTTP there are also events, to be created and listed, leases, and
+// CSIDrivers and CSIStorageCapacities, to be listed and watched, but no discovery and no paging; on a fake these and all other
+// kinds stay with the fake itself.
 //
-// server.go and fake.go have the two surfaces, with watch.go and fakewatch.go for their watches. operation.go, patch.go,
+// server.go and fake.go have the two surfaces, with watch.go and fakewatch.go for their watches, and fixed.go for what never
+// changes. operation.go, patch.go,
 // selection.go, stream.go and journal.go are what they share.
 package apitest
 
@@ -23,6 +25,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
@@ -36,6 +39,9 @@ type Server struct {
 	// Client makes the requests to the server behind; faults are injected here. An error that is not one of the API breaks
 	// the connection.
 	Client *bindingtest.Client
+	// Drivers and Capacities are listed and watched over HTTP, and never change.
+	Drivers    []*storagev1.CSIDriver
+	Capacities []*storagev1.CSIStorageCapacity
 
 	leases leases
 
@@ -156,6 +162,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveEvents(w, r, request)
 	case request.Resource == "leases":
 		s.leases.serve(w, r, request)
+	case request.Resource == csiDrivers:
+		serveFixed(s, w, r, request, "CSIDriver", s.Drivers)
+	case request.Resource == csiStorageCapacities:
+		serveFixed(s, w, r, request, "CSIStorageCapacity", s.Capacities)
 	case request.Verb == "watch":
 		s.serveWatch(w, r, request)
 	case request.Verb == "list":

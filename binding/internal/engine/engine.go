@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,6 +49,8 @@ type State struct {
 	// unclaimed is what provisioners made in syncs that ended before there was a volume for it: by an error, or to wait for what
 	// another controller has announced. It counts only once its claim is gone, by the key of that (P2).
 	unclaimed map[obj.Key][]decision.Answer
+	// deleted is what deleters have done in syncs that ended before it was noted on their volumes (R8).
+	deleted map[obj.Key]decision.Answer
 	// announced says since when the announcement on each claim or volume that has one was seen as it is (R8).
 	announced map[obj.Key]sighting
 	now       time.Time
@@ -119,7 +122,7 @@ func (s *State) StartDraft(key obj.Key) Step {
 	if !s.shares.begin(key, namespace) {
 		return Step{Done: true}
 	}
-	t := &task{key: key, namespace: namespace, answers: append(s.resume(key), s.takeUnclaimed(key)...)}
+	t := &task{key: key, namespace: namespace, answers: slices.Concat(s.resume(key), s.takeUnclaimed(key), s.deletionOf(key))}
 	zeromap.Put(&s.locks, key, key)
 	zeromap.Put(&s.tasks, key, t)
 	return s.advance(t)

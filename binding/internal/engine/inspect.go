@@ -36,6 +36,7 @@ func (s *State) Clone() *State {
 	copied.failures = maps.Clone(s.failures)
 	copied.announced = maps.Clone(s.announced)
 	copied.unclaimed = maps.Clone(s.unclaimed) // as those of lastEvents
+	copied.deleted = maps.Clone(s.deleted)
 	copied.restore = s.restore.clone()
 	return &copied
 }
@@ -215,6 +216,7 @@ func (s *State) describeRestore(n Notebook, keys []obj.Key) {
 	for _, key := range keys {
 		describeAnswers(n, s.restore.made[key])
 		describeAnswers(n, s.unclaimed[key])
+		describeAnswers(n, s.deletionOf(key))
 	}
 }
 

@@ -16,7 +16,7 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		of     any
 		fields []string
 	}{
-		{State{}, []string{"store", "options", "tasks", "locks", "waiters", "inDoubt", "leftInDoubt", "offers", "slots", "shares", "lastEvents", "rejected", "failures", "restore", "unclaimed", "announced", "now"}},
+		{State{}, []string{"store", "options", "tasks", "locks", "waiters", "inDoubt", "leftInDoubt", "offers", "slots", "shares", "lastEvents", "rejected", "failures", "restore", "unclaimed", "deleted", "announced", "now"}},
 		{store{}, []string{"objects", "claimsByVolume", "volumesByClaim", "podsByClaim", "largePods", "attachmentsByVolume", "parsedClaims", "podClaims", "index", "waiting", "notified", "gone", "gonePods"}},
 		{task{}, []string{"key", "namespace", "volume", "version", "pending", "before", "outdated", "contradicted", "live", "answers", "publish", "next", "steps"}},
 		{Reply{}, []string{"Object", "Err", "Pods", "Attachments", "parsed", "podsByClaim"}},

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
@@ -40,6 +42,29 @@ func Parse(object obj.Object) Parsed {
 		p.pod = claimsOf(object)
 	}
 	return p
+}
+
+// Checked returns the reply to an action, or an error in its place where it is not what the API server replies. That proves
+// nothing: a read has failed, and what became of a write is not known (V3, B6).
+func (r Reply) Checked(action decision.Action) Reply {
+	if r.Object != nil {
+		if err := obj.CheckReply(action.Target(), r.Object); err != nil {
+			return Reply{Err: err}
+		}
+	}
+	if err := cmp.Or(checkItems(action.Key, r.Pods), checkItems(action.Key, r.Attachments)); err != nil {
+		return Reply{Err: err}
+	}
+	return r
+}
+
+func checkItems[O obj.Object](key obj.Key, items []O) error {
+	for _, item := range items {
+		if err := obj.CheckItem(key, item); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Parsed returns the reply with its object, or its pods, parsed, for Proceed. It does nothing the second time.

@@ -64,6 +64,9 @@ func (s *State) advance(t *task) Step {
 	if read, needed := s.readInDoubt(t); needed { // of the volume, which is locked only now
 		return s.issue(t, read)
 	}
+	if read, needed := s.readLast(t, action); needed {
+		return s.issue(t, read)
+	}
 	if (action.RunsHook() || action.Announces()) && !s.slots.acquire(t.key, s.namespaceOf(t.key)) { // announced, a call has to follow soon
 		return s.stop(t)
 	}
@@ -107,6 +110,17 @@ func (s *State) readInDoubt(t *task) (decision.Action, bool) {
 		}
 	}
 	return decision.Action{}, false
+}
+
+// readLast returns a live read of the task's own object, unless that was the last thing done before an action that destroys its
+// storage (R8). Other reads come after it where it was in doubt, or was shown in a later version and they had to be made anew.
+func (s *State) readLast(t *task, action decision.Action) (decision.Action, bool) {
+	own := s.Known(t.key)
+	destroys := action.Kind == decision.RunDeleter || action.Kind == decision.RunRecycler
+	if last := t.pending; !destroys || own == nil || action.About() != own.GetUID() || last.Kind == decision.Read && last.Key == t.key {
+		return decision.Action{}, false
+	}
+	return decision.ReadLive(t.key, "R8", "nothing else is read between this and the call"), true
 }
 
 // decide returns the next action for the newest known version of the task's object.
@@ -219,6 +233,7 @@ func (s *State) finish(t *task, action decision.Action, err error) Step {
 // one blocks ends here without finish: its offers stay, and it runs again.
 func (s *State) stop(t *task) Step {
 	s.unlockVolume(t)
+	s.keepDeletion(t)
 	delete(s.tasks, t.key)
 	delete(s.locks, t.key)
 	t.next = append(t.next, s.waiters.drain(t.key)...)

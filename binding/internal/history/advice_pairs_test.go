@@ -51,7 +51,7 @@ func advices() []advice {
 		// too rare in these histories to have a follower
 		{"^volume .* is being deleted and no claim had it, .* set its reclaim policy to Retain, which leaves the storage and lets the volume go$", nil},
 		{"^the storage of volume .* is deleted, and the volume was changed meanwhile; ", nil},
-		{"^the claimRef of volume .* was changed while its storage was about to be deleted, ", nil},
+		{"^volume .* was changed while (its storage was about to be deleted|a recycler was about to remove its data), ", nil},
 		{"^the volume .* may have lost its storage, and is to be deleted before it is provisioned anew: ", nil},
 		{"^the claim is being deleted: nothing new is begun for it$", nil},
 		{"^(CSI driver|external provisioner) .* (reclaims|deletes) it$|^external provisioner .*, which made it, deletes it$", nil},

@@ -126,8 +126,11 @@ func (c *Controller) perform(running *runningSync) engine.Reply {
 	}
 	suffered := c.fault
 	c.fault = noFault
-	if suffered == Fails {
+	switch suffered {
+	case Fails:
 		return engine.Reply{Err: testkit.ErrConnection}
+	case GoesOn:
+		return engine.Reply{Err: &hooks.Error{Meaning: hooks.InProgress}}
 	}
 	got := c.runner.Run(context.Background(), c.Hooks, action, running.proof.Age(action, c.now))
 	if suffered == LosesAnswer {

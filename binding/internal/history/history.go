@@ -68,12 +68,14 @@ const (
 	Fails             Fault = "fails"        // it never arrived
 	LosesAnswer       Fault = "loses answer" // it arrived
 	ArrivesLate       Fault = "arrives late" // it arrives some time, or never
+	GoesOn            Fault = "goes on"      // a hook has begun, and is not done
 	throttles         Fault = "is throttled"
 	SaysNotFound      Fault = "is told NotFound"
 	SaysProxyNotFound Fault = "is told NotFound by a proxy"
+	AnswersBare       Fault = "is answered with bare metadata"
 )
 
-var faults = []Fault{Conflicts, forbids, Fails, LosesAnswer, ArrivesLate, throttles, SaysNotFound, SaysProxyNotFound}
+var faults = []Fault{Conflicts, forbids, Fails, LosesAnswer, ArrivesLate, throttles, SaysNotFound, SaysProxyNotFound, AnswersBare}
 
 // Directed returns a history on the server in which nothing is random. Its caller adds the controllers and takes each step.
 func Directed(server *bindingtest.Server) *History {
@@ -141,6 +143,10 @@ func (h *History) suffer(c *Controller, call *bindingtest.Call, do func() error)
 		}
 	case SaysProxyNotFound:
 		return testkit.ProxyError(call.Key)
+	case AnswersBare: // it arrived, and nobody can tell
+		if call.Key.Kind == obj.KindVolume || call.Key.Kind == obj.KindClaim {
+			return bindingtest.Answer(1, func(*bindingtest.Call) bool { return true }, testkit.BareObject(call.Key))(call, do)
+		}
 	}
 	delete(c.liedTo, call.Key)
 	return do()
@@ -160,6 +166,7 @@ func (h *History) step() {
 		if h.oneIn(6) {
 			h.note("%s restarts", c.Name)
 			h.Restart(c)
+			h.list(c)
 		} else if h.oneIn(6) {
 			h.travel(c)
 		}
@@ -175,6 +182,15 @@ func (h *History) randomFault() Fault {
 		return faults[h.IntN(len(faults))]
 	}
 	return noFault
+}
+
+// list tells a controller that begins of all claims that there are, as a driver has to before the first sync: who is Bound to a
+// volume without claimRef, nothing else says (M2).
+func (h *History) list(c *Controller) {
+	claims := c.Watches[slices.Index(bindingtest.Kinds(), obj.KindClaim)]
+	for range claims.Pending() {
+		h.Deliver(c, claims)
+	}
 }
 
 // arrive lets a late write reach the server, or get lost.

@@ -181,7 +181,7 @@ func (h *History) JudgeVolume(world decision.Snapshot, volume *corev1.Persistent
 		claim, _ = world.Claim(ref.Namespace, ref.Name)
 	}
 	standing := phase.VolumeBindingStateOf(volume, claim)
-	if judge.FreedTooLate(volume) || judge.StorageNoted(volume) {
+	if judge.StorageNoted(volume) || judge.KeptBack(volume) && (standing == phase.VolumeFree || standing == phase.VolumeBinding) {
 		return // R8: its storage may be gone, and a person is told
 	}
 	if owners := world.Owners(volume.Name); volume.Spec.ClaimRef == nil && len(owners) > 0 {
@@ -227,7 +227,7 @@ func (h *History) judgeHalfBound(world decision.Snapshot, volume *corev1.Persist
 func (h *History) JudgeClaim(world decision.Snapshot, claim *corev1.PersistentVolumeClaim) {
 	volume, _ := world.Volume(claim.Spec.VolumeName)
 	standing := phase.ClaimBindingStateOf(claim, volume)
-	if volume != nil && judge.StorageNoted(volume) {
+	if volume != nil && (judge.StorageNoted(volume) || judge.KeptBack(volume) && claim.Status.Phase != corev1.ClaimBound) {
 		return // R8: nobody gets it, nor is a Lost claim healed by it
 	}
 	if standing == phase.ClaimBound && claim.Status.Phase == corev1.ClaimLost && phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefBound {
@@ -245,7 +245,7 @@ func (h *History) JudgeClaim(world decision.Snapshot, claim *corev1.PersistentVo
 	}
 	switch standing {
 	case phase.ClaimUnbound:
-		if found, err := world.Find(claim); err == nil && found.Volume != nil && !judge.FreedTooLate(found.Volume) && !judge.StorageNoted(found.Volume) {
+		if found, err := world.Find(claim); err == nil && found.Volume != nil && !judge.KeptBack(found.Volume) {
 			h.Broke("C1: %s fits %s, and nobody binds them", found.Volume.Name, claim.Name)
 		}
 		if h.provisions(world, claim) {
@@ -253,7 +253,7 @@ func (h *History) JudgeClaim(world decision.Snapshot, claim *corev1.PersistentVo
 		}
 	case phase.ClaimRequestsVolume:
 		mismatches, _ := match.CheckNamed(claim, volume, nil)
-		if len(mismatches) == 0 && len(world.Owners(volume.Name)) == 0 && !judge.FreedTooLate(volume) {
+		if len(mismatches) == 0 && len(world.Owners(volume.Name)) == 0 {
 			h.Broke("C7: %s fits %s, which names it, and nobody binds them", volume.Name, claim.Name)
 		}
 	case phase.ClaimBinding:

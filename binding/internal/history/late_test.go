@@ -15,7 +15,6 @@ import (
 	"github.com/pvbind/pvbind/binding/hooks"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
-	"github.com/pvbind/pvbind/reclaim"
 )
 
 // provisioningWorld is one server with one storage, and a claim that two controllers may provision for.
@@ -250,57 +249,4 @@ func anotherIsPausedBeforeItsCreate(t *testing.T) {
 	w.settle()
 	assert.Equal(t, corev1.ClaimBound, w.claim().Status.Phase)
 	assert.Empty(t, w.storage.Problems())
-}
-
-// R8: an administrator changes the volume while its deleter runs. Its storage is gone then, whatever they meant: nobody gets the
-// volume, and it says so.
-func TestR8AVolumeIsChangedWhileItsDeleterRuns(t *testing.T) {
-	edits := map[string]VolumeEdit{
-		"policy Retain":        WithPolicy(corev1.PersistentVolumeReclaimRetain),
-		"policy Recycle":       WithPolicy(corev1.PersistentVolumeReclaimRecycle),
-		"claimRef removed":     func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil },
-		"reserved for another": RefersTo("default", "second", ""),
-		"announcement removed": func(v *corev1.PersistentVolume) {
-			v.Spec.ClaimRef = nil
-			delete(v.Annotations, reclaim.AnnouncementAnnotation)
-		},
-		"Retain and no claimRef": func(v *corev1.PersistentVolume) {
-			v.Spec.ClaimRef = nil
-			WithPolicy(corev1.PersistentVolumeReclaimRetain)(v)
-		},
-	}
-	for name, edit := range edits {
-		t.Run(name, func(t *testing.T) {
-			w := newTwoLeaders(t, corev1.PersistentVolumeReclaimDelete)
-			edited := false
-			w.storage.Use(func(ctx context.Context, call *bindingtest.StorageCall, do func() error) error {
-				err := do()
-				if !edited {
-					edited = true
-					volume := w.server.Volume("a")
-					edit(volume)
-					volume.Finalizers = append(volume.Finalizers, reclaim.InTreeFinalizer)
-					_, failed := w.server.UpdateVolume(ctx, volume)
-					require.NoError(t, failed)
-					if _, announced := reclaim.AnnouncementOf(volume); announced { // else they have said that it has its storage
-						require.NoError(t, w.new.Settle(ctx))
-					}
-				}
-				return err
-			})
-			require.NoError(t, w.old.Settle(t.Context()))
-			require.True(t, edited)
-			w.settle()
-			volume := w.server.Volume("a")
-			require.NotNil(t, volume)
-			assert.Equal(t, corev1.VolumeFailed, volume.Status.Phase)
-			assert.Contains(t, volume.Status.Message, "is deleted")
-			assert.Equal(t, corev1.ClaimPending, w.server.Claim("default", "second").Status.Phase)
-			assert.Empty(t, w.storage.Problems())
-
-			require.NoError(t, w.server.Delete(t.Context(), AKey, metav1.DeleteOptions{}))
-			w.settle()
-			assert.Nil(t, w.server.Volume("a"), "a person deletes it, as it says")
-		})
-	}
 }

@@ -55,7 +55,7 @@ func WronglyTaken(before, after *corev1.PersistentVolume, claims []*corev1.Persi
 	}
 	given, freed := after.Spec.ClaimRef != nil, after.Status.Phase == corev1.VolumeAvailable && before.Status.Phase != corev1.VolumeAvailable
 	switch {
-	case freed && FreedTooLate(before):
+	case freed && KeptBack(before):
 		return fmt.Sprintf("R8: %s is made available, and its storage may be gone", before.Name)
 	case len(owners) > 0 && freed:
 		return fmt.Sprintf("M2: %s is made available, and %v are Bound to it", before.Name, owners)
@@ -138,11 +138,10 @@ func StorageNoted(volume *corev1.PersistentVolume) bool {
 	return announcement.Done
 }
 
-// FreedTooLate reports whether somebody has removed the claimRef of a volume after it was announced that its storage would be
-// deleted: it is kept from all claims as it is (R8).
-func FreedTooLate(volume *corev1.PersistentVolume) bool {
+// KeptBack reports whether the volume carries an announcement: it is kept from all claims but those that are Bound to it (R8).
+func KeptBack(volume *corev1.PersistentVolume) bool {
 	_, announced := reclaim.AnnouncementOf(volume)
-	return announced && (volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.UID == "") && volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRecycle
+	return announced
 }
 
 // StandsFor reports whether the claim stands for the storage that was made for it, and not the volume: it was never bound to

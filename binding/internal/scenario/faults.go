@@ -68,6 +68,8 @@ func (s *Runner) hook(what string, match bindingtest.Match, meanwhile string) bi
 		return notFoundBy(what, match)
 	case what == "empty answer of":
 		return otherAnswer(match, func(key obj.Key) obj.Object { return emptyOf(key.Kind) })
+	case what == "bare answer of":
+		return otherAnswer(match, testkit.BareObject)
 	case what == "earlier answer of":
 		return otherAnswer(match, s.earlier)
 	case what == "time out":

@@ -20,6 +20,10 @@ import (
 
 // Perform makes the call that an action says, as a Controller does. The action runs no hook.
 func Perform(client binding.Client, action decision.Action) engine.Reply {
+	return perform(client, action).Checked(action)
+}
+
+func perform(client binding.Client, action decision.Action) engine.Reply {
 	if err := action.CheckVersion(); err != nil {
 		return engine.Reply{Err: err}
 	}

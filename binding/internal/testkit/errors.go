@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/pvbind/pvbind/binding/hooks"
@@ -40,6 +42,16 @@ func NotFoundError(key obj.Key) *apierrors.StatusError {
 func ProxyError(key obj.Key) *apierrors.StatusError {
 	resource := schema.GroupResource{Resource: NotFoundError(key).Status().Details.Kind}
 	return apierrors.NewGenericServerResponse(http.StatusNotFound, "get", resource, key.Name, "404 page not found", 0, true)
+}
+
+// BareObject returns the metadata of another claim or volume of that name, and of a version that is later than all others: success,
+// as client-go makes it of what is not the whole object.
+func BareObject(key obj.Key) obj.Object {
+	metadata := metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: "uid-of-nobody", ResourceVersion: "999999999"}
+	if key.Kind == obj.KindVolume {
+		return &corev1.PersistentVolume{ObjectMeta: metadata}
+	}
+	return &corev1.PersistentVolumeClaim{ObjectMeta: metadata}
 }
 
 // Meaning returns an error of a hook with that meaning.

@@ -26,8 +26,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/clientgo/apitest"
 	"github.com/pvbind/pvbind/binding/obj"
-	"github.com/pvbind/pvbind/examples/extender/internal/fakeapi"
 	"github.com/pvbind/pvbind/examples/internal/programtest"
 )
 
@@ -37,7 +37,7 @@ const patience = 30 * time.Second
 // running is a pvextender at work.
 type running struct {
 	*testing.T
-	*fakeapi.Server
+	*apitest.Server
 	log   *programtest.Log
 	end   context.CancelFunc
 	ended chan error
@@ -45,7 +45,7 @@ type running struct {
 
 func start(t *testing.T, args ...string) *running {
 	t.Helper()
-	r := &running{T: t, Server: fakeapi.New(), log: &programtest.Log{}, ended: make(chan error, 1)}
+	r := &running{T: t, Server: apitest.New(bindingtest.NewServer()), log: &programtest.Log{}, ended: make(chan error, 1)}
 	o := parse(t, append([]string{"--master", r.Start(t).Host, "--listen=127.0.0.1:0"}, args...)...)
 	ctx, end := context.WithCancel(context.Background())
 	r.end = end
@@ -167,7 +167,7 @@ func TestFailuresAtTheStart(t *testing.T) {
 	require.NoError(t, err)
 	defer taken.Close()
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	host := fakeapi.New().Start(t).Host
+	host := apitest.New(bindingtest.NewServer()).Start(t).Host
 	for want, args := range map[string][]string{
 		"--kubeconfig: stat /nowhere/kubeconfig: no such file or directory": {"--kubeconfig=/nowhere/kubeconfig"},
 		"neither --kubeconfig nor --master is set, and this is no pod":      nil,
@@ -187,7 +187,7 @@ func TestTLSFilesThatDoNotServe(t *testing.T) {
 	text, err := x509.MarshalPKCS8PrivateKey(private)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(other, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text}), 0o600))
-	host := fakeapi.New().Start(t).Host
+	host := apitest.New(bindingtest.NewServer()).Start(t).Host
 	for want, files := range map[string][2]string{
 		"no such file or directory":   {cert, "/nowhere/key"},
 		"failed to find certificate":  {key, key},

@@ -45,6 +45,7 @@ func (m *model) print(now *state) fingerprint {
 	}
 	n.names(now.storage.kept)
 	n.names(now.storage.written)
+	n.names(now.storage.begun)
 	n.names(now.storage.left)
 	n.names(now.storage.excused)
 	for at := range m.keys {

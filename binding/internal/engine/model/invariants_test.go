@@ -119,6 +119,18 @@ func (m *model) judgeWrite(now *state, at int, before *revision, outrun bool) {
 		}
 	case *corev1.PersistentVolumeClaim:
 		m.judgeClaimWrite(now, object, outrun)
+		m.judgeGift(now, before.object.(*corev1.PersistentVolumeClaim), object)
+	}
+}
+
+// judgeGift holds a claim that becomes Bound to R8: the storage of its volume is there, and nobody deletes or scrubs it yet.
+func (m *model) judgeGift(now *state, before, after *corev1.PersistentVolumeClaim) {
+	at, known := m.index[obj.VolumeKey(after.Spec.VolumeName)]
+	if !known || !m.hooked() || after.Status.Phase != corev1.ClaimBound || before.Status.Phase == corev1.ClaimBound || now.storage.excused.has(at) {
+		return
+	}
+	if !now.storage.kept.has(at) || now.storage.begun.has(at) {
+		m.broke("R8: %s gets %s, whose storage is deleted, or may be deleted or scrubbed at any time", after.Name, after.Spec.VolumeName)
 	}
 }
 

@@ -40,12 +40,14 @@ const (
 	conflicts                     // a write is refused, for somebody else's was first
 	losesRequest                  // a call does not arrive, and nobody can tell
 	losesAnswer                   // a write takes effect, and its answer is lost
+	goesOn                        // a deleter or recycler answers that it is at work
 	delays                        // the answer is lost, and the write may arrive later
 	arrives                       // such a write arrives
 	userActs                      // people do something
 	outwaits                      // as outlives, of a leader that is paused for so long
 	lies                          // a read is told NotFound, as by a server restored elsewhere
 	proxies                       // a read is told NotFound, by a proxy
+	bares                         // a read is answered with the metadata of another object, by a proxy
 	backsUp                       // a backup of the server is made
 	goesBack                      // the server is restored from it
 	notices                       // a list tells a leader of that
@@ -143,7 +145,7 @@ func (m *model) waitsOf(found []move, now *state, who uint8, l *leader) []move {
 // faultsOf returns what may happen to a call.
 func (m *model) faultsOf(found []move, now *state, who, at uint8, running *request) []move {
 	if now.lies > 0 && running.action.Kind == decision.Read && !isList(running.action.Key) {
-		found = append(found, move{proxies, who, at})
+		found = append(found, move{proxies, who, at}, move{bares, who, at})
 		if now.server.objects[running.target] != nil {
 			found = append(found, move{lies, who, at})
 		}
@@ -151,13 +153,15 @@ func (m *model) faultsOf(found []move, now *state, who, at uint8, running *reque
 	if now.faults == 0 {
 		return found
 	}
-	for _, fault := range []moveKind{conflicts, losesRequest, losesAnswer, delays} {
+	for _, fault := range []moveKind{conflicts, losesRequest, losesAnswer, goesOn, delays} {
 		happens := running.action.Writes()
 		switch fault {
 		case losesRequest:
 			happens = true
 		case losesAnswer:
 			happens = happens || running.action.RunsHook()
+		case goesOn:
+			happens = running.action.RunsHook() && running.action.Kind != decision.RunProvisioner
 		case delays:
 			happens = happens && now.late == nil
 		}
@@ -187,10 +191,10 @@ func (m *model) apply(now *state, mv move) *state {
 	case crashes:
 		next.faults--
 		next.leaders[mv.who] = begin(&next.server, m.rules, int(mv.who), now.leaders[mv.who].starts+1)
-	case conflicts, losesRequest, losesAnswer, delays:
+	case conflicts, losesRequest, losesAnswer, goesOn, delays:
 		next.faults--
 		m.step(&next, mv)
-	case lies, proxies:
+	case lies, proxies, bares:
 		next.lies--
 		m.step(&next, mv)
 	case arrives:
@@ -389,10 +393,14 @@ func (m *model) send(now *state, l *leader, at int, how moveKind) {
 		got = answer{fail: conflict}
 	case how == losesRequest, how == delays:
 		got = answer{fail: noAnswer}
+	case how == goesOn:
+		got = m.beginHook(now, &running)
 	case how == lies:
 		got = answer{fail: notFound, lied: true}
 	case how == proxies:
 		got = answer{fail: proxied}
+	case how == bares:
+		got = answer{fail: metadataOnly}
 	default:
 		got = m.sabotaged(now, l, &running)
 	}
@@ -475,6 +483,7 @@ var (
 		invalid:       apierrors.NewInvalid(schema.GroupKind{Kind: "Thing"}, "it", nil),
 		noAnswer:      errNoAnswer,
 		staleToken:    &hooks.Error{Meaning: hooks.StaleToken},
+		inProgress:    &hooks.Error{Meaning: hooks.InProgress},
 	}
 )
 
@@ -485,6 +494,8 @@ func replyOf(read obj.Key, a *answer) engine.Reply {
 		return engine.Reply{Err: NotFoundError(read)}
 	case a.fail == proxied:
 		return engine.Reply{Err: ProxyError(read)}
+	case a.fail == metadataOnly:
+		return engine.Reply{Object: BareObject(read)}.Checked(decision.Action{Kind: decision.Read, Key: read})
 	case a.fail != "":
 		return engine.Reply{Err: errorsByReason[a.fail]}
 	case a.got != nil:

@@ -178,7 +178,8 @@ func (s *scenarioWriter) command(text string) error {
 // commandFor returns a move as a command.
 func (s *scenarioWriter) commandFor(mv move) string {
 	who := leaderNames[mv.who] + ": "
-	suffering := map[moveKind]string{conflicts: ": conflict", losesRequest: ": lost", losesAnswer: ": answer lost", delays: ": late", lies: ": told NotFound", proxies: ": proxied"}[mv.kind]
+	suffering := map[moveKind]string{conflicts: ": conflict", losesRequest: ": lost", losesAnswer: ": answer lost", delays: ": late", goesOn: ": in progress",
+		lies: ": told NotFound", proxies: ": proxied", bares: ": bare"}[mv.kind]
 	switch mv.kind {
 	case observes:
 		return who + "observe " + shortOf(watched[mv.at])

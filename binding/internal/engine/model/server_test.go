@@ -59,7 +59,9 @@ const (
 	invalid       = failure(metav1.StatusReasonInvalid)
 	noAnswer      = failure("NoAnswer")   // the connection is lost
 	proxied       = failure("Proxied")    // a proxy says NotFound
+	metadataOnly  = failure("Metadata")   // a proxy answers with another object, of which it has the metadata
 	staleToken    = failure("StaleToken") // of the storage
+	inProgress    = failure("InProgress") // of a hook
 )
 
 // now returns the time: the clocks of all leaders count writes, so that the next token is larger than any before (R8).

@@ -19,6 +19,7 @@ import (
 // what bindingtest.Storage does is held by TestModelStorageMatchesBindingtest.
 type tinyStorage struct {
 	kept, written, left nameSet
+	begun               nameSet // a deleter or recycler goes on with these, and may be done at any time
 	excused             nameSet // of these a restore of the server has brought volumes back, or taken them away
 }
 
@@ -29,23 +30,48 @@ func (s *tinyStorage) provision(at int) {
 
 func (s *tinyStorage) delete(at int) {
 	s.kept &^= nameAt(at)
-	s.written &^= nameAt(at)
+	s.recycle(at)
 }
 
-func (s *tinyStorage) recycle(at int) { s.written &^= nameAt(at) }
+func (s *tinyStorage) recycle(at int) {
+	s.written &^= nameAt(at)
+	s.begun &^= nameAt(at)
+}
 
 // write writes data, as a pod does.
 func (s *tinyStorage) write(at int) { s.written |= nameAt(at) & s.kept }
+
+// acceptsToken reports whether the storage does what a controller asks of it, and keeps the token.
+func (m *model) acceptsToken(now *state, at int, announced int64) bool {
+	token := tokenOf(announced)
+	if token > 0 && token < now.tokens[at] && m.sabotage != takesAnyToken {
+		return false
+	}
+	now.tokens[at] = max(now.tokens[at], token)
+	return true
+}
+
+// beginHook begins what a controller asks of the storage, which goes on after the answer.
+func (m *model) beginHook(now *state, of *request) answer {
+	at := m.indexOf(of.action.Target())
+	if !m.acceptsToken(now, at, of.action.Token) {
+		return answer{fail: staleToken}
+	}
+	if !of.outrun {
+		m.judgeHook(now, of.action)
+	} else {
+		now.storage.excused |= nameAt(at)
+	}
+	now.storage.begun |= nameAt(at)
+	return answer{fail: inProgress}
+}
 
 // runHook does what a controller asks of the storage.
 func (m *model) runHook(now *state, of *request) answer {
 	action := of.action
 	at := m.indexOf(action.Target())
-	if token := tokenOf(action.Token); token > 0 {
-		if token < now.tokens[at] && m.sabotage != takesAnyToken {
-			return answer{fail: staleToken}
-		}
-		now.tokens[at] = max(now.tokens[at], token)
+	if !m.acceptsToken(now, at, action.Token) {
+		return answer{fail: staleToken}
 	}
 	m.effect.destroys |= destructionsOf(action, nil)
 	if !of.outrun { // else nobody could know
@@ -158,7 +184,7 @@ func judgeStorage(s *tinyServer, storage tinyStorage) (broken []string) {
 		}
 		volume := s.volume(key.Name)
 		switch kept := storage.kept.has(at); {
-		case storage.excused.has(at), volume != nil && (judge.FreedTooLate(volume) || volume.Status.Phase == corev1.VolumeFailed): // no claim gets it, and a person is told
+		case storage.excused.has(at), volume != nil && (keptBack(s, volume) || volume.Status.Phase == corev1.VolumeFailed): // no claim gets it, and a person is told
 		case kept && volume == nil && !storage.left.has(at) && untraced(s, key.Name):
 			broken = append(broken, "P2: the storage of "+key.Name+" is lost track of")
 		case !kept && volume != nil && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete && volume.DeletionTimestamp == nil:
@@ -166,6 +192,12 @@ func judgeStorage(s *tinyServer, storage tinyStorage) (broken []string) {
 		}
 	}
 	return broken
+}
+
+// keptBack reports whether a volume carries an announcement, and its claim is not gone: a person is told then (R8).
+func keptBack(s *tinyServer, volume *corev1.PersistentVolume) bool {
+	state := phase.VolumeBindingStateOf(volume, s.claim(obj.ReferencedClaim(volume)))
+	return judge.KeptBack(volume) && (state == phase.VolumeFree || state == phase.VolumeBinding || state == phase.VolumeInUse)
 }
 
 // untraced reports whether a volume of that name was made for a claim that does not say so any more, or is gone. What
@@ -228,14 +260,16 @@ func (m *model) retainStorage(now *state, at int, before *revision) {
 // excuseForce notes the storage of a volume that people have forced to go, or the one that may have been made for a claim that
 // they have: without its finalizers nobody knows of it any more.
 //
-// A volume whose storage is announced to be deleted, and which somebody gives to a claim by name all the same, is that person's to
-// look after too: the call may be on its way.
+// Who removes an announcement says that the storage is there, and that nobody is at work on it.
 func (m *model) excuseForce(now *state, by trouble, at int, before *revision) {
 	if before == nil {
 		return
 	}
-	if _, announced := reclaim.AnnouncementOf(before.object); by == adminReserves && announced {
-		now.storage.excused |= nameAt(at)
+	after := now.server.objects[at]
+	if _, announced := reclaim.AnnouncementOf(before.object); announced && after != nil {
+		if _, stands := reclaim.AnnouncementOf(after.object); !stands {
+			now.storage.excused |= nameAt(at)
+		}
 	}
 	if by != forcedDeletion && by != tenantFinalizers && by != adminFinalizers {
 		return

@@ -21,9 +21,11 @@ const (
 	crash            trouble = "a crash"
 	refusal          trouble = "a Conflict"
 	lostCall         trouble = "a lost call or answer"
+	goingOn          trouble = "a hook that goes on"
 	lateWrite        trouble = "a write that is late"
 	lie              trouble = "a NotFound that is a lie"
 	proxyLie         trouble = "a proxy's NotFound"
+	bareLie          trouble = "a proxy's bare metadata"
 	otherLeader      trouble = "another leader, in a sync"
 	pause            trouble = "a leader paused for long"
 	restored         trouble = "the server restored"
@@ -38,7 +40,7 @@ const (
 	forcedDeletion   trouble = "a forced deletion"
 )
 
-var troubles = []trouble{crash, refusal, lostCall, lateWrite, lie, proxyLie, otherLeader, pause, restored, tenantMarks, tenantNames, tenantFinalizers,
+var troubles = []trouble{crash, refusal, lostCall, goingOn, lateWrite, lie, proxyLie, bareLie, otherLeader, pause, restored, tenantMarks, tenantNames, tenantFinalizers,
 	adminPolicy, adminFrees, adminReserves, adminFinalizers, adminMarks, forcedDeletion}
 
 // troubleSet is a set of troubles, a bit for each.
@@ -46,8 +48,8 @@ type troubleSet uint32
 
 // troubleOf returns which trouble a move is, as a set.
 func (m *model) troubleOf(mv move) troubleSet {
-	is, ok := map[moveKind]trouble{crashes: crash, conflicts: refusal, losesRequest: lostCall, losesAnswer: lostCall, arrives: lateWrite,
-		lies: lie, proxies: proxyLie, outwaits: pause, goesBack: restored}[mv.kind]
+	is, ok := map[moveKind]trouble{crashes: crash, conflicts: refusal, losesRequest: lostCall, losesAnswer: lostCall, goesOn: goingOn, arrives: lateWrite,
+		lies: lie, proxies: proxyLie, bares: bareLie, outwaits: pause, goesBack: restored}[mv.kind]
 	if mv.kind == userActs {
 		is, ok = m.actions[mv.at].trouble, true
 	}
@@ -222,6 +224,10 @@ var cannotMeet = func() map[trouble]map[destruction]string {
 	cannot[pause] = map[destruction]string{
 		releases: "it is not announced, so that nobody waits: see the row of the other leader",
 		loses:    "it is not announced, so that nobody waits: see the row of the other leader",
+	}
+	cannot[goingOn] = map[destruction]string{
+		releases: "it is Released already",
+		loses:    "nobody has it any more",
 	}
 	return cannot
 }()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/hooks"
+	"github.com/pvbind/pvbind/binding/internal/judge"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/reclaim"
 )
@@ -72,12 +73,28 @@ func troubledWorlds() (worlds []modelWorld) {
 			worlds = append(worlds, world)
 		}
 	}
+	for name, tables := range map[string]string{"Delete": deletedPair, "Recycle": recycledPair} {
+		worlds = append(worlds, modelWorld{name: name + ", a fault, and an admin who changes the volume", tables: tables, rules: sourceHooks, settledFirst: true,
+			leaders: 1, workers: 1, people: 3, faults: 1, long: [2]uint8{3, 1}, troubled: true, actionTexts: anyOf(actions("delete pvc/default/a"), changesSinceAnnounced())})
+	}
 	return append(worlds, modelWorld{name: "a recycler, two leaders and an admin", tables: recycledForAnother, absent: []string{"pvc/default/a"},
 		rules: recyclerOnly, leaders: 2, workers: 1, people: 1, long: [2]uint8{1, 0}, troubled: true, large: true,
 		actionTexts: actions("set pv/x CLAIM=-")},
 		modelWorld{name: "what an earlier controller has left over, two leaders and a long pause", tables: leftBefore, provisionable: []string{"pvc-a.1"},
 			rules: deleterOnly, settledFirst: true, leaders: 2, workers: 1, people: 1, pauses: 1, long: [2]uint8{1, 0}, troubled: true, large: true,
 			actionTexts: actions("delete pvc/default/a")})
+}
+
+// changesSinceAnnounced is what an administrator does to a volume for which a deleter or recycler is called, or was.
+func changesSinceAnnounced() []userAction {
+	changes := actions("set pv/x POLICY=Retain", "set pv/x POLICY=Recycle", "set pv/x CLAIM=-", "set pv/x CLAIM=default/b", "set pv/x CLAIM=default/b:{pvc/default/b}")
+	for i := range changes {
+		changes[i].when = func(now *state) bool {
+			volume := now.server.volume("x")
+			return volume != nil && judge.KeptBack(volume)
+		}
+	}
+	return changes
 }
 
 var deleterOnly = decision.Options{Protection: decision.ProtectionOn, Hooks: hooks.Names{Deleters: sets.New("own.example.com")}}

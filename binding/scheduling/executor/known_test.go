@@ -1,0 +1,108 @@
+package executor_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/scheduling/executor"
+)
+
+func diskAt(version string) *corev1.PersistentVolume {
+	return FitVolume("disk", func(v *corev1.PersistentVolume) { v.UID, v.ResourceVersion = "uid", version })
+}
+
+// knows checks which version of the volume is known; "" if none is.
+func knows(t *testing.T, e *executor.Executor, version, why string) {
+	t.Helper()
+	volume, source := e.Volume("disk")
+	if version == "" {
+		assert.Equal(t, decision.NotInCache, source, why)
+		return
+	}
+	require.Equal(t, decision.FromCache, source, why)
+	assert.Equal(t, version, volume.ResourceVersion, why)
+}
+
+func TestWhatIsKnown(t *testing.T) {
+	var e executor.Executor
+	knows(t, &e, "", "nothing yet")
+	e.Observe(diskAt("90"))
+	e.Observe(diskAt("80"))
+	knows(t, &e, "90", "X5 a watch may be behind")
+	e.Update(diskAt("90"), diskAt("95"))
+	knows(t, &e, "95", "")
+	e.Update(diskAt("95"), diskAt("70"))
+	knows(t, &e, "70", "W8 an update to an older version is what the server has now")
+	successor := diskAt("100")
+	successor.UID = "other"
+	e.Update(diskAt("70"), successor)
+	knows(t, &e, "100", "one of the same name")
+	e.ObserveDeleted(diskAt("99"))
+	knows(t, &e, "100", "the end of the first comes late")
+	e.ObserveDeleted(successor)
+	knows(t, &e, "", "")
+	e.Observe(&corev1.Node{})
+	e.Update(&corev1.Node{}, &corev1.Node{})
+	e.ObserveDeleted(&corev1.Node{})
+}
+
+// W8, X5: what replies have shown, and no informer yet, counts at once, and is forgotten when the server goes back. A reply that
+// comes later than that notice is not believed.
+func TestW8RepliesOfAServerThatWentBack(t *testing.T) {
+	inWorld(t, twoDisks(), func(w *world) {
+		preBound := func(want bool, why string) {
+			w.Helper()
+			volume, _ := w.executor.Volume("d1")
+			require.Equal(w, want, volume.Spec.ClaimRef != nil, why)
+		}
+		before := w.Volume("d1")
+		ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
+		defer cancel()
+		w.carryOut(ctx, w.assume("web", "n1")).fails(executor.Failed, "deadline")
+		preBound(true, "X5 the reply counts at once")
+		w.executor.Observe(before)
+		preBound(true, "though an older version is reported after it")
+		w.executor.ServerWentBack()
+		preBound(false, "the write is lost")
+	})
+	inWorld(t, twoDisks(), func(w *world) {
+		c := w.begin("web", "n1")
+		w.executor.ServerWentBack()
+		c.waits()
+		_, reads := w.writes()
+		assert.Equal(w, 1, reads, "it writes again at once, and finds that the server has it")
+	})
+	inWorld(t, twoDisks(), func(w *world) {
+		w.client.Use(func(call *bindingtest.Call, do func() error) error {
+			err := do()
+			if call.Verb == bindingtest.VerbUpdate {
+				w.executor.ServerWentBack()
+			}
+			return err
+		})
+		w.carryOut(w.Context(), w.assume("web", "n1")).waits()
+		_, reads := w.writes()
+		assert.Equal(w, 1, reads, "a reply that comes late is not believed, but a read after that is")
+	})
+}
+
+// S8: what was reserved for a pod was the volume that is gone, and not its successor of the same name.
+func TestASuccessorIsNotReserved(t *testing.T) {
+	inWorld(t, twoDisks(), func(w *world) {
+		assumption := w.assume("web", "n1")
+		d1 := w.Volume("d1")
+		successor := d1.DeepCopy()
+		successor.UID, successor.ResourceVersion = "successor", "1000"
+		w.executor.Update(d1, successor)
+		assert.True(w, w.plan("second", "n1").Fits())
+		w.carryOut(w.Context(), assumption).fails(executor.PlanAnew, "d1")
+	})
+}
