@@ -299,7 +299,7 @@ var claimCalls = map[string]func(obj.Object) func(){
 		}}
 		request := scheduling.Request{Pod: bindingtest.Pod("tenant", "pod", "", "large"), View: view, Index: view.Index()}
 		plan, _ := scheduling.PlanPod(request, aNode)
-		_ = scheduling.Score(plan)
+		_ = scheduling.PackingShape().Score(plan)
 		if assumed, ok := new(scheduling.Assumptions).Assume(request.Index, plan); ok {
 			assumed.Revert()
 		}

@@ -140,8 +140,8 @@ func (p *scheduler) nodesFor(pod *corev1.Pod) (nodes []*corev1.Node, why string)
 	return nodes, ""
 }
 
-// choose returns the plan for the node that was chosen before, if it still fits, or else for the best: by Score, then by the fewest
-// pods, then by name.
+// choose returns the plan for the node that was chosen before, if it still fits, or else for the best: the one that uses most of
+// what it takes from, then by the fewest pods, then by name.
 func (p *scheduler) choose(plans scheduling.Plans) (plan scheduling.Plan, fits bool) {
 	fitting := plans.Fitting()
 	if len(fitting) == 0 {
@@ -151,8 +151,9 @@ func (p *scheduler) choose(plans scheduling.Plans) (plan scheduling.Plan, fits b
 	if i := slices.IndexFunc(fitting, func(plan scheduling.Plan) bool { return plan.Node.Name == chosen }); i >= 0 {
 		return fitting[i], true
 	}
+	score := scheduling.PackingShape().Score
 	return slices.MinFunc(fitting, func(a, b scheduling.Plan) int {
-		return cmp.Or(scheduling.Score(b)-scheduling.Score(a), p.pods[a.Node.Name]-p.pods[b.Node.Name], cmp.Compare(a.Node.Name, b.Node.Name))
+		return cmp.Or(score(b)-score(a), p.pods[a.Node.Name]-p.pods[b.Node.Name], cmp.Compare(a.Node.Name, b.Node.Name))
 	}), true
 }
 

@@ -16,8 +16,9 @@ import (
 )
 
 var (
-	_ decision.View   = (*world)(nil)
-	_ scheduling.View = (*world)(nil)
+	_ decision.View          = (*world)(nil)
+	_ scheduling.View        = (*world)(nil)
+	_ scheduling.CSINodeView = (*world)(nil)
 )
 
 // world is all that there is, as of one list of each kind and what was written since. It is a View, in which what is absent does
@@ -87,6 +88,9 @@ func (w *world) node(name string) *corev1.Node {
 	node, _ := lookUp[*corev1.Node](w, obj.Key{Kind: obj.KindNode, Name: name})
 	return node
 }
+
+// CSINode implements scheduling.CSINodeView.
+func (w *world) CSINode(name string) *storagev1.CSINode { return w.csiNode(name) }
 
 func (w *world) csiNode(name string) *storagev1.CSINode {
 	node, _ := lookUp[*storagev1.CSINode](w, obj.Key{Kind: obj.KindCSINode, Name: name})

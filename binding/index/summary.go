@@ -35,13 +35,14 @@ func (x *Index) Summary(claim *corev1.PersistentVolumeClaim, terms match.Terms) 
 // Summary counts why no volume fits the claim. It is rule E2.
 func (q *Query) Summary() match.Summary {
 	c := counter{Query: q}
+	c.NoNearMiss = q.Provisions
 	if chosen := q.find().Volume; chosen != nil {
 		c.Chosen = chosen.Name
 	}
 	c.countBuckets(q.x.free, "")
 	c.countBuckets(q.x.notAvailable, match.NotAvailable)
 	c.countOthers()
-	if c.Fit == 0 && c.Elsewhere.Volume == nil {
+	if c.Fit == 0 && c.Elsewhere.Volume == nil && !c.NoNearMiss {
 		c.findNearMiss(q.x.free)
 		c.findNearMiss(q.x.notAvailable, match.NotAvailable)
 		if c.nearest.Volume != nil {
@@ -165,45 +166,41 @@ func (c *counter) passing(b *bucket, left int) (selected, usable int) {
 	return left, usable
 }
 
-// part is the volumes of a bucket that have the same of two reasons against them.
-type part []match.Reason
+// part is whether the selector matches volumes of a bucket.
+type part bool
 
-var parts = []part{{}, {match.Selector}, {match.NodeAffinity}, {match.Selector, match.NodeAffinity}}
+const (
+	selected   part = true
+	unselected part = false
+)
 
-func (p part) has(reason match.Reason) bool { return slices.Contains(p, reason) }
-
-// findNearMiss searches buckets for the volume that is nearest to fitting. Of volumes with the same reasons against them,
-// only the one that is nearest in size counts. The reasons are against every volume in the buckets.
+// findNearMiss searches buckets for the volume that is nearest to fitting, of those that are usable on the node. Of volumes
+// with the same reasons against them, only the one that is nearest in size counts. The reasons are against every volume in
+// the buckets.
 func (c *counter) findNearMiss(all buckets, reasons ...match.Reason) {
 	if c.waits() {
 		reasons = append(reasons, match.WaitForFirstConsumer)
 	}
 	for group, bucket := range all {
 		ofGroup := append(c.mismatches(group), reasons...)
-		for _, p := range parts {
-			if p.has(match.Selector) && c.Claim.Spec.Selector == nil || p.has(match.NodeAffinity) && c.Node == nil {
-				continue
-			}
-			ofPart := append(ofGroup, p...)
-			c.eachTreeOf(bucket, p, func(trees volumeTrees) {
-				for i := range trees {
-					c.findNearMissIn(&trees[i], p, ofPart)
-				}
-			})
+		c.findNearMissOf(bucket, selected, ofGroup)
+		if c.Claim.Spec.Selector != nil {
+			c.findNearMissOf(bucket, unselected, append(ofGroup, match.Selector))
 		}
 	}
 }
 
-// eachTreeOf visits trees that have all volumes of a part.
-func (c *counter) eachTreeOf(b *bucket, p part, visit func(volumeTrees)) {
-	switch selector := c.Claim.Spec.Selector; {
-	case selector != nil && !p.has(match.Selector):
-		b.eachSelectable(selector, visit)
-	case p.has(match.NodeAffinity):
-		visit(b.affine)
-	default:
-		b.eachOn(c.Node, func(trees volumeTrees, _ bool) { visit(trees) })
+func (c *counter) findNearMissOf(b *bucket, p part, reasons []match.Reason) {
+	search := func(trees volumeTrees) {
+		for i := range trees {
+			c.findNearMissIn(&trees[i], p, reasons)
+		}
 	}
+	if selector := c.Claim.Spec.Selector; selector != nil && p == selected {
+		b.eachSelectable(selector, search)
+		return
+	}
+	b.eachOn(c.Node, func(trees volumeTrees, _ bool) { search(trees) })
 }
 
 // findNearMissIn searches a tree for a volume of a part. The reasons are against each; access modes and size may be too.
@@ -229,9 +226,7 @@ func (c *counter) findNearMissIn(tree *modeTree[volumeEntry], p part, reasons []
 // nearestInSize returns the volume of a part whose capacity is nearest to the request: the smallest that is enough, or else
 // the largest that is not, of equals the first by name; nil if the tree has none.
 func (c *counter) nearestInSize(tree *modeTree[volumeEntry], p part) (nearest *corev1.PersistentVolume, tooSmall bool) {
-	isIn := func(volume *corev1.PersistentVolume) bool {
-		return c.Selects(volume) != p.has(match.Selector) && c.Usable(volume) != p.has(match.NodeAffinity)
-	}
+	isIn := func(volume *corev1.PersistentVolume) bool { return part(c.Selects(volume)) == p && c.Usable(volume) }
 	for _, entry := range tree.from(&c.least) {
 		if isIn(entry.PersistentVolume) {
 			return entry.PersistentVolume, false

@@ -19,7 +19,8 @@ func UsableOn(node *corev1.Node, volume *corev1.PersistentVolume) bool {
 	return affinity.Accepts(node)
 }
 
-// Affinity is the node affinity of a volume, read once, to be compared with any number of nodes. AffinityOf returns one.
+// Affinity is the node affinity of a volume, read once, to be compared with any number of nodes. AffinityOf and AffinityTo
+// return one.
 type Affinity struct {
 	required *corev1.NodeSelector // nil: every node will do
 	// compiled is that of a large node affinity; nil for the usual one, which is compared as it is.
@@ -28,7 +29,12 @@ type Affinity struct {
 
 // AffinityOf reads the node affinity of a volume, in time linear in its size.
 func AffinityOf(volume *corev1.PersistentVolume) Affinity {
-	a := Affinity{required: RequiredAffinity(volume)}
+	return AffinityTo(RequiredAffinity(volume))
+}
+
+// AffinityTo reads what is required of a node, in time linear in its size; nil requires nothing.
+func AffinityTo(required *corev1.NodeSelector) Affinity {
+	a := Affinity{required: required}
 	if a.required != nil && large(a.required) {
 		a.compiled = compileAffinity(a.required)
 	}

@@ -20,8 +20,10 @@ type Criteria struct {
 	Modes   accessmode.Set
 	Group
 	WaitsForFirstConsumer bool
-	Node                  *corev1.Node
-	Owners                func(volume string) []obj.Key
+	// Provisions says that the claim's class provisions volumes. Then none that exists is a near miss (E2).
+	Provisions bool
+	Node       *corev1.Node
+	Owners     func(volume string) []obj.Key
 	// WellFormed says that the volumes are known to be well-formed, and need not be checked for it.
 	WellFormed bool
 	// Affinity returns what was read of a volume's node affinity, or nil to read it; it may be nil itself.
@@ -40,6 +42,8 @@ func NewCriteria(claim *corev1.PersistentVolumeClaim, terms Terms) (Criteria, er
 		Node:    terms.Node,
 		Owners:  terms.Owners,
 		named:   terms.named,
+
+		Provisions: storageclass.Provisions(terms.Class),
 	}
 	if c.Request.Sign() < 0 {
 		return Criteria{}, invalidClaim(claim, "spec.resources.requests.storage", quantities.Text(c.Request)+" is negative")

@@ -26,6 +26,8 @@ type Report struct {
 	Chosen string `json:"chosen,omitempty"`
 	// Verdicts has every volume of the Request, in name order.
 	Verdicts []Verdict `json:"verdicts"`
+
+	provisions bool // see Criteria
 }
 
 // Verdict is what Find made of one volume. As JSON it names the volume: {"volume": "pv-7", "claimRef": "None",
@@ -46,7 +48,7 @@ func Explain(request Request) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	report := Report{Claim: obj.KeyOf(c.Claim), Verdicts: make([]Verdict, len(request.Volumes))}
+	report := Report{Claim: obj.KeyOf(c.Claim), Verdicts: make([]Verdict, len(request.Volumes)), provisions: c.Provisions}
 	chosen := c.Find(request.Volumes).Volume
 	for i, volume := range request.Volumes {
 		report.Verdicts[i] = c.Verdict(volume)
@@ -61,7 +63,7 @@ func Explain(request Request) (Report, error) {
 
 // Summary counts the volumes, each once, under its first reason (E2).
 func (r Report) Summary() Summary {
-	var counts Counts
+	counts := Counts{NoNearMiss: r.provisions}
 	for _, verdict := range r.Verdicts {
 		counts.Add(verdict)
 	}
@@ -188,7 +190,8 @@ type Summary struct {
 	Counts []Count `json:"counts,omitempty"`
 	// Nearest is the near miss: the volume that needs least to fit, if none fits. If a volume that is bound or pre-bound
 	// to the claim would fit but for the node, it is that one, whatever fits (M13). It is nil if there is none: a volume
-	// that another claim has or that is being deleted is not near.
+	// that another claim has, that is being deleted or that the node cannot use is not near, and none is for a claim whose
+	// class provisions.
 	Nearest *Verdict `json:"nearest,omitempty"`
 }
 
@@ -237,6 +240,7 @@ func (c Count) text() string {
 type Counts struct {
 	Total, Fit int
 	Chosen     string
+	NoNearMiss bool                     // the Summary is to name none
 	counts     [len(fitRules)]int       // by first reason, in the order of the rules
 	largest    *corev1.PersistentVolume // of those counted as TooSmall
 	nearest    Verdict
@@ -288,7 +292,7 @@ func (c *Counts) Summary() Summary {
 	switch {
 	case c.Chosen == "" && c.Elsewhere.Volume != nil:
 		s.Nearest = new(c.Elsewhere)
-	case c.Fit == 0 && c.nearest.Volume != nil:
+	case c.Fit == 0 && c.nearest.Volume != nil && !c.NoNearMiss:
 		s.Nearest = new(c.nearest)
 	}
 	return s
@@ -317,14 +321,14 @@ func position(reason Reason) int {
 	return slices.IndexFunc(fitRules[:], func(r fitRule) bool { return r.reason == reason })
 }
 
-// near reports whether the volume can be called a near miss at all. Either it stays and no claim has it, or its
-// claimRef has the claim's name.
+// near reports whether the volume can be called a near miss at all: it stays, the node can use it, and either no claim has
+// it or its claimRef has the claim's name. No change mends the rest: a node affinity stays as it is (A4).
 func (v Verdict) near() bool {
-	switch v.ClaimRef {
-	case phase.ClaimRefOther:
+	switch {
+	case v.Mismatches.Has(Deleting), v.Mismatches.Has(NodeAffinity), v.ClaimRef == phase.ClaimRefOther:
 		return false
-	case phase.ClaimRefNone:
-		return !v.Mismatches.Has(Deleting) && !v.Mismatches.Has(BoundToAnotherClaim)
+	case v.ClaimRef == phase.ClaimRefNone:
+		return !v.Mismatches.Has(BoundToAnotherClaim)
 	}
 	return true
 }

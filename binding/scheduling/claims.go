@@ -1,7 +1,6 @@
 package scheduling
 
 import (
-	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -121,9 +120,10 @@ func usageOf(pod *corev1.Pod) usage {
 	return used
 }
 
-// claimsNamedBy looks up the claims that a pod names, each once, in the order of their names.
+// claimsNamedBy looks up the claims that a pod names, each once, in the order in which it does.
 func claimsNamedBy(pod *corev1.Pod, view ObjectView) ([]*corev1.PersistentVolumeClaim, error) {
 	var claims []*corev1.PersistentVolumeClaim
+	named := make(map[string]bool, len(pod.Spec.Volumes))
 	for i := range pod.Spec.Volumes {
 		source := &pod.Spec.Volumes[i]
 		name, owned := reclaim.ClaimName(pod, source), source.PersistentVolumeClaim == nil
@@ -138,10 +138,12 @@ func claimsNamedBy(pod *corev1.Pod, view ObjectView) ([]*corev1.PersistentVolume
 			problem := "does not name " + obj.KeyOfPod(pod).String() + " as its controller"
 			return nil, &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: "metadata.ownerReferences", Problem: problem}
 		}
-		claims = append(claims, claim)
+		if !named[name] {
+			claims = append(claims, claim)
+		}
+		named[name] = true
 	}
-	slices.SortFunc(claims, func(a, b *corev1.PersistentVolumeClaim) int { return cmp.Compare(a.Name, b.Name) })
-	return slices.CompactFunc(claims, func(a, b *corev1.PersistentVolumeClaim) bool { return a.Name == b.Name }), nil
+	return claims, nil
 }
 
 // unusable returns why no pod can use the claim; its Cause is "" if one can (S1).

@@ -2,6 +2,7 @@ package scheduling_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -99,7 +100,7 @@ func TestPlanPodReasonText(t *testing.T) {
 			"pvc/default/data, pv/pv-a: VolumeElsewhere: the volume is for nodes with zone In [b]"},
 		"S4 E2": {podPlanning(claimNamed("data"), manualClass(), storedVolume("pv-a", OnlyIn("b")), storedVolume("pv-b", Sized("5Gi"))),
 			"pvc/default/data: NoVolume: class fast provisions none; 0/2 volumes fit: 1 TooSmall (largest 5Gi), 1 NodeAffinity; " +
-				"pv-a would fit but for its node affinity: zone In [b], the claim requests node node-a"},
+				"pv-b would fit but for its size: 5Gi, the claim requests 10Gi"},
 		"S6": {planning{podWith("data", "logs"), []obj.Object{claimNamed("data", Requesting("9Gi")), claimNamed("logs"), manualClass(), storedVolume("pv-a")}},
 			"pvc/default/data, pv/pv-a: Contended: the volumes that fit the claim are needed by other claims of the pod"},
 		"S5": {podPlanning(claimNamed("data"), csiClass(allowedIn("b"))),
@@ -120,6 +121,35 @@ func TestPlanPodReasonText(t *testing.T) {
 			reasons := slices.Concat(plan.Refused, plan.Reasons)
 			require.Len(t, reasons, 1)
 			assert.Equal(t, c.want, reasons[0].String())
+		})
+	}
+}
+
+// E2: a near miss is a volume of the node, and none is for a class that provisions, but for one that is pre-bound elsewhere.
+func TestPlanPodNearMiss(t *testing.T) {
+	gone := []VolumeEdit{RefersTo("default", "data", ""), BeingDeleted}
+	elsewhere := storedVolume("pv-b", OnlyIn("b"))
+	tooSmall := []VolumeEdit{Sized("5Gi")}
+	selecting := claimNamed("data", RequestingLabel("disk", "quick"))
+	for name, c := range map[string]struct {
+		planning
+		want string
+	}{
+		"of another node":              {podPlanning(claimNamed("data"), manualClass(), elsewhere), "0/1 volumes fit: 1 NodeAffinity"},
+		"of this node, by far":         {podPlanning(claimNamed("data"), manualClass(), elsewhere, storedVolume("pv-a", OnlyIn("a"), Sized("1Gi"), OfClass("slow"))), "pv-a would fit but for its size: 1Gi, the claim requests 10Gi; its class: \"slow\", the claim requests \"fast\""},
+		"of any node":                  {podPlanning(claimNamed("data"), manualClass(), elsewhere, storedVolume("pv-a", tooSmall...)), "pv-a would fit but for its size: 5Gi, the claim requests 10Gi"},
+		"of another node, its label":   {podPlanning(selecting, manualClass(), storedVolume("pv-a", OnlyIn("b")), storedVolume("pv-b", OnlyIn("b"), Labelled("disk", "quick"))), "0/2 volumes fit: 1 Selector, 1 NodeAffinity"},
+		"of this node, its label":      {podPlanning(selecting, manualClass(), storedVolume("pv-a", OnlyIn("a")), storedVolume("pv-b", OnlyIn("b"), Labelled("disk", "quick"))), "pv-a would fit but for its labels: none, the claim requests disk=quick"},
+		"that goes":                    {podPlanning(claimNamed("data"), manualClass(), storedVolume("pv-a", gone...)), "0/1 volumes fit: 1 Deleting"},
+		"a class that provisions":      {podPlanning(claimNamed("data"), csiClass(allowedIn("b")), storedVolume("pv-a", tooSmall...)), "0/1 volumes fit: 1 TooSmall (largest 5Gi)"},
+		"a class that provisions, M13": {podPlanning(claimNamed("data"), csiClass(allowedIn("b")), storedVolume("pv-a", RefersTo("default", "data", ""), OnlyIn("b"))), "pv-a is pre-bound to the claim, and would fit but for its node affinity: zone In [b], the claim requests node node-a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan := c.on(t, NodeIn("a"))
+			require.Len(t, plan.Reasons, 1)
+			_, found, _ := strings.Cut(plan.Reasons[0].Detail, "; ")
+			_, nearest, named := strings.Cut(found, "; ")
+			assert.Equal(t, c.want, map[bool]string{true: nearest, false: found}[named])
 		})
 	}
 }

@@ -49,7 +49,7 @@ func ExamplePlanPod() {
 	// Output:
 	// true data gets disk-2 <nil>
 	// false [node(s) didn't find available persistent volumes to bind] <nil>
-	// pvc/default/data: NoVolume: class fast provisions none; 0/2 volumes fit: 2 NodeAffinity; disk-1 would fit but for its node affinity: kubernetes.io/hostname In [node-1], the claim requests node node-3
+	// pvc/default/data: NoVolume: class fast provisions none; 0/2 volumes fit: 2 NodeAffinity
 }
 
 // One pod on all nodes: the best is where least is wasted.
@@ -60,10 +60,11 @@ func ExamplePlanPodOnNodes() {
 
 	plans, err := scheduling.PlanPodOnNodes(request, nodes)
 	fmt.Println(plans, err)
+	shape := scheduling.PackingShape()
 	for _, plan := range plans.Fitting() {
-		fmt.Println(plan.Node.Name, scheduling.Score(plan))
+		fmt.Println(plan.Node.Name, shape.Score(plan))
 	}
-	best, ok := plans.Best(scheduling.Score)
+	best, ok := plans.Best(shape.Score)
 	fmt.Println(best.Node.Name, ok)
 	// Output:
 	// 2/3 nodes are available: 1 node(s) didn't find available persistent volumes to bind. <nil>

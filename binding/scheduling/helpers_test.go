@@ -83,6 +83,8 @@ func (p planning) view() scheduling.Snapshot {
 			view.CSIDrivers = append(view.CSIDrivers, object)
 		case *storagev1.CSIStorageCapacity:
 			view.Capacities = append(view.Capacities, object)
+		case *storagev1.CSINode:
+			view.CSINodes = append(view.CSINodes, object)
 		}
 	}
 	return view

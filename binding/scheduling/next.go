@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/decision"
-	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/storageclass"
@@ -105,7 +104,7 @@ func (c *planCheck) checkBinding(claim *corev1.PersistentVolumeClaim, planned *c
 		c.await("a newer version of " + obj.VolumeKey(volume.Name).String())
 	case claim.Spec.VolumeName != "" && claim.Spec.VolumeName != volume.Name:
 		c.fail(CauseBoundElsewhere, claim, claim.Spec.VolumeName, "the claim names another volume than the plan's, "+volume.Name)
-	case phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefBound || !match.UsableOn(c.plan.Node, volume):
+	case phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefBound || !c.usable(volume):
 		c.checkVolume(claim, volume)
 	case volume.ResourceVersion != planned.ResourceVersion:
 		c.fail(CauseVolumeTaken, claim, volume.Name, "the volume was changed since the plan was made and is not the claim's")
@@ -149,9 +148,15 @@ func (c *planCheck) checkProvisioned(claim *corev1.PersistentVolumeClaim) {
 // checkVolume looks at a claim and the volume that it has.
 func (c *planCheck) checkVolume(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) {
 	switch {
-	case !match.UsableOn(c.plan.Node, volume):
+	case !c.usable(volume):
 		c.fail(CauseVolumeElsewhere, claim, volume.Name, "the volume cannot be used on node "+c.plan.Node.Name)
 	case !fullyBound(claim):
 		c.await(obj.KeyOf(claim).String() + " to be bound to " + volume.Name)
 	}
+}
+
+// usable reports whether the volume can be used on the plan's node.
+func (c *planCheck) usable(volume *corev1.PersistentVolume) bool {
+	usability := usabilityOf(volume, c.view)
+	return usability.on(c.plan.Node)
 }

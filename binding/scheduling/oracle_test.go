@@ -1,6 +1,8 @@
 package scheduling_test
 
 import (
+	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -9,10 +11,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	volumehelpers "k8s.io/component-helpers/storage/volume"
 
+	"github.com/pvbind/pvbind/accessmode"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/scheduling"
@@ -127,27 +131,81 @@ func (o planOptions) best() assignment {
 // upstreams is the assignment that kube-scheduler makes of volumes alone, claim by claim in the order of their
 // sizes; nil if some claim gets none.
 func (w *planWorld) upstreams(t *testing.T, node *corev1.Node) assignment {
-	order := make([]int, len(w.view.Claims))
-	for i := range order {
-		order[i] = i
+	assigned := w.upstreamsMatches(t, node)
+	if slices.Contains(assigned, nil) {
+		return nil
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		inA, inB := w.view.Claims[a].Spec.Resources.Requests.Storage(), w.view.Claims[b].Spec.Resources.Requests.Storage()
-		return inA.Cmp(*inB)
-	})
-	assigned := make(assignment, len(order))
+	return assigned
+}
+
+// upstreamsMatches is that assignment, with nil for each claim that gets none.
+func (w *planWorld) upstreamsMatches(t *testing.T, node *corev1.Node) assignment {
+	assigned := make(assignment, len(w.view.Claims))
 	chosen := map[string]*corev1.PersistentVolume{}
-	for _, i := range order {
+	for _, i := range w.bySize() {
 		claim := w.view.Claims[i]
 		ofClass := Without(w.view.Volumes, func(v *corev1.PersistentVolume) bool { return v.Spec.StorageClassName != *claim.Spec.StorageClassName })
 		found, err := volumehelpers.FindMatchingVolume(claim, ofClass, node, chosen, true, true)
 		require.NoError(t, err)
-		if found == nil {
-			return nil
+		if found != nil {
+			assigned[i], chosen[found.Name] = found, found
 		}
-		assigned[i], chosen[found.Name] = found, found
 	}
 	return assigned
+}
+
+// upstreamsReasons is what kube-scheduler says of the node; nil if the pod can run there.
+func (w *planWorld) upstreamsReasons(t *testing.T, node *corev1.Node) []scheduling.NodeReason {
+	assigned := w.upstreamsMatches(t, node)
+	for _, i := range w.bySize() {
+		claim := w.view.Claims[i]
+		if assigned[i] != nil || w.provisionable(t, claim, node) {
+			continue
+		}
+		unlimited := claim.DeepCopy() // is it for lack of storage?
+		unlimited.Spec.Resources.Requests = nil
+		if w.provisionable(t, unlimited, node) {
+			return []scheduling.NodeReason{scheduling.NodeNoStorage}
+		}
+		return []scheduling.NodeReason{scheduling.NodeNoVolume}
+	}
+	return nil
+}
+
+// S9: kube-scheduler's reasons, where no rule makes a difference: volumes are Available, of sizes of their own, and not
+// pre-bound to the pod's claims.
+func TestPlanPodReasonsAreUpstreams(t *testing.T) {
+	t.Parallel()
+	source := rand.NewPCG(SeedOf(t), 9)
+	seen := map[string]int{}
+	for n := range Worlds(60_000) {
+		w := newPlanWorld(source)
+		for i, volume := range w.view.Volumes {
+			size := volume.Spec.Capacity[corev1.ResourceStorage]
+			size.Add(resource.MustParse(strconv.Itoa(i)))
+			volume.Spec.Capacity, volume.Status.Phase = corev1.ResourceList{corev1.ResourceStorage: size}, corev1.VolumeAvailable
+		}
+		w.view.Volumes = Without(w.view.Volumes, func(v *corev1.PersistentVolume) bool { return v.Spec.ClaimRef != nil })
+		node := w.nodes[n%len(w.nodes)]
+		plan, err := scheduling.PlanPod(w.request(), node)
+		require.NoError(t, err)
+		reasons := w.upstreamsReasons(t, node)
+		if plan.Fits() {
+			require.Empty(t, plan.NodeReasons(), "world %d", n)
+			seen["fits, upstream "+fmt.Sprint(len(reasons))]++
+			continue
+		}
+		require.Equal(t, reasons, plan.NodeReasons(), "world %d", n)
+		causes := map[scheduling.NodeReason]bool{}
+		for _, reason := range plan.Reasons {
+			causes[reason.Cause.NodeReason()] = true
+		}
+		seen[fmt.Sprintf("of %d reasons %s", len(causes), reasons[0])]++
+	}
+	t.Log(seen)
+	for _, what := range []scheduling.NodeReason{scheduling.NodeNoStorage, scheduling.NodeNoVolume} {
+		assert.Positive(t, seen["of 2 reasons "+string(what)])
+	}
 }
 
 // allowed reports whether the rules allow the assignment too: M4 and M12 for what is pre-bound, M13 for which.
@@ -158,6 +216,15 @@ func (o planOptions) allowed(assigned assignment) bool {
 		}
 	}
 	return assigned != nil
+}
+
+// sizes are the capacities that the claims get, in order.
+func sizes(assigned assignment) (sizes []int64) {
+	for _, volume := range assigned {
+		sizes = append(sizes, CapacityOf(volume))
+	}
+	slices.Sort(sizes)
+	return sizes
 }
 
 func (w *planWorld) assigned(plan scheduling.Plan) assignment {
@@ -188,7 +255,7 @@ func TestPlanPodIsOptimal(t *testing.T) {
 		w.requireNoWorse(t, plan, o, w.upstreams(t, node), seen, "world "+strconv.Itoa(n))
 	}
 	t.Log(seen)
-	for _, what := range []string{"none", "full", "partly provisioned", "upstream full", "upstream fails, plan full", "upstream takes more"} {
+	for _, what := range []string{"none", "full", "partly provisioned", "upstream full", "upstream fails, plan full", "upstream takes more", "upstream's"} {
 		assert.Positive(t, seen[what], what)
 	}
 }
@@ -216,11 +283,67 @@ func (w *planWorld) requireBest(t *testing.T, plan scheduling.Plan, o planOption
 	require.Equal(t, wantCount, count, where)
 	require.Equal(t, wantCapacity, capacity, where)
 	require.Len(t, plan.Provisions, len(got)-count, where)
+	require.Equal(t, w.namesInOrder(w.fairest(got, o)), w.namesInOrder(got), where)
 	if count == len(got) {
 		seen["full"]++
 	} else if count > 0 {
 		seen["partly provisioned"]++
 	}
+}
+
+// bySize are the places of the claims, from the one that requests least on, then by name.
+func (w *planWorld) bySize() []int {
+	order := make([]int, len(w.view.Claims))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		inA, inB := w.view.Claims[a].Spec.Resources.Requests.Storage(), w.view.Claims[b].Spec.Resources.Requests.Storage()
+		return inA.Cmp(*inB)
+	})
+	return order
+}
+
+// namesInOrder are the names of the volumes in the order in which claims choose.
+func (w *planWorld) namesInOrder(assigned assignment) []string {
+	var names []string
+	for _, i := range w.bySize() {
+		if assigned[i] != nil {
+			names = append(names, assigned[i].Name)
+		}
+	}
+	return names
+}
+
+// fairest tries every way to give the same claims the same volumes. It returns the one that gives the claims that request
+// least the best volumes.
+func (w *planWorld) fairest(assigned assignment, o planOptions) assignment {
+	var left []*corev1.PersistentVolume
+	var served []int
+	for _, i := range w.bySize() {
+		if assigned[i] != nil {
+			served, left = append(served, i), append(left, assigned[i])
+		}
+	}
+	slices.SortFunc(left, func(a, b *corev1.PersistentVolume) int { // M13
+		return cmp.Or(cmp.Compare(CapacityOf(a), CapacityOf(b)), accessmode.Compare(KnownModes(a), KnownModes(b)), cmp.Compare(a.Name, b.Name))
+	})
+	fairest := slices.Clone(assigned)
+	var try func(at int, left []*corev1.PersistentVolume) bool
+	try = func(at int, left []*corev1.PersistentVolume) bool {
+		if at == len(served) {
+			return true
+		}
+		for i, volume := range left {
+			fairest[served[at]] = volume
+			if slices.Contains(o.volumes[served[at]], volume) && try(at+1, slices.Delete(slices.Clone(left), i, i+1)) {
+				return true
+			}
+		}
+		return false
+	}
+	try(0, left)
+	return fairest
 }
 
 func (w *planWorld) requireNoWorse(t *testing.T, plan scheduling.Plan, o planOptions, upstreams assignment, seen map[string]int, where string) {
@@ -235,6 +358,12 @@ func (w *planWorld) requireNoWorse(t *testing.T, plan scheduling.Plan, o planOpt
 		require.LessOrEqual(t, capacity, theirs, where)
 		if capacity < theirs {
 			seen["upstream takes more"]++
+			break
+		}
+		distinct := len(slices.Compact(sizes(got))) == len(got)
+		if others := Without(got, func(v *corev1.PersistentVolume) bool { return slices.Contains(upstreams, v) }); distinct && len(others) == 0 {
+			require.Equal(t, upstreams, got, where) // among volumes of one size, upstream's order would be another
+			seen["upstream's"]++
 		}
 	case upstreams == nil && full:
 		seen["upstream fails, plan full"]++

@@ -2,19 +2,16 @@ package scheduling
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/index"
-	"github.com/pvbind/pvbind/binding/internal/quantities"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -24,7 +21,8 @@ import (
 // one is found. Among these the plan has the most claims with a volume that exists, and then the least total capacity.
 // Among volumes of one capacity those with the fewest access modes come first; further ties are broken by name. A claim
 // that a volume is pre-bound to gets that and no other (M13). If there are fewer volumes than claims, those get one that
-// cannot be provisioned for, then those that request most (S6).
+// cannot be provisioned for, then those that request most. Among the claims that get one, those that request less get the
+// smaller ones (S6).
 //
 // Why the k best volumes of each claim suffice for k claims: if one got a worse volume, the k-1 others would
 // leave one of its k best free, and to take that instead would be better. So the time is that of k look-ups in
@@ -88,7 +86,7 @@ type ObjectView interface {
 }
 
 // View is what a plan may know of the cluster beside the volumes to choose from. Everything in it is read only. Snapshot
-// implements it on plain lists.
+// implements it on plain lists. A View may be a CSINodeView as well.
 type View interface {
 	ObjectView
 	// Class looks up a class; nil if it is not known.
@@ -105,9 +103,23 @@ type Snapshot struct {
 	decision.Snapshot
 	CSIDrivers []*storagev1.CSIDriver
 	Capacities []*storagev1.CSIStorageCapacity
+	CSINodes   []*storagev1.CSINode
 }
 
-var _ View = Snapshot{}
+var (
+	_ View        = Snapshot{}
+	_ CSINodeView = Snapshot{}
+)
+
+// CSINode implements CSINodeView.
+func (s Snapshot) CSINode(node string) *storagev1.CSINode {
+	for _, found := range s.CSINodes {
+		if found.Name == node {
+			return found
+		}
+	}
+	return nil
+}
 
 // CSIDriver implements View.
 func (s Snapshot) CSIDriver(name string) *storagev1.CSIDriver {
@@ -155,8 +167,10 @@ type Plan struct {
 	Provisions []Provision
 	// Refused is why the pod must wait whatever the node; then there is no plan for any node (S1, S2).
 	Refused []Reason
-	// Reasons are why the pod cannot have its volumes on this node (S9).
+	// Reasons are why the pod cannot have its volumes on this node, for every claim (S9).
 	Reasons []Reason
+
+	nodeReasons nodeReasonSet
 }
 
 // Provision is a claim that a volume is to be provisioned for.
@@ -169,16 +183,10 @@ type Provision struct {
 // Fits reports whether the pod can have its volumes on the node.
 func (p Plan) Fits() bool { return len(p.Refused) == 0 && len(p.Reasons) == 0 }
 
-// NodeReasons returns the reasons in kube-scheduler's words and order, each once (S9).
-func (p Plan) NodeReasons() []NodeReason {
-	var found []NodeReason
-	for _, reason := range nodeReasons {
-		if slices.ContainsFunc(p.Reasons, func(r Reason) bool { return r.Cause.NodeReason() == reason }) {
-			found = append(found, reason)
-		}
-	}
-	return found
-}
+// NodeReasons returns the reasons that kube-scheduler has, in its words and order: at most one for the claims that are
+// bound, and one for the others, where Reasons has one for every claim (S9). They are those of PlanPod and PlanPodOnNodes; a
+// Plan that was made by hand has none.
+func (p Plan) NodeReasons() []NodeReason { return p.nodeReasons.list() }
 
 // Plans are the plans of one pod for many nodes.
 type Plans struct {
@@ -202,7 +210,7 @@ func (p Plans) Fitting() []Plan {
 }
 
 // Best returns the plan that fits with the highest score; false if no plan fits. Ties are broken by the name of the node.
-// Score is one such function.
+// The Score of a Shape is one such function.
 func (p Plans) Best(score func(Plan) int) (Plan, bool) {
 	var best Plan
 	highest := 0
@@ -249,40 +257,4 @@ func (p Plans) reasons() []string {
 	}
 	slices.Sort(counted)
 	return append(refused, counted...)
-}
-
-// MaxScore is the best score that Score returns.
-const MaxScore = 100
-
-// Score returns from 0 to MaxScore how well a plan that fits uses what there is, so that nodes can be compared: the mean over
-// the claims that get something. A claim that gets a volume scores the part of the volume's capacity that it requests, so
-// that the least is wasted. A claim that is provisioned for scores the part of the storage that is still free after all that
-// the plan takes from it, so that nodes fill evenly; 0 if it is not known how much there is. A plan with nothing to do scores
-// 0, as all plans of its pod do.
-func Score(plan Plan) int {
-	claims := len(plan.Bindings) + len(plan.Provisions)
-	if claims == 0 {
-		return 0
-	}
-	total := 0.0
-	for _, b := range plan.Bindings {
-		total += quantities.Share(*b.Claim.Spec.Resources.Requests.Storage(), *b.Volume.Spec.Capacity.Storage())
-	}
-	for _, p := range plan.Provisions {
-		if p.Capacity != nil {
-			total += 1 - quantities.Share(plan.takenFrom(p), freeIn(p.Capacity))
-		}
-	}
-	return int(math.Round(MaxScore * total / float64(claims)))
-}
-
-// takenFrom returns what all claims of the plan together take from the storage of one.
-func (p Plan) takenFrom(from Provision) resource.Quantity {
-	var taken resource.Quantity
-	for _, other := range p.Provisions {
-		if other.Capacity == from.Capacity {
-			taken = quantities.Sum(taken, *other.Claim.Spec.Resources.Requests.Storage())
-		}
-	}
-	return taken
 }

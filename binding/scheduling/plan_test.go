@@ -60,7 +60,8 @@ func TestPlanPodBound(t *testing.T) {
 		"S3 here":          {podPlanning(bound, storedVolume("pv-a", BoundToClaim, OnlyIn("a"))), "", nil},
 		"S3 elsewhere":     {podPlanning(bound, storedVolume("pv-a", BoundToClaim, OnlyIn("b"))), "data VolumeElsewhere pv-a", []scheduling.NodeReason{scheduling.NodeAffinityConflict}},
 		"S3 nowhere":       {podPlanning(bound), "data VolumeAbsent pv-a", []scheduling.NodeReason{scheduling.NodeVolumeAbsent}},
-		"S3 S9 both":       {planning{both.pod, append(both.objects, storedVolume("pv-b", OnlyIn("b")))}, "data VolumeAbsent pv-a, logs VolumeElsewhere pv-b", []scheduling.NodeReason{scheduling.NodeAffinityConflict, scheduling.NodeVolumeAbsent}},
+		"S3 S9 the first":  {planning{both.pod, append(both.objects, storedVolume("pv-b", OnlyIn("b")))}, "data VolumeAbsent pv-a, logs VolumeElsewhere pv-b", []scheduling.NodeReason{scheduling.NodeVolumeAbsent}},
+		"S3 S9 by the pod": {planning{podWith("logs", "data"), append(both.objects, storedVolume("pv-b", OnlyIn("b")))}, "data VolumeAbsent pv-a, logs VolumeElsewhere pv-b", []scheduling.NodeReason{scheduling.NodeAffinityConflict}},
 		"S3 no class read": {podPlanning(bound, ClassOf("fast", csiDriver, func(c *storagev1.StorageClass) { c.VolumeBindingMode = nil }), storedVolume("pv-a", BoundToClaim)), "", nil},
 	})
 }
@@ -104,9 +105,40 @@ func TestPlanPodTogether(t *testing.T) {
 		"S6 the other is provisioned":      {planning{podWith("a", "c"), []obj.Object{a, c, csiClass(), p2}}, "c p2, a provision", nil},
 		"S6 all are provisioned":           {planning{podWith("a", "c"), []obj.Object{a, c, csiClass()}}, "a provision, c provision", nil},
 		"S6 who cannot be provisioned":     {planning{podWith("a", "c"), []obj.Object{claimNamed("a", Requesting("1Gi"), RequestingClass(new("slow"))), c, csiClass(), ClassOf("slow", "", WaitsForFirstConsumer), storedVolume("p2", Sized("2Gi"), OfClass("slow")), storedVolume("p3", Sized("1Gi"))}}, "a p2, c provision", nil},
+		"S6 the smaller gets the smaller":  {planning{podWith("c", "d"), []obj.Object{c, claimNamed("d", Requesting("1Gi")), manualClass(), p2, storedVolume("p3", Sized("3Gi"))}}, "c p3, d p2", nil},
+		"S6 named twice, one volume":       {planning{podWith("c", "c"), []obj.Object{c, manualClass(), p2}}, "c p2", nil},
+		"S6 of equals by name":             {planning{podWith("b", "a"), []obj.Object{a, claimNamed("b", Requesting("1Gi")), manualClass(), p2, storedVolume("p3", Sized("3Gi"))}}, "a p2, b p3", nil},
 		"S6 each has its own reservation":  {planning{podWith("a", "c"), []obj.Object{a, c, manualClass(), storedVolume("p9", RefersTo("default", "a", "")), storedVolume("p8", RefersTo("default", "c", ""))}}, "a p9, c p8", nil},
 		"S6 a reservation is no other's":   {planning{podWith("a", "c"), []obj.Object{a, c, manualClass(), storedVolume("p9", RefersTo("default", "a", ""))}}, "c NoVolume", none},
 		"S3 S4 bound and unbound together": {planning{podWith("a", "data"), []obj.Object{a, claimNamed("data", BoundTo("pv-a")), manualClass(), storedVolume("pv-a", OnlyIn("b"))}}, "data VolumeElsewhere pv-a, a NoVolume", []scheduling.NodeReason{scheduling.NodeAffinityConflict, scheduling.NodeNoVolume}},
+	})
+}
+
+// S9: where several claims fail, kube-scheduler says why of the first. It looks at selected ones first, then by size.
+func TestPlanPodReasons(t *testing.T) {
+	manual, tells := ClassOf("manual", "", WaitsForFirstConsumer), capacityDriver(true)
+	full := capacityIn("a", "500Mi")
+	of := func(name, size, class string, edits ...ClaimEdit) *corev1.PersistentVolumeClaim {
+		return claimNamed(name, append(edits, Requesting(size), RequestingClass(&class))...)
+	}
+	here := ClaimNote(SelectedNode, "node-a")
+	volume := storedVolume("p5", Sized("5Gi"), OfClass("manual"))
+	none, storage := []scheduling.NodeReason{scheduling.NodeNoVolume}, []scheduling.NodeReason{scheduling.NodeNoStorage}
+	both := []scheduling.NodeReason{scheduling.NodeAffinityConflict, scheduling.NodeNoStorage}
+	plan := func(pod *corev1.Pod, objects ...obj.Object) planning {
+		return planning{pod, append(objects, manual, csiClass(), tells, full)}
+	}
+	runPlans(t, map[string]planRow{
+		"S9 the smaller is manual":  {plan(podWith("a", "b"), of("a", "1Gi", "manual"), of("b", "2Gi", "fast")), "a NoVolume, b Storage", none},
+		"S9 the smaller provisions": {plan(podWith("a", "b"), of("a", "2Gi", "manual"), of("b", "1Gi", "fast")), "a NoVolume, b Storage", storage},
+		"S9 of a size by the pod":   {plan(podWith("b", "a"), of("a", "1Gi", "manual"), of("b", "1Gi", "fast")), "a NoVolume, b Storage", storage},
+		"S9 a selected one first":   {plan(podWith("a", "b"), of("a", "1Gi", "manual"), of("b", "2Gi", "fast", here)), "a NoVolume, b Storage", storage},
+		"S9 S6 the smaller takes it, and the larger fails": {plan(podWith("a", "b", "c"), of("a", "1Gi", "manual"), of("b", "2Gi", "manual"), of("c", "3Gi", "fast"), volume),
+			"a Contended p5, c Storage", none},
+		"S9 S3 and one for those that are bound": {plan(podWith("z", "a", "b"), claimNamed("z", BoundTo("pv-z")), of("a", "2Gi", "manual"), of("b", "1Gi", "fast"), storedVolume("pv-z", OnlyIn("b"))),
+			"z VolumeElsewhere pv-z, a NoVolume, b Storage", both},
+		"S9 S4 elsewhere, and one for those that are bound": {plan(podWith("z", "a"), claimNamed("z", BoundTo("pv-z")), of("a", "2Gi", "fast", ClaimNote(SelectedNode, "node-b"))),
+			"z VolumeAbsent pv-z, a ProvisionedElsewhere", []scheduling.NodeReason{scheduling.NodeNoVolume, scheduling.NodeVolumeAbsent}},
 	})
 }
 

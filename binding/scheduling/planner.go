@@ -2,6 +2,7 @@ package scheduling
 
 import (
 	"cmp"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -21,18 +22,20 @@ import (
 type planner struct {
 	pod        obj.Key
 	podUID     types.UID
-	refused    []Reason // why the pod must wait whatever the node
-	bound      []boundClaim
-	unbound    []*unboundClaim
+	refused    []Reason        // why the pod must wait whatever the node
+	bound      []*boundClaim   // in the order of their names
+	unbound    []*unboundClaim // in the order of their names
+	checks     checks
 	assignment assignment
 	summarizes bool // reasons say what became of the volumes (E2)
 }
 
 // boundClaim is a claim whose volume must be usable on the node (S3).
 type boundClaim struct {
-	exists   bool
-	affinity match.Affinity
-	reason   Reason // reported if the volume is not usable on the node
+	exists bool
+	usability
+	reason Reason // reported if the volume is not usable on the node
+	failed bool   // it is not, on the node at hand
 }
 
 // unboundClaim is a claim that a volume is to be found or provisioned for (S4), and what it can have on the node at hand.
@@ -71,6 +74,10 @@ func newPlanner(request Request) (*planner, error) {
 			return nil, err
 		}
 	}
+	p.checks = checksOf(p.bound, p.unbound)
+	slices.SortFunc(p.refused, func(a, b Reason) int { return cmp.Compare(a.Claim.Name, b.Claim.Name) })
+	slices.SortFunc(p.bound, func(a, b *boundClaim) int { return cmp.Compare(a.reason.Claim.Name, b.reason.Claim.Name) })
+	slices.SortFunc(p.unbound, func(a, b *unboundClaim) int { return cmp.Compare(a.criteria.Claim.Name, b.criteria.Claim.Name) })
 	return p, nil
 }
 
@@ -111,17 +118,18 @@ func notBound(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass
 	return Reason{CauseClaimUnbound, obj.KeyOf(claim), claim.Spec.VolumeName, detail}
 }
 
-func newBoundClaim(claim *corev1.PersistentVolumeClaim, view ObjectView) boundClaim {
+func newBoundClaim(claim *corev1.PersistentVolumeClaim, view ObjectView) *boundClaim {
 	volume, _ := view.Volume(claim.Spec.VolumeName)
 	reason := Reason{CauseVolumeElsewhere, obj.KeyOf(claim), claim.Spec.VolumeName, ""}
 	if volume == nil {
 		reason.Cause, reason.Detail = CauseVolumeAbsent, "the volume that the claim is bound to does not exist"
-		return boundClaim{reason: reason}
+		return &boundClaim{reason: reason}
 	}
-	if required := match.RequiredAffinity(volume); required != nil {
-		reason.Detail = "the volume is for nodes with " + oneline.OrNone(match.AffinityText(required))
+	usability := usabilityOf(volume, view)
+	if usability.required != nil {
+		reason.Detail = "the volume is for nodes with " + oneline.OrNone(match.AffinityText(usability.required))
 	}
-	return boundClaim{true, match.AffinityOf(volume), reason}
+	return &boundClaim{exists: true, usability: usability, reason: reason}
 }
 
 func newUnboundClaim(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, request Request) (*unboundClaim, error) {
@@ -157,13 +165,15 @@ func (p *planner) on(node *corev1.Node) Plan {
 	if len(p.refused) > 0 {
 		return plan
 	}
-	for i := range p.bound {
-		if bound := &p.bound[i]; !bound.exists || !bound.affinity.Accepts(node) {
+	for _, bound := range p.bound {
+		if bound.failed = !bound.exists || !bound.on(node); bound.failed {
 			plan.Reasons = append(plan.Reasons, bound.reason)
 		}
 	}
 	if elsewhere := p.provisionedElsewhere(node); len(elsewhere) > 0 {
 		plan.Reasons = append(plan.Reasons, elsewhere...)
+		plan.nodeReasons.add(p.checks.firstBound())
+		plan.nodeReasons.add(CauseProvisionedElsewhere)
 		return plan
 	}
 	for _, claim := range p.unbound {
@@ -175,6 +185,8 @@ func (p *planner) on(node *corev1.Node) Plan {
 	}
 	if !plan.Fits() {
 		plan.Bindings, plan.Provisions = nil, nil
+		plan.nodeReasons.add(p.checks.firstBound())
+		plan.nodeReasons.add(p.checks.firstUnbound())
 	}
 	return plan
 }

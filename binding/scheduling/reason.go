@@ -1,6 +1,8 @@
 package scheduling
 
 import (
+	"slices"
+
 	"github.com/pvbind/pvbind/binding/internal/oneline"
 	"github.com/pvbind/pvbind/binding/obj"
 )
@@ -70,6 +72,25 @@ const UnboundImmediate = "pod has unbound immediate PersistentVolumeClaims"
 
 // nodeReasons are in the order in which kube-scheduler lists them for one node.
 var nodeReasons = [...]NodeReason{NodeAffinityConflict, NodeNoVolume, NodeNoStorage, NodeVolumeAbsent}
+
+// nodeReasonSet is a set of them, by their places.
+type nodeReasonSet uint8
+
+// add adds what kube-scheduler says of a cause; nothing for none.
+func (s *nodeReasonSet) add(cause Cause) {
+	if at := slices.Index(nodeReasons[:], cause.NodeReason()); at >= 0 {
+		*s |= 1 << at
+	}
+}
+
+func (s nodeReasonSet) list() (reasons []NodeReason) {
+	for at, reason := range nodeReasons {
+		if s>>at&1 == 1 {
+			reasons = append(reasons, reason)
+		}
+	}
+	return reasons
+}
 
 // NodeReason returns the cause in kube-scheduler's words; "" for one that does not depend on the node (S9).
 func (c Cause) NodeReason() NodeReason {

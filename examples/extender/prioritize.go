@@ -18,10 +18,11 @@ func (s *Server) prioritize(_ context.Context, args *schedulerv1.ExtenderArgs) (
 	nodes, unknown := s.requested(args)
 	plans, _ := scheduling.PlanPodOnNodes(s.Cluster.Request(args.Pod), nodes) // filter has reported errors
 	priorities := schedulerv1.HostPriorityList{}
+	shape := scheduling.PackingShape()
 	for i, node := range nodes {
 		priority := schedulerv1.HostPriority{Host: node.Name}
 		if i < len(plans.Plans) && plans.Plans[i].Fits() {
-			priority.Score = scaled(scheduling.Score(plans.Plans[i]))
+			priority.Score = scaled(shape.Score(plans.Plans[i]))
 		}
 		priorities = append(priorities, priority)
 	}

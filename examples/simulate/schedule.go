@@ -85,7 +85,7 @@ func (s *scheduler) schedule(ctx context.Context, a attempt) (wrote bool, why st
 	if err != nil {
 		return false, strings.TrimPrefix(err.Error(), podKey(a.Pod).String()+": "), nil // it is about the pod's claims, and does not delay other pods
 	}
-	plan, fits := plans.Best(scheduling.Score)
+	plan, fits := plans.Best(scheduling.PackingShape().Score)
 	if !fits {
 		return false, a.whyNowhere(plans), nil
 	}

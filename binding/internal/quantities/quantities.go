@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"math/bits"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -65,6 +66,19 @@ func Share(part, whole resource.Quantity) float64 {
 		return math.Pow(10, logarithm(part)-logarithm(whole))
 	}
 	return a / b
+}
+
+// Percent returns the part of the whole in percent, from 0 to 100, rounded down; 100 if there is nothing. It is exact for
+// whole numbers of 64 bits.
+func Percent(part, whole resource.Quantity) int {
+	a, wholeA := part.AsInt64()
+	b, wholeB := whole.AsInt64()
+	if !wholeA || !wholeB || a < 0 || b <= 0 || a >= b {
+		return int(100 * Share(part, whole))
+	}
+	high, low := bits.Mul64(uint64(a), 100)
+	percent, _ := bits.Div64(high, low, uint64(b)) // cannot overflow, for a < b
+	return int(percent)
 }
 
 // logarithm returns the decimal logarithm of a positive quantity.
