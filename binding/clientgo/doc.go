@@ -54,7 +54,7 @@
 // which the right to list them everywhere includes. A manifest is in examples/cluster.
 //
 // An Executor needs get, list, watch and update for persistentvolumes and persistentvolumeclaims, get, list and watch for pods, and
-// list and watch for storageclasses, csidrivers and csistoragecapacities.
+// list and watch for storageclasses, csidrivers, csistoragecapacities and csinodes.
 //
 // # Metrics
 //

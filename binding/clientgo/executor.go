@@ -27,11 +27,16 @@ type Executor struct {
 	pods       corelisters.PodLister
 	classes    storagelisters.StorageClassLister
 	drivers    storagelisters.CSIDriverLister
+	nodes      storagelisters.CSINodeLister
 	capacities cache.Indexer
+	stores     stores
 	synced     []cache.DoneChecker
 }
 
-var _ scheduling.View = (*Executor)(nil)
+var (
+	_ scheduling.View        = (*Executor)(nil)
+	_ scheduling.CSINodeView = (*Executor)(nil)
+)
 
 // NewExecutor returns an Executor on informers: those of kube-scheduler, or of NewSchedulingInformers. Start them after that, and
 // plan once Synced. It writes by way of the clientset. Informers of others do not notice that etcd was restored from a backup: a
@@ -43,19 +48,31 @@ func NewExecutor(clientset kubernetes.Interface, informers informers.SharedInfor
 		pods:       core.Pods().Lister(),
 		classes:    storage.StorageClasses().Lister(),
 		drivers:    storage.CSIDrivers().Lister(),
+		nodes:      storage.CSINodes().Lister(),
 		capacities: storage.CSIStorageCapacities().Informer().GetIndexer(),
+		stores:     stores{volumes: core.PersistentVolumes().Informer().GetStore(), claims: core.PersistentVolumeClaims().Lister()},
 	}
-	e.Client, e.PodGone = &Client{Clientset: clientset}, e.podGone
+	e.Client, e.PodGone, e.CSINodeOf = &Client{Clientset: clientset}, e.podGone, e.csiNode
 	if _, indexed := e.capacities.GetIndexers()[byClass]; !indexed {
 		if err := e.capacities.AddIndexers(cache.Indexers{byClass: classOfCapacity}); err != nil {
 			return nil, err
 		}
 	}
-	for _, informer := range []cache.SharedIndexInformer{storage.StorageClasses().Informer(), storage.CSIDrivers().Informer(), storage.CSIStorageCapacities().Informer()} {
+	for _, informer := range []cache.SharedIndexInformer{
+		storage.StorageClasses().Informer(), storage.CSIDrivers().Informer(), storage.CSIStorageCapacities().Informer(), storage.CSINodes().Informer(),
+	} {
 		e.synced = append(e.synced, informer.HasSyncedChecker())
 	}
-	for _, informer := range []cache.SharedIndexInformer{core.PersistentVolumes().Informer(), core.PersistentVolumeClaims().Informer(), core.Pods().Informer()} {
-		registration, err := informer.AddEventHandler(ExecutorHandler(&e.Executor))
+	report := ExecutorHandler(&e.Executor)
+	for _, watched := range []struct {
+		cache.SharedIndexInformer
+		handler cache.ResourceEventHandler
+	}{
+		{core.PersistentVolumes().Informer(), e.stores.noting(report)},
+		{core.PersistentVolumeClaims().Informer(), report},
+		{core.Pods().Informer(), report},
+	} {
+		registration, err := watched.AddEventHandler(watched.handler)
 		if err != nil {
 			return nil, err
 		}
@@ -81,8 +98,13 @@ func ExecutorHandler(to *executor.Executor) cache.ResourceEventHandler {
 // Synced waits until the informers have shown all that exists; false if the context ended before.
 func (e *Executor) Synced(ctx context.Context) bool { return cache.WaitFor(ctx, "", e.synced...) }
 
-// Request returns a request for a plan of the pod.
-func (e *Executor) Request(pod *corev1.Pod) scheduling.Request { return e.Executor.Request(pod, e) }
+// Request returns a request for a plan of the pod. It knows at least what the informers had stored when it was called, whichever of
+// their handlers have been told. So a scheduler that was told of a change may plan at once, and whoever is told of one
+// after the plan knows that the plan may not know it.
+func (e *Executor) Request(pod *corev1.Pod) scheduling.Request {
+	e.stores.catchUp(&e.Executor, pod)
+	return e.Executor.Request(pod, e)
+}
 
 // BindVolumes gets the pod its volumes on the node that was chosen: what was assumed for it or, if that is nil, what is planned
 // now. Every error is an *executor.Error; the Executor that is embedded says more.
@@ -100,6 +122,11 @@ func (e *Executor) Class(name string) *storagev1.StorageClass {
 func (e *Executor) CSIDriver(name string) *storagev1.CSIDriver {
 	driver, _ := e.drivers.Get(name)
 	return driver
+}
+
+func (e *Executor) csiNode(name string) *storagev1.CSINode {
+	node, _ := e.nodes.Get(name)
+	return node
 }
 
 // CSIStorageCapacities returns those of the class.

@@ -49,6 +49,7 @@ func NewSchedulingInformers(set kubernetes.Interface, wentBack func(kind string,
 	factory.InformerFor(&corev1.Pod{}, InformerOf(&corev1.Pod{}, core.Pods(all), ignored))
 	factory.InformerFor(&corev1.Node{}, InformerOf(&corev1.Node{}, core.Nodes(), ignored))
 	factory.InformerFor(&storagev1.CSIDriver{}, InformerOf(&storagev1.CSIDriver{}, storage.CSIDrivers(), ignored))
+	factory.InformerFor(&storagev1.CSINode{}, InformerOf(&storagev1.CSINode{}, storage.CSINodes(), ignored))
 	factory.InformerFor(&storagev1.CSIStorageCapacity{}, InformerOf(&storagev1.CSIStorageCapacity{}, storage.CSIStorageCapacities(all), ignored))
 	return factory
 }

@@ -27,17 +27,20 @@ type Executor struct {
 	synced     []toolscache.DoneChecker
 }
 
-var _ scheduling.View = (*Executor)(nil)
+var (
+	_ scheduling.View        = (*Executor)(nil)
+	_ scheduling.CSINodeView = (*Executor)(nil)
+)
 
 // NewExecutor returns an Executor in a manager, before that is started: its cache then watches claims, volumes, pods, classes,
-// CSIDrivers and CSIStorageCapacities. Plan once Synced.
+// CSIDrivers, CSIStorageCapacities and CSINodes. Plan once Synced.
 func NewExecutor(ctx context.Context, mgr manager.Manager) (*Executor, error) {
 	e := &Executor{
 		cache:      mgr.GetCache(),
 		live:       mgr.GetAPIReader(),
 		capacities: toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{byClass: classOfCapacity}),
 	}
-	e.Client, e.PodGone = Client{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}, e.podGone
+	e.Client, e.PodGone, e.CSINodeOf = Client{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}, e.podGone, e.csiNode
 	report := clientgo.ExecutorHandler(&e.Executor)
 	for _, watched := range []struct {
 		kind    client.Object
@@ -47,6 +50,7 @@ func NewExecutor(ctx context.Context, mgr manager.Manager) (*Executor, error) {
 		{&corev1.PersistentVolumeClaim{}, report},
 		{&corev1.Pod{}, report},
 		{&storagev1.StorageClass{}, toolscache.ResourceEventHandlerFuncs{}},
+		{&storagev1.CSINode{}, toolscache.ResourceEventHandlerFuncs{}},
 		{&storagev1.CSIDriver{}, toolscache.ResourceEventHandlerFuncs{}},
 		{&storagev1.CSIStorageCapacity{}, keepIn(e.capacities)},
 	} {
@@ -98,6 +102,10 @@ func (e *Executor) Class(name string) *storagev1.StorageClass {
 // CSIDriver looks up a driver.
 func (e *Executor) CSIDriver(name string) *storagev1.CSIDriver {
 	return lookUp(e.cache, name, &storagev1.CSIDriver{})
+}
+
+func (e *Executor) csiNode(name string) *storagev1.CSINode {
+	return lookUp(e.cache, name, &storagev1.CSINode{})
 }
 
 func lookUp[T client.Object](in client.Reader, name string, object T) T {

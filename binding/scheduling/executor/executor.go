@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/decision"
@@ -36,6 +37,8 @@ type Executor struct {
 	// It is called while a plan is carried out, at every change of what the plan depends on, and so should look into a
 	// cache first. Nil: whoever calls CarryOut ends the context when the pod is gone.
 	PodGone func(ctx context.Context, pod obj.Key, uid types.UID) bool
+	// CSINodeOf looks up the CSINode of a node; nil if it is not known. Nil: in-tree volumes are taken for not migrated.
+	CSINodeOf func(node string) *storagev1.CSINode
 
 	index   index.Index
 	assumed scheduling.Assumptions
@@ -46,7 +49,10 @@ type Executor struct {
 	waiters  map[obj.Key]map[*waiter]bool
 }
 
-var _ scheduling.ObjectView = (*Executor)(nil)
+var (
+	_ scheduling.ObjectView  = (*Executor)(nil)
+	_ scheduling.CSINodeView = (*Executor)(nil)
+)
 
 // Request returns a request for a plan of the pod, with the volumes to choose from and what was assumed. The view is one that
 // looks up claims and volumes in the Executor.

@@ -2,6 +2,7 @@ package executor
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
@@ -52,6 +53,27 @@ func (e *Executor) observe(key obj.Key, object obj.Object) {
 	}
 	e.put(key, is)
 	e.wake(key)
+}
+
+// ObserveStored takes a claim or volume that the store of an informer has, whether it was reported or not: an informer stores
+// what is new before it reports it to one handler after the other, so that others may know of it before the Executor does. The
+// function looks the object up in the store; nil if it is gone.
+func (e *Executor) ObserveStored(object obj.Object, lookUp func() obj.Object) {
+	for object != nil && !e.isReported(object) {
+		e.Observe(object)
+		now := lookUp()
+		if now == nil { // its end may have been reported before it was observed
+			e.ObserveDeleted(object)
+		}
+		object = now
+	}
+}
+
+// isReported reports whether this very object was the last of its name to be reported.
+func (e *Executor) isReported(object obj.Object) bool {
+	e.mutex.RLock()
+	defer e.mutex.RUnlock()
+	return e.known[keyOf(object)].reported == object
 }
 
 // ObserveDeleted takes the last state of a claim, volume or pod that is gone. Report pods so that what is done for one ends with it.
@@ -140,6 +162,14 @@ func (e *Executor) Volume(name string) (*corev1.PersistentVolume, decision.Sourc
 // Claim looks up a claim, as a scheduling.View does.
 func (e *Executor) Claim(namespace, name string) (*corev1.PersistentVolumeClaim, decision.Source) {
 	return lookUp[*corev1.PersistentVolumeClaim](e, obj.ClaimKey(namespace, name))
+}
+
+// CSINode looks up the CSINode of a node, as a scheduling.CSINodeView does.
+func (e *Executor) CSINode(node string) *storagev1.CSINode {
+	if e.CSINodeOf == nil {
+		return nil
+	}
+	return e.CSINodeOf(node)
 }
 
 func lookUp[T obj.Object](e *Executor, key obj.Key) (T, decision.Source) {

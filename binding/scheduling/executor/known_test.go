@@ -12,6 +12,7 @@ import (
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/decision"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/binding/scheduling/executor"
 )
 
@@ -52,6 +53,27 @@ func TestWhatIsKnown(t *testing.T) {
 	e.Observe(&corev1.Node{})
 	e.Update(&corev1.Node{}, &corev1.Node{})
 	e.ObserveDeleted(&corev1.Node{})
+}
+
+// What an informer has stored counts before it is reported, and what was deleted meanwhile does not come back.
+func TestWhatIsStored(t *testing.T) {
+	var e executor.Executor
+	stored := diskAt("10")
+	store := func() obj.Object { return stored }
+	e.ObserveStored(stored, store)
+	knows(t, &e, "10", "stored and not reported")
+	listed := stored
+	stored = diskAt("20")
+	e.ObserveStored(listed, store)
+	e.ObserveStored(stored, store)
+	e.Update(listed, stored)
+	knows(t, &e, "20", "reported late")
+	e.ObserveDeleted(stored)
+	e.ObserveStored(stored, func() obj.Object { return nil })
+	knows(t, &e, "", "it was deleted after it was listed")
+	e.ObserveStored(diskAt("30"), store)
+	knows(t, &e, "30", "a store with an older version")
+	e.ObserveStored(nil, nil)
 }
 
 // W8, X5: what replies have shown, and no informer yet, counts at once, and is forgotten when the server goes back. A reply that
