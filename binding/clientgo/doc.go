@@ -14,7 +14,8 @@
 //
 // An Executor plans the volumes of pods by informers, those of kube-scheduler or its own, and gets a pod its volumes on the node
 // that was chosen: BindVolumes makes the writes and waits until all claims are bound by whoever does that in the cluster. The
-// example of Executor is a plugin of kube-scheduler, examples/extender a whole program.
+// example of Executor is the least that a plugin of kube-scheduler does, binding/schedulerplugin a whole plugin, and
+// examples/extender a program.
 //
 // # In a unit test
 //
@@ -33,7 +34,7 @@
 //
 // runner.go has the Runner, workers.go its queue and resyncs, watch.go the handlers of informers, informers.go the
 // informers of its own, restored.go what notices that the server went back in time, warnings.go what is logged; client.go,
-// recorder.go, metrics.go, settle.go and executor.go have what their names say. Package apitest is an API server for tests.
+// recorder.go, metrics.go, settle.go, executor.go and stores.go have what their names say. Package apitest is an API server for tests.
 //
 // # Speed
 //

@@ -27,7 +27,6 @@ import (
 	"github.com/pvbind/pvbind/binding/clientgo/apitest"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/binding/scheduling"
-	"github.com/pvbind/pvbind/binding/scheduling/executor"
 )
 
 // plugin is what a plugin of kube-scheduler does about the volumes of one pod, with the framework left out.
@@ -54,14 +53,10 @@ func (p *plugin) reserve(pod *corev1.Pod, node *corev1.Node) error {
 func (p *plugin) preBind(ctx context.Context, pod *corev1.Pod, node *corev1.Node) string {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	err := p.volumes.BindVolumes(ctx, pod, node, p.assumption)
-	switch executor.OutcomeOf(err) {
-	case "":
-		return "Success"
-	case executor.ScheduleElsewhere:
-		return "Unschedulable: " + err.Error() // the scheduler tries again when something has changed
+	if err := p.volumes.BindVolumes(ctx, pod, node, p.assumption); err != nil {
+		return "Error: " + err.Error() // the scheduler tries again after the back-off of the pod
 	}
-	return "Error: " + err.Error() // it tries again soon
+	return "Success"
 }
 
 func (p *plugin) unreserve() { p.assumption.Revert() }

@@ -303,12 +303,17 @@ func poolsOf(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass,
 	}
 	found := pools{}
 	for _, capacity := range request.View.CSIStorageCapacities(class.Name) {
-		limit := cmp.Or(capacity.MaximumVolumeSize, capacity.Capacity)
-		if capacity.NodeTopology != nil && limit != nil && quantities.Compare(*limit, size) >= 0 {
+		if HasRoom(capacity, size) {
 			found.add(capacity, request.Assumptions)
 		}
 	}
 	return found
+}
+
+// HasRoom reports whether a volume of the size can be provisioned from the capacity, on some node (S5).
+func HasRoom(capacity *storagev1.CSIStorageCapacity, size resource.Quantity) bool {
+	limit := cmp.Or(capacity.MaximumVolumeSize, capacity.Capacity)
+	return capacity.NodeTopology != nil && limit != nil && quantities.Compare(*limit, size) >= 0
 }
 
 // add adds a capacity. One with a malformed topology is for no node.

@@ -20,10 +20,11 @@ const (
 	// same node may do; if there is none, that says why.
 	PlanAnew Outcome = "PlanAnew"
 	// ScheduleElsewhere means that the pod cannot have its volumes on the node as things are. The scheduler should choose
-	// again among all nodes: in a plugin of kube-scheduler the status is Unschedulable.
+	// again among all nodes. In a plugin of kube-scheduler the status is Error all the same: what it would wait for as Unschedulable
+	// has happened already.
 	ScheduleElsewhere Outcome = "ScheduleElsewhere"
 	// Failed means that a write was rejected, that the context has ended, that the pod is gone, or that a claim is malformed.
-	// It says nothing about the node: in a plugin of kube-scheduler the status is Error.
+	// It says nothing about the node.
 	Failed Outcome = "Failed"
 )
 

@@ -48,7 +48,10 @@ func (e *Executor) Update(before, now obj.Object) {
 
 func (e *Executor) observe(key obj.Key, object obj.Object) {
 	is := known{object, object}
-	if was, ok := e.known[key]; ok && was.newest.GetUID() == object.GetUID() && obj.Older(object, was.newest) {
+	if was, ok := e.known[key]; ok && obj.Older(object, was.newest) {
+		if was.newest.GetUID() != object.GetUID() {
+			return // reported late: the store of the informer has shown its successor
+		}
 		is.newest = was.newest
 	}
 	e.put(key, is)
@@ -62,8 +65,11 @@ func (e *Executor) ObserveStored(object obj.Object, lookUp func() obj.Object) {
 	for object != nil && !e.isReported(object) {
 		e.Observe(object)
 		now := lookUp()
-		if now == nil { // its end may have been reported before it was observed
+		switch now {
+		case nil: // its end may have been reported before it was observed
 			e.ObserveDeleted(object)
+		case object:
+			return
 		}
 		object = now
 	}
