@@ -1,6 +1,7 @@
 package clientgo
 
 import (
+	"runtime"
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,14 +38,12 @@ func (s *stores) noting(then cache.ResourceEventHandler) cache.ResourceEventHand
 	}
 }
 
-// catchUp reports what the stores have of volumes and of the claims of the pod. Volumes are looked at one by one only where the store
-// is of another version than what was reported: for a moment after each change, and once after each bookmark.
+// catchUp reports what the stores have of volumes and of the claims of the pod. Volumes are looked at one by one only if what was
+// reported is not soon as new as the store: that is so once after each bookmark, and always if client-go's feature AtomicFIFO is off.
 func (s *stores) catchUp(to *executor.Executor, pod *corev1.Pod) {
-	version := s.volumes.LastStoreSyncResourceVersion() // "" if client-go's feature AtomicFIFO is off
-	if version == "" || version != s.reported.Load() && version != s.compared.Load() {
-		for _, stored := range s.volumes.List() {
-			volume := stored.(*corev1.PersistentVolume)
-			to.ObserveStored(volume, func() obj.Object { return s.volume(volume.Name) })
+	if version, caughtUp := s.awaitReported(); !caughtUp {
+		for _, volume := range to.Unreported(s.all) {
+			to.ObserveStored(volume, func() obj.Object { return s.volume(volume.GetName()) })
 		}
 		s.compared.Store(version)
 	}
@@ -52,6 +51,33 @@ func (s *stores) catchUp(to *executor.Executor, pod *corev1.Pod) {
 		if name := reclaim.ClaimName(pod, &pod.Spec.Volumes[i]); name != "" {
 			look := func() obj.Object { return s.claim(pod.Namespace, name) }
 			to.ObserveStored(look(), look)
+		}
+	}
+}
+
+// yields is how often a handler that is behind is let run first. It takes microseconds for a change, all volumes take milliseconds.
+const yields = 50
+
+// awaitReported returns the version of the store, and whether all of it was reported.
+func (s *stores) awaitReported() (version string, all bool) {
+	for range yields {
+		version = s.volumes.LastStoreSyncResourceVersion()
+		if version == "" {
+			return "", false
+		}
+		if version == s.reported.Load() || version == s.compared.Load() {
+			return version, true
+		}
+		runtime.Gosched()
+	}
+	return version, false
+}
+
+// all yields all volumes.
+func (s *stores) all(yield func(obj.Object) bool) {
+	for _, stored := range s.volumes.List() {
+		if !yield(stored.(*corev1.PersistentVolume)) {
+			return
 		}
 	}
 }

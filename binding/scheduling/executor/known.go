@@ -1,6 +1,8 @@
 package executor
 
 import (
+	"iter"
+
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
@@ -75,7 +77,18 @@ func (e *Executor) ObserveStored(object obj.Object, lookUp func() obj.Object) {
 	}
 }
 
-// isReported reports whether this very object was the last of its name to be reported.
+// Unreported returns those of the objects that were not the last of their names to be reported. The same object is the same pointer.
+func (e *Executor) Unreported(objects iter.Seq[obj.Object]) (unreported []obj.Object) {
+	e.mutex.RLock()
+	defer e.mutex.RUnlock()
+	for object := range objects {
+		if e.known[keyOf(object)].reported != object {
+			unreported = append(unreported, object)
+		}
+	}
+	return unreported
+}
+
 func (e *Executor) isReported(object obj.Object) bool {
 	e.mutex.RLock()
 	defer e.mutex.RUnlock()
