@@ -159,3 +159,24 @@ func TestExecutorAfterFaults(t *testing.T) {
 	manage(t, server, &controllerruntime.Reconciler{})
 	require.NoError(t, <-ended)
 }
+
+// S3: the cache's CSINodes tell which plugins are migrated.
+func TestExecutorHonoursMigration(t *testing.T) {
+	disk := bindingtest.Volume("disk", "10Gi", func(v *corev1.PersistentVolume) {
+		v.Labels = map[string]string{corev1.LabelTopologyZone: "elsewhere"}
+		v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{GCEPersistentDisk: &corev1.GCEPersistentDiskVolumeSource{PDName: "disk"}}
+	})
+	claim := bindingtest.Claim("default", "data", "5Gi", func(c *corev1.PersistentVolumeClaim) {
+		c.Spec.VolumeName, c.Annotations = "disk", map[string]string{"pv.kubernetes.io/bind-completed": "yes"}
+	})
+	migrated := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{
+		Name: "migrated", Annotations: map[string]string{corev1.MigratedPluginsAnnotationKey: "kubernetes.io/gce-pd"}}}
+	volumes := executorOn(t, newServer(t, disk, claim, migrated))
+	reasons := func(node string) []scheduling.NodeReason {
+		plan, err := scheduling.PlanPod(volumes.Request(bindingtest.Pod("default", "web", "", "data")), bindingtest.Node(node, "zone"))
+		require.NoError(t, err)
+		return plan.NodeReasons()
+	}
+	assert.Empty(t, reasons("not-yet"))
+	assert.Equal(t, []scheduling.NodeReason{scheduling.NodeAffinityConflict}, reasons("migrated"))
+}
