@@ -42,7 +42,7 @@ func (s *State) ObserveParsed(parsed Parsed) (woken, rest []obj.Key) {
 	s.noteAnnouncement(key, object)
 	switch object := object.(type) {
 	case *corev1.PersistentVolume:
-		s.forgetUnclaimed(object.Name)
+		s.forgetUnclaimed(object)
 		if object.Spec.ClaimRef != nil {
 			s.forgetOffers(key)
 		}
