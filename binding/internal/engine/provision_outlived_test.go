@@ -199,6 +199,13 @@ func TestP2WhatIsMadeForAClaimThatIsGone(t *testing.T) {
 				d.state.ObserveDeleted(d.state.Known(DataKey))
 				d.gets(nil, ErrNotFound).says("B6 Read pvc/default/data").gets(nil, ErrNotFound).ends()
 			})
+			t.Run(name+", and gone with its storage before it is bound", func(t *testing.T) {
+				d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts()
+				d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1").gets(MadeVolume(), nil)
+				stores(d.says("P2 CreateVolume pv/pvc-uid-1")).says("B2 UpdateVolumeStatus pv/pvc-uid-1")
+				d.state.ObserveDeleted(d.state.Known(OwnKey))
+				d.gets(nil, ErrNotFound).says("B6 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+			})
 		}
 	})
 }
