@@ -211,7 +211,10 @@ func (s *State) describeRestore(n Notebook, keys []obj.Key) {
 	for _, key := range keys {
 		describeAnswers(n, s.restore.made[key])
 		describeAnswers(n, s.unclaimed[key])
-		describeAnswers(n, s.deletionOf(key))
+		kept, deleted := s.deleted[uidOf(s.Known(key))]
+		if describeFlag(n, deleted) {
+			describeAnswers(n, []decision.Answer{kept})
+		}
 	}
 }
 
