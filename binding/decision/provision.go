@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -261,7 +263,8 @@ func volumeFor(claim *corev1.PersistentVolumeClaim, name string, policy corev1.P
 }
 
 // volumeToStore returns the volume to store for what the provisioner made, and what is wrong with it; "" if nothing is.
-// What is not the provisioner's choice is put right: the claimRef, and what follows from the class.
+// What is not the provisioner's choice is put right: the claimRef, what follows from the class, and the annotations that decide
+// what becomes of the storage. One that copies those of the claim copies what its tenant wrote.
 func volumeToStore(r *hooks.ProvisionRequest, made *corev1.PersistentVolume, view View, options Options) (volume *corev1.PersistentVolume, problem string) {
 	if made == nil {
 		return r.Volume, "the provisioner returned no volume"
@@ -269,6 +272,7 @@ func volumeToStore(r *hooks.ProvisionRequest, made *corev1.PersistentVolume, vie
 	volume = made.DeepCopy()
 	volume.TypeMeta, volume.Status = metav1.TypeMeta{}, corev1.PersistentVolumeStatus{}
 	volume.ObjectMeta = metav1.ObjectMeta{Name: r.Volume.Name, Labels: volume.Labels, Annotations: volume.Annotations, Finalizers: volume.Finalizers}
+	maps.DeleteFunc(volume.Annotations, func(key, _ string) bool { return decidesReclaim(key) })
 	for key, value := range r.Volume.Annotations {
 		metav1.SetMetaDataAnnotation(&volume.ObjectMeta, key, value)
 	}
@@ -284,6 +288,11 @@ func volumeToStore(r *hooks.ProvisionRequest, made *corev1.PersistentVolume, vie
 		return volume, fmt.Sprintf("the provisioner named the volume %q, and not %q", made.Name, r.Volume.Name)
 	}
 	return volume, problemOf(r.Claim, volume, view)
+}
+
+// decidesReclaim reports whether an annotation says that storage is being reclaimed, or who is to do so.
+func decidesReclaim(annotation string) bool {
+	return strings.HasPrefix(annotation, "pvbind.github.io/") || annotation == storageclass.MigratedToAnnotation
 }
 
 // problemOf returns why the claim could not get the volume that a provisioner returned; "" if it could.

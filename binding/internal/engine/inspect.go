@@ -50,7 +50,7 @@ func (s store) clone() store {
 	s.claimsByVolume, s.volumesByClaim, s.podsByClaim, s.attachmentsByVolume = old.claimsByVolume.clone(), old.volumesByClaim.clone(), old.podsByClaim.clone(), old.attachmentsByVolume.clone()
 	s.largePods, s.parsedClaims, s.podClaims = old.largePods.clone(), maps.Clone(old.parsedClaims), maps.Clone(old.podClaims) // what they point to is never changed
 	s.waiting, s.notified = old.waiting.Clone(), old.notified.Clone()
-	s.gone, s.gonePods = old.gone.clone(), old.gonePods.clone()
+	s.gone, s.gonePods, s.goneVolumes = old.gone.clone(), old.gonePods.clone(), old.goneVolumes.clone()
 	s.index = &index.Index{}
 	s.index.Load(slices.Collect(all[*corev1.PersistentVolume](&s, obj.KindVolume))...)
 	for volume := range all[*corev1.PersistentVolume](&s, obj.KindVolume) {
@@ -72,8 +72,8 @@ func (l links) clone() links {
 	return copied
 }
 
-func (t tombstones) clone() tombstones {
-	return tombstones{young: maps.Clone(t.young), old: maps.Clone(t.old)}
+func (t tombstones[ID]) clone() tombstones[ID] {
+	return tombstones[ID]{young: maps.Clone(t.young), old: maps.Clone(t.old)}
 }
 
 func (t *task) clone() *task {
@@ -173,6 +173,7 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 		n.Object(object)
 		switch key.Kind {
 		case obj.KindVolume:
+			describeFlag(n, s.goneVolumes.has(key.Name))
 			describeKeys(n, s.index.Owners(key.Name))
 			if claim, reserved := s.index.Reservation(key.Name); describeFlag(n, reserved) {
 				n.Key(claim)
@@ -210,7 +211,10 @@ func (s *State) describeRestore(n Notebook, keys []obj.Key) {
 	for _, key := range keys {
 		describeAnswers(n, s.restore.made[key])
 		describeAnswers(n, s.unclaimed[key])
-		describeAnswers(n, s.deletionOf(key))
+		kept, deleted := s.deleted[uidOf(s.Known(key))]
+		if describeFlag(n, deleted) {
+			describeAnswers(n, []decision.Answer{kept})
+		}
 	}
 }
 

@@ -48,7 +48,11 @@ func (v *taskView) Claim(namespace, name string) (*corev1.PersistentVolumeClaim,
 }
 
 func (v *taskView) Answered(of decision.ActionKind, about types.UID) []decision.Answer {
-	return decision.AnswersAbout(v.task.answers, of, about)
+	answers := decision.AnswersAbout(v.task.answers, of, about)
+	if kept, deleted := v.deleted[about]; deleted && of == decision.RunDeleter {
+		return append([]decision.Answer{kept}, answers...)
+	}
+	return answers
 }
 
 // Clock returns the time that was set last.
