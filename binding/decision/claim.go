@@ -221,6 +221,9 @@ func bindRequested(claim *corev1.PersistentVolumeClaim, volume *corev1.Persisten
 		return Action{}, err
 	}
 	if len(mismatches) == 0 {
+		if read, needed := readOwners(volume, "C7", view); needed {
+			return read.explained(Explanation{State: ClaimBinding, Volume: volume.Name}), nil
+		}
 		return bind(volume, claim, view, options)
 	}
 	message := fmt.Sprintf("the volume %q that the claim names does not fit it: %s", volume.Name, mismatches)
