@@ -55,6 +55,10 @@ const (
 
 	// ProvisionedByAnnotation on a volume names the provisioner that made it.
 	ProvisionedByAnnotation = "pv.kubernetes.io/provisioned-by"
+
+	// AnnouncementAnnotation on a volume says that its storage is about to be destroyed, or may have been. Package reclaim
+	// reads what it says.
+	AnnouncementAnnotation = "pvbind.github.io/reclaiming"
 )
 
 // BoundByController reports whether a controller set the claim's volumeName or the

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/phase"
 )
 
 // AnnouncementAnnotation on a volume, or on a claim whose storage is not stored as a volume yet, announces as JSON that a
 // controller is about to delete or recycle the storage. See Announcement.
-const AnnouncementAnnotation = "pvbind.github.io/reclaiming"
+const AnnouncementAnnotation = phase.AnnouncementAnnotation
 
 // Announcement says which controller is about to destroy data, and with which token (R8). Another controller that sees it
 // waits for as long as that one may be at work. Storage that remembers the largest token it has seen, and refuses smaller

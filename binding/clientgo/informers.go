@@ -70,9 +70,9 @@ func InformerOf[List runtime.Object](object runtime.Object, at Endpoint[List], w
 			WatchFuncWithContext: at.Watch,
 		}
 		indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-		return newInformer(cache.ToListWatcherWithWatchListSemantics(both, set), object, resync, indexers, func(err error) {
-			wentBack(reflect.TypeOf(object).Elem().Name(), err)
-		})
+		informer := newInformer(cache.ToListWatcherWithWatchListSemantics(both, set), object, resync, indexers)
+		informer.OnWentBack(func(err error) { wentBack(reflect.TypeOf(object).Elem().Name(), err) })
+		return informer
 	}
 }
 

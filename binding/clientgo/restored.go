@@ -26,20 +26,35 @@ import (
 //
 // It is what a manager of controller-runtime needs for all of its controllers: cache.Options{NewInformer: clientgo.NewInformer}.
 func NewInformer(lw cache.ListerWatcher, object runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-	return newInformer(lw, object, resync, indexers, func(error) {})
+	return newInformer(lw, object, resync, indexers)
 }
 
-func newInformer(lw cache.ListerWatcher, object runtime.Object, resync time.Duration, indexers cache.Indexers, wentBack func(error)) cache.SharedIndexInformer {
-	return cache.NewSharedIndexInformerWithOptions(&noticing{ListerWatcher: lw, wentBack: wentBack}, object,
-		cache.SharedIndexInformerOptions{ResyncPeriod: resync, Indexers: indexers})
+func newInformer(lw cache.ListerWatcher, object runtime.Object, resync time.Duration, indexers cache.Indexers) *informer {
+	noticing := &noticing{ListerWatcher: lw}
+	return &informer{cache.NewSharedIndexInformerWithOptions(noticing, object, cache.SharedIndexInformerOptions{ResyncPeriod: resync, Indexers: indexers}), noticing}
+}
+
+// informer is one that notices when the server has gone back in time, and whoever knows of it may ask to be told.
+type informer struct {
+	cache.SharedIndexInformer
+	noticing *noticing
+}
+
+// OnWentBack has the function called when a list shows that the server has gone back in time. It must not block.
+func (i *informer) OnWentBack(tell func(error)) {
+	i.noticing.mu.Lock()
+	defer i.noticing.mu.Unlock()
+	i.noticing.tell = append(i.noticing.tell, tell)
 }
 
 // noticing is a ListerWatcher that notices when the server has gone back in time.
 type noticing struct {
 	cache.ListerWatcher
-	wentBack func(error)
-	seen     Position
-	ahead    atomic.Pointer[string] // the version from which a watch could not go on; nil if none
+	seen  Position
+	ahead atomic.Pointer[string] // the version from which a watch could not go on; nil if none
+
+	mu   sync.Mutex
+	tell []func(error)
 }
 
 // IsWatchListSemanticsUnSupported is how a ListerWatcher says that it cannot stream a list.
@@ -128,7 +143,11 @@ func (n *noticing) reached(list runtime.Object) error {
 	}
 	err = n.seen.Check(accessor.GetResourceVersion())
 	if err != nil {
-		n.wentBack(err)
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		for _, tell := range n.tell {
+			tell(err)
+		}
 	}
 	return err
 }
@@ -197,22 +216,27 @@ func older(version, than string) bool {
 	return err == nil && order < 0
 }
 
-// Occurrence tells the notices of one restore from that of the next. The lists of all kinds show the same restore, one after the
-// other, and each does so once. The zero value has seen none. It is safe for concurrent use.
+// sameRestore is for how long the kinds may take to show one restore: their watches end with the server, and they list anew.
+const sameRestore = time.Minute
+
+// Occurrence tells the notices of one restore from that of the next. The lists of all kinds show the same restore, shortly after one
+// another, and each does so once. The zero value has seen none. It is safe for concurrent use.
 type Occurrence struct {
 	mu    sync.Mutex
-	kinds sets.Set[string] // that have shown it; nil: there never was one
+	began time.Time
+	kinds sets.Set[string] // that have shown it
 }
 
 // Begins reports whether a notice is the first of a restore. By is the kind whose list has shown it; "" is a live read of an
-// object.
+// object. A kind that shows one after a minute has not shown the last one, but another: to take that for the same would leave what is
+// destroyed since to itself.
 func (o *Occurrence) Begins(by string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if by != "" && o.kinds != nil && !o.kinds.Has(by) {
+	if by != "" && time.Since(o.began) < sameRestore && !o.kinds.Has(by) {
 		o.kinds.Insert(by)
 		return false
 	}
-	o.kinds = sets.New(by)
+	o.began, o.kinds = time.Now(), sets.New(by)
 	return true
 }

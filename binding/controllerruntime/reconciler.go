@@ -121,7 +121,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key obj.Key) (reconcile.Resu
 	result, err := r.controller.Sync(ctx, key)
 	add(r.queue, result.Next)
 	if errors.Is(err, binding.ErrServerWentBack) {
-		r.restores.noticed.Begins("")
+		r.restores.told.Begins("")
 		r.restores.askNow()
 	}
 	switch {

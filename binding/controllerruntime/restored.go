@@ -3,7 +3,7 @@ package controllerruntime
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -30,15 +30,26 @@ type restores struct {
 	clientset  kubernetes.Interface
 	log        logr.Logger
 	kinds      []*watchedKind
-	noticed    clientgo.Occurrence
+	told       clientgo.Occurrence
 	now        chan struct{} // has one item if there is reason to ask at once
 	replaced   bool
+
+	mu      sync.Mutex
+	notices []notice // of informers that notice it themselves, since the last check
+}
+
+// notice is that the list of a kind has shown that the server went back.
+type notice struct {
+	kind string
+	err  error
 }
 
 // watchedKind is one of the kinds that the controller is told of.
 type watchedKind struct {
+	name   string
 	object client.Object
 	list   client.ObjectList
+	tells  bool              // its informer does
 	seen   clientgo.Position // by lists, and by the cache before they were requested
 	shown  clientgo.Position // by the events of the cache
 }
@@ -54,15 +65,15 @@ func (s *restores) setUp(mgr manager.Manager, r *Reconciler) (err error) {
 		s.live = r.Client
 	}
 	s.kinds = []*watchedKind{
-		{object: &storagev1.StorageClass{}, list: &storagev1.StorageClassList{}},
-		{object: &corev1.PersistentVolume{}, list: &corev1.PersistentVolumeList{}},
-		{object: &corev1.PersistentVolumeClaim{}, list: &corev1.PersistentVolumeClaimList{}},
+		{name: "StorageClass", object: &storagev1.StorageClass{}, list: &storagev1.StorageClassList{}},
+		{name: "PersistentVolume", object: &corev1.PersistentVolume{}, list: &corev1.PersistentVolumeList{}},
+		{name: "PersistentVolumeClaim", object: &corev1.PersistentVolumeClaim{}, list: &corev1.PersistentVolumeClaimList{}},
 	}
 	if r.Pods == clientgo.PodsWatched {
-		s.kinds = append(s.kinds, &watchedKind{object: &corev1.Pod{}, list: &corev1.PodList{}})
+		s.kinds = append(s.kinds, &watchedKind{name: "Pod", object: &corev1.Pod{}, list: &corev1.PodList{}})
 	}
 	if r.Hooks.Reclaims() {
-		s.kinds = append(s.kinds, &watchedKind{object: &storagev1.VolumeAttachment{}, list: &storagev1.VolumeAttachmentList{}})
+		s.kinds = append(s.kinds, &watchedKind{name: "VolumeAttachment", object: &storagev1.VolumeAttachment{}, list: &storagev1.VolumeAttachmentList{}})
 	}
 	return mgr.Add(s)
 }
@@ -72,6 +83,13 @@ func (s *restores) Start(ctx context.Context) error {
 	period := cmp.Or(s.reconciler.Resync, defaultResync)
 	if period < 0 {
 		return nil
+	}
+	for _, kind := range s.kinds {
+		found, _ := s.cache.GetInformer(ctx, kind.object, cache.BlockUntilSynced(false))
+		if noticing, ok := found.(interface{ OnWentBack(func(error)) }); ok { // one of clientgo.NewInformer
+			kind.tells = true
+			noticing.OnWentBack(func(err error) { s.notice(kind.name, err) })
+		}
 	}
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
@@ -94,24 +112,40 @@ func (s *restores) askNow() {
 	}
 }
 
-// check compares how far the server is with how far it was, kind by kind. If it went back all that is known is read anew; and
-// if the cache of the manager does not list anew, informers of our own report from then on.
+// notice takes what an informer has noticed, which must not wait.
+func (s *restores) notice(kind string, err error) {
+	s.mu.Lock()
+	s.notices = append(s.notices, notice{kind, err})
+	s.mu.Unlock()
+	s.askNow()
+}
+
+// check compares how far the server is with how far it was, of each kind whose informer does not notice it. If it went back all
+// that is known is read anew; and if the cache of the manager does not list anew, informers of our own report from then on.
 func (s *restores) check(ctx context.Context) {
+	s.mu.Lock()
+	notices := s.notices
+	s.notices = nil
+	s.mu.Unlock()
+	for _, noticed := range notices {
+		s.wentBack(noticed.kind, noticed.err)
+	}
 	blind, ahead := false, map[toolscache.SharedIndexInformer]string{}
 	for _, kind := range s.kinds {
+		if kind.tells || s.replaced {
+			continue
+		}
 		var cached clientgo.Position
 		informer, before := s.informer(ctx, kind)
-		if !s.replaced { // else it is far ahead for long
-			cached.Reached(before)
-			kind.seen.Reached(before)
-		}
+		cached.Reached(before)
+		kind.seen.Reached(before)
 		list := kind.list.DeepCopyObject().(client.ObjectList)
 		if err := s.live.List(ctx, list, client.Limit(1)); err != nil {
 			s.log.Error(err, "cannot ask how far the server is")
 			continue
 		}
 		if err := kind.seen.Check(list.GetResourceVersion()); err != nil {
-			s.wentBack(kind, err)
+			s.wentBack(kind.name, err)
 			if informer == nil {
 				blind = true
 			} else if cached.Check(list.GetResourceVersion()) != nil {
@@ -119,7 +153,7 @@ func (s *restores) check(ctx context.Context) {
 			}
 		}
 	}
-	if !s.replaced && (blind || clientgo.Blind(ctx, ahead)) && ctx.Err() == nil {
+	if (blind || clientgo.Blind(ctx, ahead)) && ctx.Err() == nil {
 		s.replaced = true
 		s.replace(ctx)
 	}
@@ -127,12 +161,12 @@ func (s *restores) check(ctx context.Context) {
 
 // wentBack has all that is known read anew, once each time that the server went back in time. Kind is the one whose list has
 // shown it.
-func (s *restores) wentBack(kind *watchedKind, err error) {
-	if !s.noticed.Begins(fmt.Sprintf("%T", kind.object)) {
+func (s *restores) wentBack(kind string, err error) {
+	if !s.told.Begins(kind) {
 		return
 	}
 	keys := s.reconciler.controller.ObserveRestore()
-	s.log.Error(err, "the server went back in time; nothing is destroyed until every claim and volume has been read anew", "objects", len(keys))
+	s.log.Error(err, "the server went back in time; nothing is destroyed until every claim and volume has been read anew", "kind", kind, "objects", len(keys))
 	add(s.reconciler.queue, keys)
 }
 
@@ -150,7 +184,7 @@ func (s *restores) informer(ctx context.Context, kind *watchedKind) (toolscache.
 func (s *restores) replace(ctx context.Context) {
 	s.log.Info("the cache of the manager sees nothing until the server has reached the resourceVersion that it had; pvbind watches by itself from now on. Make the manager with cache.Options{NewInformer: clientgo.NewInformer}, and its cache will list anew")
 	r := s.reconciler
-	factory := clientgo.NewInformers(s.clientset, r.Pods, r.Hooks, func(string, error) {}) // the next check tells of it
+	factory := clientgo.NewInformers(s.clientset, r.Pods, r.Hooks, s.notice)
 	core, storage := factory.Core().V1(), factory.Storage().V1()
 	informers := []toolscache.SharedIndexInformer{storage.StorageClasses().Informer(), core.PersistentVolumes().Informer(), core.PersistentVolumeClaims().Informer()}
 	if r.Pods == clientgo.PodsWatched {

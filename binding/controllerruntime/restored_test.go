@@ -14,7 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
+	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -98,6 +100,38 @@ func TestW8TheManagerGoesOnAfterARestore(t *testing.T) {
 			assert.Equal(t, 1, told(server), "once")
 			assert.Equal(t, 1, log.count("nothing is destroyed until every claim"), "once")
 			assert.Equal(t, test.blind, log.count("pvbind watches by itself"))
+		})
+	}
+}
+
+// Informers that notice it themselves tell of it at once, before the first check and after the last. So do those of our own that
+// take the place of a blind cache's.
+func TestW8ASecondRestoreIsTold(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		resync   time.Duration
+		informer func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
+	}{
+		{"the cache is blind", 50 * time.Millisecond, nil},
+		{"the cache lists anew, and nobody asks", time.Hour, clientgo.NewInformer},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			server := newServer(t)
+			createPair(t, server, "default", "data")
+			manage(t, server, &controllerruntime.Reconciler{Resync: test.resync, Recorder: server.Server}, func(o *ctrl.Options) {
+				o.Cache.NewInformer = test.informer
+			})
+			eventually(t, func() bool { return isBound(server, "data") }, "the claim is bound")
+			for times := 1; times <= 2; times++ {
+				lost, later := fmt.Sprint("lost-", times), fmt.Sprint("later-", times)
+				snapshot := server.Snapshot()
+				createPair(t, server, "default", lost)
+				eventually(t, func() bool { return isBound(server, lost) }, "another claim is bound, which the backup does not have")
+				server.Restore(snapshot)
+				eventually(t, func() bool { return told(server) == times }, "N it is told")
+				createPair(t, server, "default", later)
+				eventually(t, func() bool { return isBound(server, later) }, "what comes after the restore is seen")
+			}
 		})
 	}
 }

@@ -41,7 +41,7 @@ func TestR8WhatIsAnnounced(t *testing.T) {
 	another, clock := []string{`controller "another"`, "until about 1970-01-01T00:10:00Z"}, readLive
 	clock.Now = metav1.Unix(3, 4)
 	freed := func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }
-	free := KnownClaim(RequestingClass(new("")))
+	free, names := KnownClaim(RequestingClass(new(""))), KnownClaim(RequestingClass(new("")), Naming("a"))
 	told, scrubTold, failed := []string{"Warning VolumeFailedDelete pv/a"}, []string{"Warning VolumeFailedRecycle pv/a"}, []string{"Warning VolumeFailedDelete pv/a", "Warning FailedBinding pvc/default/data"}
 	says8 := []string{"may have none", "remove the annotation " + reclaim.AnnouncementAnnotation, "set its reclaim policy to Retain and delete it"}
 	runDecisions(t, []decisionTest{
@@ -71,7 +71,7 @@ func TestR8WhatIsAnnounced(t *testing.T) {
 		{name: "R8 the storage has seen a larger token", volume: MadeByOwn(stands), known: Answering(says(readLive, 7), decision.Answer{Of: decision.RunDeleter, Hook: Own, For: "uid-of-volume", Token: 7, Err: Meaning(hooks.StaleToken)}),
 			want: "R8 Wait", events: []string{"Warning VolumeFailedDelete pv/a"}, says: []string{"larger token"}, retry: decision.RetryBackoff},
 		{name: "R8 R3 nothing is announced while it is attached", volume: MadeByOwn(), known: Knowing(AttachedTo("n")), want: "R3 Wait", events: []string{"Normal VolumeDelete pv/a"}, retry: decision.RetryBackoff},
-		{name: "R8 B1 nothing is bound that another may be destroying", claim: KnownClaim(RequestingClass(new(""))), known: Knowing(KnownVolume("a", OfClass(""), announcedBy("another", false))),
+		{name: "R8 C7 B1 nothing is bound that another may be destroying", claim: names, known: Knowing(KnownVolume("a", OfClass(""), announcedBy("another", false))),
 			want: "R8 Wait", says: another, retry: decision.RetryAfter},
 		{name: "R8 C7 nor where the claim names it", claim: KnownClaim(RequestingClass(new("")), func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "a" }), known: Knowing(KnownVolume("a", OfClass(""), announcedBy("another", false))),
 			want: "R8 Wait", says: another, retry: decision.RetryAfter},
@@ -89,9 +89,13 @@ func TestR8WhatIsAnnounced(t *testing.T) {
 		{name: "R8 R2 Retain since a recycler was announced: told", volume: Orphan(corev1.PersistentVolumeReclaimRetain, scrubs), want: "R8 Wait", events: scrubTold},
 		{name: "R8 V4 what takes a volume from a claim that has another drops no announcement", volume: Orphan(corev1.PersistentVolumeReclaimRetain, stands), known: Proving(Knowing(KnownClaim(Naming("b")), KnownVolume("b", BoundToClaim)), DataKey, obj.VolumeKey("b")),
 			want: "V4 UpdateVolume pv/a: spec.claimRef={default/data}"},
-		{name: "R8 B1 nor is a volume bound whose storage may be gone", claim: free, known: Knowing(KnownVolume("a", OfClass(""), stands)), want: "R8 Wait", events: failed, says: says8},
-		{name: "R8 B1 under Recycle too", claim: free, known: Knowing(KnownVolume("a", OfClass(""), WithPolicy(corev1.PersistentVolumeReclaimRecycle), stands)), want: "R8 Wait", events: failed, says: says8},
-		{name: "R8 B1 nor one that may be scrubbed yet", claim: free, known: Knowing(KnownVolume("a", OfClass(""), WithPolicy(corev1.PersistentVolumeReclaimRecycle), scrubs)), want: "R8 Wait", events: []string{"Warning VolumeFailedRecycle pv/a", "Warning FailedBinding pvc/default/data"}},
+		{name: "R8 C7 B1 nor is a volume bound whose storage may be gone", claim: names, known: Knowing(KnownVolume("a", OfClass(""), stands)), want: "R8 Wait", events: failed, says: says8},
+		{name: "R8 C7 B1 under Recycle too", claim: names, known: Knowing(KnownVolume("a", OfClass(""), WithPolicy(corev1.PersistentVolumeReclaimRecycle), stands)), want: "R8 Wait", events: failed, says: says8},
+		{name: "R8 C7 B1 nor one that may be scrubbed yet", claim: names, known: Knowing(KnownVolume("a", OfClass(""), WithPolicy(corev1.PersistentVolumeReclaimRecycle), scrubs)), want: "R8 Wait", events: []string{"Warning VolumeFailedRecycle pv/a", "Warning FailedBinding pvc/default/data"}},
+		{name: "R8 M9 C1 one that no claim names is passed over", claim: free, known: Knowing(KnownVolume("a", OfClass(""), stands), KnownVolume("b", OfClass(""), Sized("50Gi"))),
+			want: "B1 UpdateVolume pv/b: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
+		{name: "R8 M9 C5 where no other fits, the claim is told", claim: free, known: Knowing(KnownVolume("a", OfClass(""), stands)), want: "C5 Wait",
+			events: []string{"Normal FailedBinding pvc/default/data"}, says: []string{"1 NotAvailable", "a would fit", "annotation " + reclaim.AnnouncementAnnotation}},
 		{name: "R8 M12 nor where a person gives it to the claim", claim: free, known: Knowing(KnownVolume("a", OfClass(""), RefersTo("default", "data", ""), stands)), want: "R8 Wait", events: failed, says: says8},
 		{name: "R8 B2 with its UID", claim: free, known: Knowing(KnownVolume("a", OfClass(""), BoundToClaim, stands)), want: "R8 Wait", events: failed, says: says8},
 		{name: "R8 C11 B1 a claim that is Bound to it keeps it, and the announcement stands", claim: KnownClaim(BoundTo("a")), known: Knowing(KnownVolume("a", stands)),

@@ -105,7 +105,7 @@ func nextFree(volume *corev1.PersistentVolume, view View, options Options) (Acti
 	if action, blocked := awaitAnnounced(volume, obj.VolumeKey(volume.Name), view, options); blocked {
 		return action, nil
 	}
-	if claim := view.Waiting(volume); claim != nil { // which is told where it cannot get it (R8)
+	if claim := view.Waiting(volume); claim != nil { // which is told where R8 keeps it
 		return requeue(obj.KeyOf(claim), "W1", "it waits for such a volume"), nil
 	}
 	if action, blocked := awaitDestruction(volume, nil, view, options); blocked {

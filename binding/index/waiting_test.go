@@ -15,6 +15,7 @@ import (
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
 )
 
 // waitingWorld is the claims that wait, and beside it the claims that were set.
@@ -126,6 +127,7 @@ func TestWaitingOffersOnlyAvailableVolumes(t *testing.T) {
 	for name, edit := range map[string]func(*corev1.PersistentVolume){
 		"M9 Released":  func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeReleased },
 		"M9 Failed":    func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeFailed },
+		"M9 announced": VolumeNote(phase.AnnouncementAnnotation, "{}"),
 		"M1 deleting":  func(v *corev1.PersistentVolume) { v.DeletionTimestamp = new(metav1.Unix(1_700_000_000, 0)) },
 		"M3 malformed": func(v *corev1.PersistentVolume) { v.Spec.Capacity = nil },
 	} {

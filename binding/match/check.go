@@ -53,7 +53,8 @@ const (
 	AttributesClass Reason = "AttributesClass"
 	// Selector means that the claim's selector does not match the volume's labels (M8).
 	Selector Reason = "Selector"
-	// NotAvailable means that the volume is unclaimed, but its phase is not Available (M9).
+	// NotAvailable means that the volume is unclaimed, but its phase is not Available, or it is announced that its storage is
+	// destroyed (M9).
 	NotAvailable Reason = "NotAvailable"
 	// NodeAffinity means that the volume cannot be used on the node, or that its node affinity is malformed (M10).
 	NodeAffinity Reason = "NodeAffinity"

@@ -12,6 +12,7 @@ import (
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -80,6 +81,12 @@ func TestCheckWhetherTheVolumeCanBeHad(t *testing.T) {
 			want: one(match.NotAvailable, "phase Available", "phase Failed")},
 		{rule: "M9 phase Bound", volume: InPhase(corev1.VolumeBound),
 			want: one(match.NotAvailable, "phase Available", "phase Bound")},
+		{rule: "M9 R8 it is announced that its storage is destroyed", volume: VolumeNote(phase.AnnouncementAnnotation, "{}"),
+			want: one(match.NotAvailable, "phase Available and storage that stays", "phase Available and annotation pvbind.github.io/reclaiming (see the volume's events)")},
+		{rule: "M9 M12 R8 the same of one that is pre-bound to the claim", volume: func(v *corev1.PersistentVolume) {
+			PreBound(v)
+			VolumeNote(phase.AnnouncementAnnotation, "{}")(v)
+		}},
 		{rule: "M11 WaitForFirstConsumer, no node", terms: Waiting(),
 			want: one(match.WaitForFirstConsumer, "a node first, as class fast is WaitForFirstConsumer", "no node yet")},
 		{rule: "M11 S4 WaitForFirstConsumer, a node chosen", terms: Waiting(), claim: ClaimNote(storageclass.SelectedNodeAnnotation, "node-a"),

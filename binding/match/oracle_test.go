@@ -13,6 +13,7 @@ import (
 
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/match"
+	"github.com/pvbind/pvbind/phase"
 )
 
 // difference is a rule by which we leave upstream. adjust makes upstream follow it too; recognise
@@ -43,6 +44,9 @@ var differences = []difference{
 	}, func(_ Upstream, _, after *corev1.PersistentVolume) bool {
 		return after.Status.Reason == WasPending
 	}},
+	{"M9 volumes whose storage is announced to be destroyed are not chosen", func(u *Upstream) {
+		u.Volumes = Without(u.Volumes, announced)
+	}, func(_ Upstream, before, _ *corev1.PersistentVolume) bool { return announced(before) }},
 	{"M12 access modes of a pre-bound volume count", func(u *Upstream) {
 		u.Volumes = Without(u.Volumes, func(v *corev1.PersistentVolume) bool {
 			return u.SetAside(v) && !volumehelpers.CheckAccessModes(u.Claim, v)
@@ -77,6 +81,10 @@ var differences = []difference{
 func malformed(volume *corev1.PersistentVolume) bool {
 	capacity, ok := volume.Spec.Capacity[corev1.ResourceStorage]
 	return !ok || capacity.Sign() < 0 || slices.Contains(volume.Spec.AccessModes, "WriteNever")
+}
+
+func announced(volume *corev1.PersistentVolume) bool {
+	return volume.Spec.ClaimRef == nil && volume.Annotations[phase.AnnouncementAnnotation] != ""
 }
 
 func sameSize(a, b *corev1.PersistentVolume) bool {

@@ -125,7 +125,7 @@ func failsSelector(c Criteria, v candidate) bool { return !c.Selects(v.Persisten
 func failsNotAvailable(_ Criteria, v candidate) bool {
 	switch v.Status.Phase {
 	case corev1.VolumeAvailable, corev1.VolumePending, "":
-		return false
+		return v.announced()
 	}
 	return true
 }
@@ -149,6 +149,12 @@ func (c *Criteria) candidate(volume *corev1.PersistentVolume) candidate {
 // ours reports whether the volume is bound or pre-bound to the claim.
 func (v candidate) ours() bool {
 	return v.state == phase.ClaimRefPreBound || v.state == phase.ClaimRefBound
+}
+
+// announced reports whether the storage of the volume is about to be destroyed, or may have been (R8).
+func (v candidate) announced() bool {
+	_, announced := v.Annotations[phase.AnnouncementAnnotation]
+	return announced
 }
 
 // The values functions return what the claim requests and what the volume has, for a rule that the volume failed (E1).
@@ -209,7 +215,12 @@ func selectorValues(c Criteria, v candidate) (requested, actual string) {
 }
 
 func notAvailableValues(_ Criteria, v candidate) (requested, actual string) {
-	return "phase Available", "phase " + string(v.Status.Phase)
+	requested, actual = "phase Available", "phase "+string(v.Status.Phase)
+	if v.announced() {
+		requested += " and storage that stays"
+		actual = "phase " + oneline.OrNone(string(v.Status.Phase)) + " and annotation " + phase.AnnouncementAnnotation + " (see the volume's events)"
+	}
+	return requested, actual
 }
 
 func nodeAffinityValues(c Criteria, v candidate) (requested, actual string) {

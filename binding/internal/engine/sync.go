@@ -66,10 +66,22 @@ func (s *State) advance(t *task) Step {
 	if read, needed := s.readLast(t, action); needed {
 		return s.issue(t, read)
 	}
+	if s.isAnothersTurn(t, action) {
+		t.next = append(t.next, t.key)
+		return s.stop(t)
+	}
 	if (action.RunsHook() || action.Announces()) && !s.hooks.acquire(t.key, s.namespaceOf(t.key)) { // announced, a call has to follow soon
 		return s.stop(t)
 	}
 	return s.issue(t, action)
+}
+
+// isAnothersTurn reports whether a provisioner is to run for a claim after one has run for its predecessor of that name, while others
+// wait for a slot. Who deletes and makes claims again and again would keep it (Rh).
+func (s *State) isAnothersTurn(t *task, action decision.Action) bool {
+	return action.Kind == decision.RunProvisioner && len(s.hooks.turns) > 0 && slices.ContainsFunc(t.answers, func(a decision.Answer) bool {
+		return a.Of == decision.RunProvisioner && a.For != action.About()
+	})
 }
 
 // giveUp ends a sync that exceeds stepLimit, most likely because another client undoes each of its writes. It marks the claim as

@@ -33,6 +33,7 @@ func operationAdvices() []advice {
 		{"^Taken: (claim .* names another volume, |claim .* was bound before|it is being bound to|somebody gave it to)", nil},
 		{"^Missing: it does not exist$", nil},
 		{"^Transferring: it is being transferred to ", nil},
+		{"^(DataDisclosed|DataDestroyed|VolumeLost): ", nil},
 	}
 }
 
@@ -81,7 +82,7 @@ func (r *reader) once(a attempt, accepting []reclaim.Risk) (reclaim.Step, error)
 	} else {
 		change, err = reclaim.Reserve(volume, a.to, r.tool.known, accepting...)
 	}
-	return reclaim.Step{Kind: reclaim.StepUpdateVolume, Volume: change.Volume}, err
+	return reclaim.Step{Kind: reclaim.StepUpdateVolume, Volume: change.Volume, Warnings: change.Warnings}, err
 }
 
 // texts returns the objections as people read them, and what is waited for.

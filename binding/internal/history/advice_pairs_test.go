@@ -19,7 +19,9 @@ import (
 
 // advices returns every sentence that CheckPair, the operations and the events can tell, the first row that fits first.
 func advices() []advice {
-	return append([]advice{
+	return slices.Concat([]advice{
+		{"^" + quotes, nil},
+	}, keptAdvices(), []advice{
 		{"set its claimRef to the one whose data it is, with namespace, name and UID: ", award},
 		// CheckPair
 		{"^the controller mends it: ", leaveIt},
@@ -48,22 +50,17 @@ func advices() []advice {
 		{"^its storage is deleted; finalizers of others keep the volume$", nil},
 		{"^volume .* is bound to claim .* is left as it is until a later version is read$", nil},
 		{"^volume .* is being deleted, and is kept until its claim .* is, which names no volume$", nil},
-		// too rare in these histories to have a follower
-		{"^volume .* is being deleted and no claim had it, .* set its reclaim policy to Retain, which leaves the storage and lets the volume go$", nil},
-		{"^the storage of volume .* is deleted, and the volume was changed meanwhile; ", nil},
-		{"^volume .* was changed while (its storage was about to be deleted|a recycler was about to remove its data), ", nil},
 		{"^the volume .* may have lost its storage, and is to be deleted before it is provisioned anew: ", nil},
 		{"^the claim is being deleted: nothing new is begun for it$", nil},
 		{"^(CSI driver|external provisioner) .* (reclaims|deletes) it$|^external provisioner .*, which made it, deletes it$", nil},
 		{"^the volume cannot be reclaimed: ", nil},
 		{"^Volume is used by pods: ", nil},
 		// events
-		{"^ExternalProvisioning: waiting for the provisioner .*, or for an administrator to reserve one that fits \\(claimRef with namespace and name\\)$", reserveByHand},
-		{"^waiting for the provisioner .*, or for an administrator to reserve one that fits", nil},
-		{"^ProvisioningCleanupFailed: .* run a controller that has it, or delete the storage by hand and then take the finalizer .* off the claim$", cleanUpByHand},
-		{"^what provisioner .* made for the claim, if anything, is not deleted", nil},
-		{"^(FailedBinding|WaitForFirstConsumer|WaitForPodScheduled|VolumeMismatch|ProvisioningFailed): ", nil},
-	}, operationAdvices()...)
+		{"^(ExternalProvisioning: )?waiting for the provisioner .*, or for an administrator to reserve one that fits \\(claimRef with namespace and name\\)$", reserveByHand},
+		{"^(ProvisioningCleanupFailed: )?what provisioner .* run a controller that has it, or delete the storage by hand and then take the finalizer .* off the claim$", cleanUpByHand},
+		{"^(FailedBinding|WaitForFirstConsumer|WaitForPodScheduled|VolumeMismatch|ProvisioningFailed|ClaimLost|ClaimMisbound): ", nil},
+		{"^(VolumeDelete|VolumeFailedDelete|VolumeFailedRecycle|VolumeRecycled|VolumeUnknownReclaimPolicy): ", nil},
+	}, operationAdvices())
 }
 
 // leaveIt leaves it to the Controller, which mends it, and then the same is not said again.

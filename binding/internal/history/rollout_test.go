@@ -227,12 +227,7 @@ func TestR8ARolloutPausedBetweenCalls(t *testing.T) {
 	for _, policy := range []corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimRecycle, corev1.PersistentVolumeReclaimDelete} {
 		for _, paused := range []string{formerName, todayName} {
 			t.Run(fmt.Sprintf("R8 %s, the %s one is paused", policy, paused), func(t *testing.T) {
-				pauses := 0
-				for rolloutPaused(t, policy, paused, pauses+1) {
-					pauses++
-				}
-				assert.Greater(t, pauses, 7, "as many calls it makes at least")
-				t.Logf("paused before each of %d calls", pauses)
+				pauseBeforeEach(t, 8, func(n int) bool { return rolloutPaused(t, policy, paused, n) })
 			})
 		}
 	}
@@ -240,27 +235,12 @@ func TestR8ARolloutPausedBetweenCalls(t *testing.T) {
 
 func rolloutPaused(t *testing.T, policy corev1.PersistentVolumeReclaimPolicy, which string, n int) (paused bool) {
 	w := newRollout(t, policy, false)
-	calls := 0
-	w.client(which).Use(func(call *bindingtest.Call, do func() error) error {
-		if call.Verb != bindingtest.VerbRecord {
-			calls++
-		}
-		if calls == n && !paused {
-			paused = true
-			w.goesOn(other(which))
-		}
-		return do()
-	})
+	made := pauseBefore(n, w.client(which), func() { w.goesOn(other(which)) })
 	w.goesOn(which)
 	w.settle()
 	require.Empty(t, w.inUse(), "paused before call %d", n)
-	if policy == corev1.PersistentVolumeReclaimRecycle {
-		require.True(t, w.used(), "paused before call %d", n)
-	} else {
-		require.Nil(t, w.server.Volume("a"))
-		require.Empty(t, w.storage.Kept())
-	}
-	return paused
+	w.requireReclaimed(policy, n)
+	return *made
 }
 
 // R8: what remains in a rollout is the hook itself, between the last read and what the storage does. The former version heeds no
@@ -283,17 +263,12 @@ func TestR8ARolloutPausedInAHook(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("R8 %s, the %s one is paused, refuses=%v", test.policy, test.paused, test.refuses), func(t *testing.T) {
 			w := newRollout(t, test.policy, test.refuses)
-			paused := false
-			w.storage.Use(func(_ context.Context, _ *bindingtest.StorageCall, do func() error) error {
-				if !paused {
-					paused = true
-					w.goesOn(other(test.paused))
-					assert.Equal(t, test.policy == corev1.PersistentVolumeReclaimRecycle, w.used(), "the other did not wait")
-				}
-				return do()
+			paused := w.pauseInHook(func() {
+				w.goesOn(other(test.paused))
+				assert.Equal(t, test.policy == corev1.PersistentVolumeReclaimRecycle, w.used(), "the other did not wait")
 			})
 			w.goesOn(test.paused)
-			require.True(t, paused)
+			require.True(t, *paused)
 			assert.Equal(t, test.lost, len(w.inUse()) > 0, "%s", w.storage.Problems())
 			w.settle()
 		})

@@ -79,6 +79,57 @@ func (w *twoLeaders) settle() {
 	}
 }
 
+// pauseBefore pauses a controller before the n-th call of its client, and does something meanwhile. It returns whether there was
+// such a call.
+func pauseBefore(n int, client *bindingtest.Client, meanwhile func()) (paused *bool) {
+	calls := 0
+	paused = new(bool)
+	client.Use(func(call *bindingtest.Call, do func() error) error {
+		if call.Verb != bindingtest.VerbRecord {
+			calls++
+		}
+		if calls == n && !*paused {
+			*paused = true
+			meanwhile()
+		}
+		return do()
+	})
+	return paused
+}
+
+// pauseBeforeEach plays with a pause before the first call, before the second and so on, as long as there is one.
+func pauseBeforeEach(t *testing.T, atLeast int, play func(n int) (paused bool)) {
+	pauses := 0
+	for play(pauses + 1) {
+		pauses++
+	}
+	assert.GreaterOrEqual(t, pauses, atLeast, "as many calls it makes at least")
+	t.Logf("paused before each of %d calls", pauses)
+}
+
+// pauseInHook pauses whoever calls the storage first, right before that does anything, and does something meanwhile.
+func (w *twoLeaders) pauseInHook(meanwhile func()) (paused *bool) {
+	paused = new(bool)
+	w.storage.Use(func(_ context.Context, _ *bindingtest.StorageCall, do func() error) error {
+		if !*paused {
+			*paused = true
+			meanwhile()
+		}
+		return do()
+	})
+	return paused
+}
+
+// requireReclaimed requires that the volume is the second claim's, or gone with its storage, as its policy says.
+func (w *twoLeaders) requireReclaimed(policy corev1.PersistentVolumeReclaimPolicy, pausedBefore int) {
+	if policy == corev1.PersistentVolumeReclaimRecycle {
+		require.True(w.t, w.used(), "paused before call %d", pausedBefore)
+		return
+	}
+	require.Nil(w.t, w.server.Volume("a"), "paused before call %d", pausedBefore)
+	require.Empty(w.t, w.storage.Kept(), "paused before call %d", pausedBefore)
+}
+
 // R8, X2: the old leader is paused in the call of the hook, right before the storage does anything. The new one scrubs the
 // storage when it has waited for long enough, and binds the volume to the second claim. Then the old one goes on. Storage that
 // refuses older tokens is safe. What cannot refuse is so from a pause that is not that long.
@@ -96,17 +147,12 @@ func TestR8ALeaderIsPausedInItsHook(t *testing.T) {
 			if !test.refuses {
 				w.storage.IgnoreTokens()
 			}
-			paused := false
-			w.storage.Use(func(_ context.Context, _ *bindingtest.StorageCall, do func() error) error {
-				if !paused {
-					paused = true
-					w.takesOver(test.long)
-					assert.Equal(t, test.long, w.used(), "the second claim has the volume already")
-				}
-				return do()
+			paused := w.pauseInHook(func() {
+				w.takesOver(test.long)
+				assert.Equal(t, test.long, w.used(), "the second claim has the volume already")
 			})
 			require.NoError(t, w.old.Settle(t.Context()))
-			require.True(t, paused)
+			require.True(t, *paused)
 			assert.Equal(t, test.lost, len(w.storage.Problems()) > 0, "%s", w.storage.Problems())
 			w.settle()
 			assert.True(t, w.used())
@@ -124,45 +170,25 @@ func TestR8ALeaderIsPausedAnywhere(t *testing.T) {
 	for _, policy := range []corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimRecycle, corev1.PersistentVolumeReclaimDelete} {
 		for _, long := range []bool{false, true} {
 			t.Run(fmt.Sprintf("R8 %s long=%v", policy, long), func(t *testing.T) {
-				pauses := 0
-				for pausedAnywhere(t, policy, long, pauses+1) {
-					pauses++
-				}
-				assert.Greater(t, pauses, 8, "as many calls it makes at least")
-				t.Logf("paused before each of %d calls", pauses)
+				pauseBeforeEach(t, 9, func(n int) bool { return leaderPaused(t, policy, long, n) })
 			})
 		}
 	}
 }
 
-// pausedAnywhere pauses the old leader before its n-th call, and reports whether it made so many.
-func pausedAnywhere(t *testing.T, policy corev1.PersistentVolumeReclaimPolicy, long bool, n int) (paused bool) {
+// leaderPaused pauses the old leader before its n-th call, and reports whether it made so many.
+func leaderPaused(t *testing.T, policy corev1.PersistentVolumeReclaimPolicy, long bool, n int) (paused bool) {
 	w := newTwoLeaders(t, policy)
 	w.storage.IgnoreTokens()
-	calls := 0
-	w.old.Client.Use(func(call *bindingtest.Call, do func() error) error {
-		if call.Verb != bindingtest.VerbRecord {
-			calls++
-		}
-		if calls == n && !paused {
-			paused = true
-			w.takesOver(long)
-		}
-		return do()
-	})
+	made := pauseBefore(n, w.old.Client, func() { w.takesOver(long) })
 	require.NoError(t, w.old.Settle(t.Context()))
 	w.settle()
 	require.Empty(t, w.storage.Problems(), "paused before call %d", n)
 	for _, call := range w.storage.Calls() {
 		require.NotZero(t, call.Token)
 	}
-	if policy == corev1.PersistentVolumeReclaimRecycle {
-		require.True(t, w.used(), "paused before call %d", n)
-	} else {
-		require.Nil(t, w.server.Volume("a"))
-		require.Empty(t, w.storage.Kept())
-	}
-	return paused
+	w.requireReclaimed(policy, n)
+	return *made
 }
 
 // R8: between the announcement and the call the leader is paused for longer than it may be. It announces the call anew, with a

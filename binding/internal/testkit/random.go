@@ -13,6 +13,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
 )
 
 // AddSeeds adds some inputs of a length that lets the bytes decide everything.
@@ -119,6 +120,9 @@ func (w World) Volume(name string) *corev1.PersistentVolume {
 	volume.Spec.ClaimRef = w.claimRef()
 	if w.Rarely(20) {
 		volume.DeletionTimestamp = new(metav1.Unix(1_700_000_000, 0))
+	}
+	if w.Rarely(20) {
+		VolumeNote(phase.AnnouncementAnnotation, "{}")(volume)
 	}
 	volume.Status.Phase = corev1.VolumeAvailable
 	if w.Rarely(4) {
