@@ -105,7 +105,7 @@ func (r *review) checkHolder(checkLiving func(*corev1.PersistentVolumeClaim)) *c
 func (r *review) checkOwners(heir string) {
 	owners, read := r.known.owners(r.volume.Name)
 	if !read {
-		r.unread(obj.Key{Kind: obj.KindClaims})
+		r.unread(obj.ClaimsKey())
 		return
 	}
 	for _, owner := range owners {

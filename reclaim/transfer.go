@@ -245,7 +245,7 @@ func (s *stepper) checkUnclaimed() (Step, error) {
 	owners, read := s.known.owners(s.volume.Name)
 	switch {
 	case !read:
-		return readStep(obj.Key{Kind: obj.KindClaims})
+		return readStep(obj.ClaimsKey())
 	case !slices.ContainsFunc(owners, s.takesPart):
 		s.checkOwners(name(s.record.newClaimKey()))
 		return Step{}, nil

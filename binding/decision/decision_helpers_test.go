@@ -227,3 +227,9 @@ func announcedBy(who string, done bool) VolumeEdit {
 		reclaim.Announce(volume, reclaim.Announcement{By: who, Token: 7, Seconds: 600, Done: done})
 	}
 }
+
+// listed returns what is known, and that all claims were listed live.
+func listed(known decision.Snapshot) decision.Snapshot {
+	known.LiveReads = append(slices.Clone(known.LiveReads), obj.ClaimsKey())
+	return known
+}

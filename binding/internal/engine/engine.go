@@ -97,10 +97,12 @@ type Reply struct {
 	Object obj.Object // what the server stored or holds; nil: nothing, or an error
 	Err    error
 
-	Pods        []*corev1.Pod                 // for a read of pods
-	Attachments []*storagev1.VolumeAttachment // for a read of attachments
+	Claims      []*corev1.PersistentVolumeClaim // for a read of all claims
+	Pods        []*corev1.Pod                   // for a read of pods
+	Attachments []*storagev1.VolumeAttachment   // for a read of attachments
 
 	parsed      Parsed
+	owners      map[string][]obj.Key // of the claims: those that own each volume (M2)
 	podsByClaim map[obj.Key][]*corev1.Pod
 }
 

@@ -241,6 +241,7 @@ func (t *task) describe(n Notebook) {
 	n.Number(len(t.live))
 	for _, key := range slices.SortedFunc(maps.Keys(t.live), obj.CompareKeys) {
 		n.Key(key)
+		describeObjects(n, t.live[key].Claims)
 		describeObjects(n, t.live[key].Pods)
 		describeObjects(n, t.live[key].Attachments)
 	}

@@ -19,7 +19,7 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		{State{}, []string{"store", "options", "tasks", "locks", "waiters", "inDoubt", "leftInDoubt", "offers", "hooks", "workers", "lastEvents", "rejected", "failures", "restore", "unclaimed", "deleted", "announced", "now"}},
 		{store{}, []string{"objects", "claimsByVolume", "volumesByClaim", "podsByClaim", "largePods", "attachmentsByVolume", "parsedClaims", "podClaims", "index", "waiting", "notified", "gone", "gonePods", "goneVolumes"}},
 		{task{}, []string{"key", "volume", "version", "pending", "before", "outdated", "contradicted", "live", "answers", "publish", "next", "steps"}},
-		{Reply{}, []string{"Object", "Err", "Pods", "Attachments", "parsed", "podsByClaim"}},
+		{Reply{}, []string{"Object", "Err", "Claims", "Pods", "Attachments", "parsed", "owners", "podsByClaim"}},
 		{restore{}, []string{"unread", "held", "made", "gone", "unsaid"}},
 		{contradiction{}, []string{"uid", "missing"}},
 		{offers{}, []string{"made", "pendingFor", "pendingOn", "order"}},

@@ -107,6 +107,13 @@ func (v *taskView) Summary(claim *corev1.PersistentVolumeClaim) (match.Summary, 
 // or by a write whose outcome is not known.
 func (v *taskView) Owners(volume string) []obj.Key { return v.index.Owners(volume) }
 
+func (v *taskView) ListedOwners(volume string) ([]obj.Key, decision.Source) {
+	if read, live := v.task.live[obj.ClaimsKey()]; live {
+		return read.Parsed().owners[volume], decision.FromLiveRead
+	}
+	return nil, decision.NotInCache
+}
+
 // Waiting returns the claim to offer a volume to: the one that the volume is pre-bound to, or one that names it, or the
 // neediest that it fits (W1).
 func (v *taskView) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
