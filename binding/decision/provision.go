@@ -339,7 +339,13 @@ func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, options
 		}
 	}
 	// A crash before this write leaves the finalizer, and the deleter is run once more.
-	return removeFinalizer(claim, ProvisioningFinalizer, "P2", why)
+	noted, success := unstored(claim, provisioner, view, options)
+	return update(claim, func(metadata *metav1.ObjectMeta) {
+		metadata.Finalizers = without(metadata.Finalizers, ProvisioningFinalizer)
+		if success && claim.DeletionTimestamp == nil && claim.Spec.VolumeName == "" { // the next provisioner need not ask its own deleter
+			reclaim.Announce(metadata, noted)
+		}
+	}, "P2", why)
 }
 
 // discard deletes the storage that was made for a volume which cannot be stored, unless a live read shows that volume. Until the

@@ -73,13 +73,22 @@ func mayLose(claim *corev1.PersistentVolumeClaim, provisioner string, view View)
 // another announcement than that of the call stands by now. A crash before it leaves the announcement, and the deleter is called
 // once more.
 func noteUnstored(claim *corev1.PersistentVolumeClaim, provisioner string, view View, options Options) Action {
-	deleted, _ := lastOf(provisioner, view.Answered(RunDeleter, claim.UID))
-	announcement, _ := reclaim.AnnouncementOf(claim)
-	if announcement.Done || announcement.By != options.Identity || announcement.Token != deleted.Token {
+	noted, success := unstored(claim, provisioner, view, options)
+	if !success {
 		return Action{}
 	}
-	announcement.Done = true
-	action := update(claim, func(metadata *metav1.ObjectMeta) { reclaim.Announce(metadata, announcement) }, "R8", "what was made for it is deleted")
-	action.Token = announcement.Token // it is still that of this sync
+	action := update(claim, func(metadata *metav1.ObjectMeta) { reclaim.Announce(metadata, noted) }, "R8", "what was made for it is deleted")
+	action.Token = noted.Token // it is still that of this sync
 	return action
+}
+
+// unstored returns what to note on the claim for a deleter that has succeeded in this sync, if its announcement stands.
+func unstored(claim *corev1.PersistentVolumeClaim, provisioner string, view View, options Options) (noted reclaim.Announcement, success bool) {
+	deleted, ran := lastOf(provisioner, view.Answered(RunDeleter, claim.UID))
+	noted, _ = reclaim.AnnouncementOf(claim)
+	if !ran || deleted.Err != nil || noted.Done || noted.By != options.Identity || noted.Token != deleted.Token {
+		return reclaim.Announcement{}, false
+	}
+	noted.Done = true
+	return noted, true
 }
