@@ -233,6 +233,8 @@ func (s *stepper) next() (Step, error) {
 	switch {
 	case s.volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain:
 		return s.retain()
+	case announced(s.volume) != "":
+		return waitStep("%s", announced(s.volume))
 	case toNew:
 		return s.bindNewClaim()
 	}
