@@ -199,6 +199,9 @@ func (d decisionTest) announce() decisionTest {
 		return d
 	}
 	if slices.Contains(d.claim.Finalizers, decision.ProvisioningFinalizer) {
+		announcement.Done = slices.ContainsFunc(d.known.Answers, func(answer decision.Answer) bool {
+			return answer.Of == decision.RunDeleter && answer.Hook == Own && answer.For == d.claim.UID && answer.Err == nil // and that is noted
+		})
 		reclaim.Announce(d.claim, announcement)
 		d.known.Answers = append(d.known.Answers, decision.Answer{Of: decision.UpdateClaim, For: d.claim.UID, Token: announcement.Token})
 		if slices.Contains(d.known.LiveReads, OwnKey) {

@@ -166,6 +166,9 @@ func runProvisioner(claim *corev1.PersistentVolumeClaim, class *storagev1.Storag
 		return ReadLive(obj.VolumeKey(name), "P2", "before storage is made for it"), nil
 	case volume != nil:
 		return nameTaken(claim, volume, view), nil
+	case !ran && mayLose(claim, provisioner, view):
+		problem := "what may have been made for it before is deleted first; then it is made anew"
+		return discard(claim, request.Volume, problem, view, options), nil
 	case !ran:
 		return Action{Kind: RunProvisioner, Hook: provisioner, Request: request, Rule: "P2", Why: "no volume fits, and class " + class.Name + " provisions"}, nil
 	case made.Err != nil:
@@ -345,15 +348,25 @@ func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, options
 		}
 	}
 	// A crash before this write leaves the finalizer, and the deleter is run once more.
-	return removeFinalizer(claim, ProvisioningFinalizer, "P2", why)
+	noted, success := unstored(claim, provisioner, view, options)
+	return update(claim, func(metadata *metav1.ObjectMeta) {
+		metadata.Finalizers = without(metadata.Finalizers, ProvisioningFinalizer)
+		if success && claim.DeletionTimestamp == nil && claim.Spec.VolumeName == "" { // the next provisioner need not ask its own deleter
+			reclaim.Announce(metadata, noted)
+		}
+	}, "P2", why)
 }
 
-// discard deletes the storage that was made for a volume which cannot be stored, unless a live read shows that volume.
+// discard deletes the storage that was made for a volume which cannot be stored, unless a live read shows that volume. Until the
+// deleter has succeeded the next sync goes on with that.
 func discard(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, problem string, view View, options Options) Action {
 	if _, source := view.Volume(volume.Name); !source.IsLive() {
 		return ReadLive(obj.VolumeKey(volume.Name), "P2", "before its storage is deleted again")
 	}
-	action, _ := deleteUnstored(claim, volume, problem, view, options)
+	action, gone := deleteUnstored(claim, volume, problem, view, options)
+	if gone {
+		action = noteUnstored(claim, volume.Annotations[phase.ProvisionedByAnnotation], view, options)
+	}
 	if action.Kind != Nothing && action.Kind != Wait {
 		return action
 	}

@@ -80,7 +80,7 @@ func TestP2BeforeStorageIsMade(t *testing.T) {
 		{name: "P2 another's answer does not count", claim: ProvisioningClaim(), known: Answering(absent, decision.Answer{Of: decision.RunProvisioner, Hook: Own, For: "uid-9", Volume: MadeVolume()}), options: Hooked(), want: runsOwn},
 		{name: "P2 nor does what another provisioner made", claim: ProvisioningClaim(), known: Answering(absent, decision.Answer{Of: decision.RunProvisioner, Hook: "old.example.com", For: "uid-1", Volume: MadeVolume()}), options: Hooked(), want: runsOwn},
 		{name: "P2 X7 a claim without a UID", claim: ProvisioningClaim(OfUID("")), known: absent, options: Hooked(), fails: "metadata.uid"},
-	})
+	}, func(row *decisionTest) { row.fresh = true })
 }
 
 // mismatches are the events of M12 about pvc-uid-1.
