@@ -60,13 +60,13 @@ func startOver(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVol
 	return action.explained(Explanation{State: ClaimAwaitsProvisioner, Class: storageclass.OfClaim(claim), Provisioner: provisioner})
 }
 
-// mayLose reports whether something that was made for the claim may be deleted yet, or this sync has deleted it. An announcement
-// says so until it is noted that the deleter has succeeded: another answer, or none, is no end of what it does (R8). Storage that
-// is made meanwhile has the same name, and would be deleted with data.
+// mayLose reports whether something that was made for the claim may be deleted yet. An announcement says so until it is noted
+// that the deleter has succeeded, and so does a call of this sync: another answer, or none, is no end of what it does (R8).
+// Storage that is made meanwhile has the same name, and would be deleted with data.
 func mayLose(claim *corev1.PersistentVolumeClaim, provisioner string, view View) bool {
 	announcement, announced := reclaim.AnnouncementOf(claim)
-	_, called := lastOf(provisioner, view.Answered(RunDeleter, claim.UID))
-	return called || announced && !announcement.Done && provisioning(claim)
+	deleted, _ := lastOf(provisioner, view.Answered(RunDeleter, claim.UID))
+	return deleted.Err != nil || announced && !announcement.Done && provisioning(claim)
 }
 
 // noteUnstored returns the write that notes on the claim that the deleter has succeeded; Nothing where that is noted, or where

@@ -78,6 +78,9 @@ func TestP2NothingIsMadeWhileItMayBeDeleted(t *testing.T) {
 	outwaited.Announced = map[obj.Key]metav1.Time{DataKey: {Time: outwaited.Now.Add(-time.Hour)}}
 	goesOn, deleted := DeletedAgain(InProgress(time.Minute)), DeletedAgain(nil)
 	old := DeletedAgain(nil)
+	fails := DeletedAgain(ErrBroken)
+	fails.Token = 7
+	failedBefore := Proving(Answering(Knowing(ClassOf("fast", "their.example.com"), KnownVolume(OwnKey.Name, OfClass("fast"), RefersToOther)), fails, decision.Answer{Of: decision.UpdateClaim, For: "uid-1", Token: 7}), OwnKey)
 	first := "P2 deleted first"
 	failed := []string{failedOwn}
 	runDecisions(t, []decisionTest{
@@ -88,10 +91,12 @@ func TestP2NothingIsMadeWhileItMayBeDeleted(t *testing.T) {
 		{name: first + ": at work", claim: announced("me", false), known: inThisSync(goesOn), want: "P2 Wait", events: failed, says: []string{"deleted first"}, retry: decision.RetryAfter},
 		{name: first + ": it fails", claim: announced("me", false), known: inThisSync(DeletedAgain(ErrBroken)), want: "P2 Wait", events: []string{failedOwn, cleanupOf}, retry: decision.RetryBackoff},
 		{name: first + ": that is noted", claim: announced("me", false), known: inThisSync(deleted), want: "R8 UpdateClaim pvc/default/data: " + notedDone},
-		{name: first + ": made anew by a later sync", claim: announced("me", true), known: inThisSync(deleted), want: "P2 Wait", events: failed, says: []string{"made anew"}, retry: decision.RetryBackoff},
-		{name: first + ": by that one", claim: announced("me", true), known: absent, want: runsOwn},
+		{name: first + ": then it is made anew", claim: announced("me", true), known: inThisSync(deleted), want: runsOwn},
+		{name: first + ": not while its deleter is at work, whoever takes the announcement off", claim: ProvisioningClaim(), known: inThisSync(goesOn), want: "P2 Wait", events: failed, retry: decision.RetryAfter},
+		{name: first + ": by a later sync, too", claim: announced("me", true), known: absent, want: runsOwn},
 		{name: first + ": nobody has announced it", claim: ProvisioningClaim(), known: absent, want: runsOwn},
 		{name: first + ": nobody can", claim: announced("me", false), known: absent, options: bare, want: "P2 Wait", events: []string{failedOwn, cleanupOf}, retry: decision.RetryBackoff},
+		{name: first + ": nor that it is, of one that has failed", claim: announced("me", false, ClaimNote(Provisioner, Own)), known: failedBefore, want: forgetsOwn},
 		{name: first + ": not noted on another's announcement", claim: announced("me", false), known: Proving(Answering(absent, old), OwnKey, DataKey), want: "P2 Wait", events: failed, retry: decision.RetryBackoff},
 	}, func(row *decisionTest) {
 		row.fresh = true
