@@ -37,8 +37,8 @@ func provisioning(claim *corev1.PersistentVolumeClaim) bool {
 // that a volume stands for is left, and reclaimed with the volume. Storage without a volume is attached
 // nowhere, since an attachment names its volume. The UID is that of the claim that has the name now, if any.
 //
-// A cache may lack a claim that exists. So the claim is proven gone first, as in V3, and its volume is read after that: whoever
-// has stored it has done so for a claim that existed then.
+// A cache may lack a claim that exists, or show the one that had its name before. So the claim is proven gone first, as in V3, and
+// its volume is read after that: whoever has stored it has done so for a claim that existed then.
 //
 // The deleter is called once in a sync. If it has not finished or has failed, the action is a Wait, which holds nothing up that
 // is to be done for another claim of the name: see Action.Beside.
@@ -51,12 +51,15 @@ func NextForLeftover(claim obj.Key, uid types.UID, made []Answer, view View, opt
 		volume := leftoverOf(claim, answer)
 		deleted, ran := lastOf(answer.Hook, view.Answered(RunDeleter, answer.For))
 		stored, source := view.Volume(volume.Name)
-		_, proof := view.Claim(claim.Namespace, claim.Name)
+		now, proof := view.Claim(claim.Namespace, claim.Name)
 		switch {
 		case stored != nil || ran && deleted.Err == nil:
 			continue
 		case ran:
 			waiting = notDeleted(volume.Spec.ClaimRef, deleted).Beside(waiting)
+			continue
+		case now != nil && obj.OlderThan(now, answer.Version):
+			waiting = wait("P2", "what shows an earlier claim of the name proves nothing of the one that storage was made for").withBackoff().Beside(waiting)
 			continue
 		case !proof.IsLive():
 			return ReadLive(claim, "P2", "before what was made for it is deleted"), true

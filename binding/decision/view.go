@@ -102,6 +102,8 @@ type Answer struct {
 	For types.UID
 	// Token is that of the announcement, or of the call of a deleter or recycler.
 	Token int64
+	// Version is the resourceVersion of the claim that a provisioner was given.
+	Version string
 	// Volume is what a provisioner returned, or what a CreateVolume has stored.
 	Volume *corev1.PersistentVolume
 	// Err is nil for success.

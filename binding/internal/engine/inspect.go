@@ -209,11 +209,11 @@ func (s *State) describeRestore(n Notebook, keys []obj.Key) {
 	n.KeySet(s.restore.held)
 	describeFlag(n, s.restore.unsaid)
 	for _, key := range keys {
-		describeAnswers(n, s.restore.made[key])
-		describeAnswers(n, s.unclaimed[key])
+		describeAnswers(n, key, s.restore.made[key])
+		describeAnswers(n, key, s.unclaimed[key])
 		kept, deleted := s.deleted[uidOf(s.Known(key))]
 		if describeFlag(n, deleted) {
-			describeAnswers(n, []decision.Answer{kept})
+			describeAnswers(n, key, []decision.Answer{kept})
 		}
 	}
 }
@@ -245,7 +245,7 @@ func (t *task) describe(n Notebook) {
 		describeObjects(n, t.live[key].Pods)
 		describeObjects(n, t.live[key].Attachments)
 	}
-	describeAnswers(n, t.answers)
+	describeAnswers(n, t.key, t.answers)
 	describeFlag(n, t.outdated)
 	describeEvents(n, t.publish)
 	next := make(map[obj.Key]struct{}, len(t.next))
@@ -255,13 +255,16 @@ func (t *task) describe(n Notebook) {
 	n.KeySet(next)
 }
 
-func describeAnswers(n Notebook, answers []decision.Answer) {
+func describeAnswers(n Notebook, key obj.Key, answers []decision.Answer) {
 	n.Number(len(answers))
 	for _, answer := range answers {
 		n.Text(string(answer.Of))
 		n.Text(answer.Hook)
 		n.Text(string(answer.For))
 		n.Token(answer.Token)
+		if answer.Of == decision.RunProvisioner {
+			n.Version(key, answer.Version)
+		}
 		n.Object(orNil(answer.Volume))
 		describeFlag(n, answer.Unsettled)
 		if describeFlag(n, answer.Err != nil) {
