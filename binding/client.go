@@ -22,6 +22,9 @@ type Client interface {
 	// GetVolume and GetClaim read from the server itself, never from a cache.
 	GetVolume(ctx context.Context, name string) (*corev1.PersistentVolume, error)
 	GetClaim(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error)
+	// ListClaims lists the claims of all namespaces from the server itself. That is rare: a volume that is Bound and has lost its
+	// claimRef is given to nobody before (V1, C7).
+	ListClaims(ctx context.Context) ([]*corev1.PersistentVolumeClaim, error)
 	// ListPods lists the pods of a namespace from the server itself.
 	ListPods(ctx context.Context, namespace string) ([]*corev1.Pod, error)
 

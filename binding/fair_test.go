@@ -111,7 +111,8 @@ func TestRhATenantsHooksLeaveRoomForOthers(t *testing.T) {
 		{2, 1, atOnce},
 		{1, 1, 2*timeout + atOnce},
 		{0, 2, atOnce},
-		{0, 10, atOnce},
+		{0, 4, atOnce},
+		{0, 10, 2*timeout + atOnce},
 		{0, 30, 2*timeout + atOnce},
 		{1, 3, 4*timeout + atOnce},
 	} {

@@ -75,6 +75,7 @@ var killers = []struct {
 	{room: ".", run: []string{"^Test(RhATenants|RhW9|W9)"}},
 	{room: "internal/history", run: []string{"^TestVerbsTakeNothingFromWhoIsBound$"}},
 	{room: "internal/engine", run: []string{"^TestRecheck"}},
+	{room: "internal/hookrun", run: []string{"^TestR8"}},
 	{room: ".", run: []string{"^(TestW8ARestoreEndsTheHooksThatRun|TestR8NoCallTakesLongerThanAnHour)$"}},
 	{room: "internal/history", run: []string{"^Test(P2|R8)"}},
 	{room: "internal/engine/model", run: []string{"^TestModel$", "-test.short"}},

@@ -50,6 +50,9 @@ func performRead(ctx context.Context, client Client, key obj.Key) engine.Reply {
 		return replyOf(client.GetVolume(ctx, key.Name))
 	case obj.KindClaim:
 		return replyOf(client.GetClaim(ctx, key.Namespace, key.Name))
+	case obj.KindClaims:
+		claims, err := client.ListClaims(ctx)
+		return engine.Reply{Claims: claims, Err: err}
 	case obj.KindAttachments:
 		return attachmentsReply(ctx, client)
 	default:
@@ -85,7 +88,7 @@ func replyOf[O interface {
 	return engine.Reply{Object: object}
 }
 
-// listReads coalesces concurrent lists of the same pods, or of the attachments. Where a thousand claims of a namespace are
+// listReads coalesces concurrent lists of the same pods, of the claims, or of the attachments. Where a thousand claims of a namespace are
 // deleted at once, each of their syncs lists all its pods. At most one list of a key is in flight. Syncs that come meanwhile
 // share the one after it, which starts later than each of them has come, and so is as live as a list of its own.
 type listReads struct {

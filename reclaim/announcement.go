@@ -29,7 +29,7 @@ type Announcement struct {
 	// Recycles says that a recycler is to be called, and not a deleter.
 	Recycles bool `json:"recycles,omitempty"`
 	// Done says of a volume that its storage is deleted, although the object is still there: finalizers of others keep it, or
-	// somebody has changed it since.
+	// somebody has changed it since. Of a claim it says that what was made for it until then is deleted.
 	Done bool `json:"done,omitempty"`
 }
 

@@ -105,7 +105,7 @@ func (r *review) checkHolder(checkLiving func(*corev1.PersistentVolumeClaim)) *c
 func (r *review) checkOwners(heir string) {
 	owners, read := r.known.owners(r.volume.Name)
 	if !read {
-		r.unread(obj.Key{Kind: obj.KindClaims})
+		r.unread(obj.ClaimsKey())
 		return
 	}
 	for _, owner := range owners {
@@ -155,12 +155,21 @@ func (r *review) checkPolicy(claim *corev1.PersistentVolumeClaim) {
 	if r.volume.Status.Phase == corev1.VolumeFailed {
 		r.warn(DataDestroyed, "reclaiming it was tried and failed, perhaps halfway: %s", r.volume.Status.Message)
 	}
-	switch announcement, announced := AnnouncementOf(r.volume); {
-	case announcement.Done:
-		r.warn(DataDestroyed, "its storage is deleted, so that no claim gets it: delete the volume or, if it has its storage again, remove the annotation %s", AnnouncementAnnotation)
-	case announced:
-		r.warn(DataDestroyed, "controller %q has announced that it reclaims it, so that no claim gets it: once nobody is at work on it and it has its storage, remove the annotation %s", announcement.By, AnnouncementAnnotation)
+	if why := announced(r.volume); why != "" {
+		r.warn(DataDestroyed, "%s", why)
 	}
+}
+
+// announced returns why no claim gets a volume that a controller has announced to reclaim, and what to do about it (R8). It
+// returns "" for any other volume.
+func announced(volume *corev1.PersistentVolume) string {
+	switch announcement, announced := AnnouncementOf(volume); {
+	case announcement.Done:
+		return "its storage is deleted, so that no claim gets it: delete the volume or, if it has its storage again, remove the annotation " + AnnouncementAnnotation
+	case announced:
+		return fmt.Sprintf("controller %q has announced that it reclaims it, so that no claim gets it: once nobody is at work on it and it has its storage, remove the annotation %s", announcement.By, AnnouncementAnnotation)
+	}
+	return ""
 }
 
 // checkPods rejects a claim that pods use which have not finished.

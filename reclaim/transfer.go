@@ -233,6 +233,8 @@ func (s *stepper) next() (Step, error) {
 	switch {
 	case s.volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain:
 		return s.retain()
+	case announced(s.volume) != "":
+		return waitStep("%s", announced(s.volume))
 	case toNew:
 		return s.bindNewClaim()
 	}
@@ -245,7 +247,7 @@ func (s *stepper) checkUnclaimed() (Step, error) {
 	owners, read := s.known.owners(s.volume.Name)
 	switch {
 	case !read:
-		return readStep(obj.Key{Kind: obj.KindClaims})
+		return readStep(obj.ClaimsKey())
 	case !slices.ContainsFunc(owners, s.takesPart):
 		s.checkOwners(name(s.record.newClaimKey()))
 		return Step{}, nil

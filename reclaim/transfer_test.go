@@ -32,6 +32,10 @@ func boundTo(claim *corev1.PersistentVolumeClaim) volumeEdit {
 	}
 }
 
+func announcing(announcement Announcement) volumeEdit {
+	return func(v *corev1.PersistentVolume) { Announce(v, announcement) }
+}
+
 func naming(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "pv-1" }
 
 func lost(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimLost }
@@ -137,6 +141,9 @@ func TestNextTransfer(t *testing.T) {
 		{"R7 left: somebody freed it", transfer, released(recorded, unclaimed), listing(), nil, "UpdateVolume pv/pv-1"},
 		{"R7 M2 left: somebody freed it, and a forged claim names it", transfer, released(recorded, unclaimed), listing(fitting("shop", "other", bound("pv-1"), forged)), nil, "UpdateVolume pv/pv-1"},
 		{"R7 left: the old claim has another volume", transfer, released(recorded), knowing(boundClaim(bound("pv-9"))), nil, "UpdateVolume pv/pv-1"},
+		{"R7 R8 left: its storage is deleted", transfer, released(recorded, announcing(Announcement{By: "a", Token: 1, Done: true})), knowing(), nil, "Wait"},
+		{"R7 R8 recorded: it is about to be deleted", transfer, released(boundAt, recorded, announcing(Announcement{By: "a", Token: 1})), knowing(boundClaim()), nil, "Wait"},
+		{"R7 R8 pre-bound: its storage is deleted", transfer, released(recorded, preBound, volumeGoing, announcing(Announcement{By: "a", Token: 1, Done: true})), knowing(), nil, "Wait"},
 		{"R7 left: somebody gave it away", transfer, released(recorded, preBoundTo("shop", "other")), knowing(), nil, "Taken"},
 
 		{"R7 pre-bound: read the new claim", transfer, released(recorded, preBound), Known{}, nil, "Read pvc/archive/data"},

@@ -241,6 +241,11 @@ func (v verbs) GetClaim(ctx context.Context, namespace, name string) (*corev1.Pe
 	return as[*corev1.PersistentVolumeClaim](v.Get(ctx, obj.ClaimKey(namespace, name)))
 }
 
+// ListClaims lists the claims of all namespaces, sorted by namespace and name.
+func (v verbs) ListClaims(ctx context.Context) ([]*corev1.PersistentVolumeClaim, error) {
+	return allAs[*corev1.PersistentVolumeClaim](v.List(ctx, obj.KindClaim, ""))
+}
+
 // ListPods lists the pods of a namespace, sorted by name.
 func (v verbs) ListPods(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
 	return allAs[*corev1.Pod](v.List(ctx, obj.KindPod, namespace))

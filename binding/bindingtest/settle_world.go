@@ -138,3 +138,8 @@ func (w *world) terms(claim *corev1.PersistentVolumeClaim) match.Terms {
 
 // Owners returns the claims that are Bound to the volume.
 func (w *world) Owners(volume string) []obj.Key { return w.index.Owners(volume) }
+
+// ListedOwners returns the same: the claims are all that there are.
+func (w *world) ListedOwners(volume string) ([]obj.Key, decision.Source) {
+	return w.index.Owners(volume), decision.FromLiveRead
+}

@@ -100,6 +100,22 @@ func (c *Client) GetClaim(ctx context.Context, namespace, name string) (*corev1.
 	})
 }
 
+// ListClaims lists the claims of all namespaces.
+func (c *Client) ListClaims(ctx context.Context) ([]*corev1.PersistentVolumeClaim, error) {
+	var list *corev1.PersistentVolumeClaimList
+	err := c.call(ctx, "list", claims, func(ctx context.Context) (err error) {
+		list, err = c.Clientset.CoreV1().PersistentVolumeClaims(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+		return err
+	})
+	if err == nil {
+		err = obj.CheckList(obj.ClaimsKey(), list)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return pointers(list.Items), nil
+}
+
 // ListPods lists the pods of a namespace.
 func (c *Client) ListPods(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
 	var list *corev1.PodList

@@ -58,6 +58,11 @@ func TestClientAsksTheServer(t *testing.T) {
 	assert.Equal(t, "disk", server.Claim("default", "data").Spec.VolumeName)
 	assert.Equal(t, corev1.ClaimLost, server.Claim("default", "data").Status.Phase)
 
+	claims, err := client.ListClaims(ctx)
+	require.NoError(t, err)
+	require.Len(t, claims, 1)
+	assert.Equal(t, "data", claims[0].Name)
+
 	pods, err := client.ListPods(ctx, "default")
 	require.NoError(t, err)
 	require.Len(t, pods, 1)

@@ -58,6 +58,15 @@ func (c Client) GetClaim(ctx context.Context, namespace, name string) (*corev1.P
 	return answered(claim, c.live().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, claim))
 }
 
+// ListClaims lists the claims of all namespaces.
+func (c Client) ListClaims(ctx context.Context) ([]*corev1.PersistentVolumeClaim, error) {
+	list := &corev1.PersistentVolumeClaimList{}
+	if err := c.live().List(ctx, list); err != nil {
+		return nil, err
+	}
+	return pointers(list.Items), c.check(obj.ClaimsKey(), list)
+}
+
 // ListPods lists the pods of a namespace.
 func (c Client) ListPods(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
 	list := &corev1.PodList{}

@@ -14,6 +14,8 @@ func TestR3AListWithoutAVersionIsAnError(t *testing.T) {
 	client := controllerruntime.Client{Client: fake.NewClientBuilder().Build()}
 	_, err := client.ListAttachments(t.Context())
 	require.ErrorContains(t, err, "the reply is no list of volumeattachments")
+	_, err = client.ListClaims(t.Context())
+	require.ErrorContains(t, err, "the reply is no list of pvc")
 	_, err = client.ListPods(t.Context(), "default")
 	require.ErrorContains(t, err, "the reply is no list of pods/default")
 }

@@ -42,6 +42,9 @@ func DraftForClaim(claim *corev1.PersistentVolumeClaim, view View, options Optio
 	state := phase.ClaimBindingStateOf(claim, volume)
 	deleting := claim.DeletionTimestamp != nil
 	if deleting {
+		if action, decided := restoreClaimRef(claim, state, volume, view, options); decided {
+			return action, nil
+		}
 		if action, decided := nextTerminating(claim, state, view, options); decided {
 			return action.explained(explainTerminating(claim, view)), nil
 		}
@@ -56,6 +59,17 @@ func DraftForClaim(claim *corev1.PersistentVolumeClaim, view View, options Optio
 		explanation = explainTerminating(claim, view)
 	}
 	return abandonProvisioning(claim, view, options).explained(explanation), nil
+}
+
+// restoreClaimRef gives the volume of a claim that is being deleted its claimRef back, if that was removed (C11). It comes before
+// the claim is let go (F2): after that nothing would say whose data is on the volume, which would be free for anybody. With it
+// the volume becomes Released (V3). A crash after this write leaves a pair as any other that is being deleted.
+func restoreClaimRef(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindingState, volume *corev1.PersistentVolume, view View, options Options) (action Action, decided bool) {
+	if state != phase.ClaimBound || volume.Spec.ClaimRef != nil || match.OwnedByAnother(obj.KeyOf(claim), view.Owners(volume.Name)) {
+		return Action{}, false
+	}
+	action, err := bind(volume, claim, view, options)
+	return action, err == nil && action.Writes() // what is announced (R8) holds up no deletion, and keeps the volume from others too
 }
 
 // nextTerminating removes the protection and the provisioning finalizer of a claim that is being deleted, and begins nothing new
@@ -207,6 +221,9 @@ func bindRequested(claim *corev1.PersistentVolumeClaim, volume *corev1.Persisten
 		return Action{}, err
 	}
 	if len(mismatches) == 0 {
+		if read, needed := readOwners(volume, "C7", view); needed {
+			return read.explained(Explanation{State: ClaimBinding, Volume: volume.Name}), nil
+		}
 		return bind(volume, claim, view, options)
 	}
 	message := fmt.Sprintf("the volume %q that the claim names does not fit it: %s", volume.Name, mismatches)

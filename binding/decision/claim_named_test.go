@@ -32,6 +32,8 @@ func TestAClaimThatNamesAVolumeItNeverHad(t *testing.T) {
 		{name: "C7 it fits", claim: asks, known: Knowing(KnownVolume("a")), want: begins},
 		{name: "C7 it need not be the best", claim: asks, known: Knowing(KnownVolume("a", Sized("99Gi")), KnownVolume("b")), want: begins},
 		{name: "C7 the selector does not count", claim: KnownClaim(Naming("a"), RequestingLabel("tier", "gold")), known: Knowing(KnownVolume("a")), want: begins},
+		{name: "C7 M2 it is Bound, and a cache may not show whose it is", claim: asks, known: Knowing(KnownVolume("a", InPhase(corev1.VolumeBound))), want: "C7 Read pvc"},
+		{name: "C7 M2 all claims were listed, and it is nobody's", claim: asks, known: listed(Knowing(KnownVolume("a", InPhase(corev1.VolumeBound)))), want: begins},
 		{name: "C7 nor the phase", claim: asks, known: Knowing(KnownVolume("a", InPhase(corev1.VolumeFailed))), want: begins},
 		{name: "C7 nor a class that waits", claim: KnownClaim(Naming("a"), RequestingClass(new("local"))),
 			known: Knowing(KnownVolume("a", OfClass("local")), ClassOf("local", "csi.example.com", WaitsForFirstConsumer)), want: begins},

@@ -199,6 +199,9 @@ func (d decisionTest) announce() decisionTest {
 		return d
 	}
 	if slices.Contains(d.claim.Finalizers, decision.ProvisioningFinalizer) {
+		announcement.Done = slices.ContainsFunc(d.known.Answers, func(answer decision.Answer) bool {
+			return answer.Of == decision.RunDeleter && answer.Hook == Own && answer.For == d.claim.UID && answer.Err == nil // and that is noted
+		})
 		reclaim.Announce(d.claim, announcement)
 		d.known.Answers = append(d.known.Answers, decision.Answer{Of: decision.UpdateClaim, For: d.claim.UID, Token: announcement.Token})
 		if slices.Contains(d.known.LiveReads, OwnKey) {
@@ -226,4 +229,10 @@ func announcedBy(who string, done bool) VolumeEdit {
 	return func(volume *corev1.PersistentVolume) {
 		reclaim.Announce(volume, reclaim.Announcement{By: who, Token: 7, Seconds: 600, Done: done})
 	}
+}
+
+// listed returns what is known, and that all claims were listed live.
+func listed(known decision.Snapshot) decision.Snapshot {
+	known.LiveReads = append(slices.Clone(known.LiveReads), obj.ClaimsKey())
+	return known
 }

@@ -97,12 +97,12 @@ func noteDeleted(metadata *metav1.ObjectMeta, volume *corev1.PersistentVolume, v
 // that would get the volume, and is told too; nil if none.
 func awaitDestruction(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View, options Options) (action Action, blocked bool) {
 	announcement, announced := reclaim.AnnouncementOf(volume)
-	message := outlivedText(volume, announcement)
+	message, deleted := outlivedText(volume, announcement), storageDeleted(volume, view)
 	switch {
+	case deleted: // which its own sync notes
+		message = destroyedText(volume)
 	case !announced:
 		return Action{}, false
-	case announcement.Done:
-		message = destroyedText(volume)
 	default:
 		if action, blocked := awaitAnnounced(volume, obj.VolumeKey(volume.Name), view, options); blocked {
 			return action, true
@@ -112,7 +112,7 @@ func awaitDestruction(volume *corev1.PersistentVolume, claim *corev1.PersistentV
 		}
 	}
 	action = wait("R8", message)
-	if reason := reclaimHookOf(announcedKind(announcement)).failed; claim == nil || !announcement.Done { // else its phase tells
+	if reason := reclaimHookOf(announcedKind(announcement)).failed; claim == nil || !deleted { // else its phase tells
 		action.Events = append(action.Events, warning(volume, reason, message))
 	}
 	if claim != nil {

@@ -100,7 +100,7 @@ func ExplainClaim(claim *corev1.PersistentVolumeClaim, view View, options Option
 	}
 	explanation := *action.explains
 	explanation.Claim, explanation.Finalizers = obj.KeyOf(claim), slices.Clone(explanation.Finalizers)
-	if explanation.State == ClaimBinding {
+	if explanation.State == ClaimBinding && action.Writes() {
 		explanation.Message = fmt.Sprintf("volume %q is being bound to it; the next write sets %s", explanation.Volume, writeName(explanation.Rule))
 	}
 	if explanation.Class != "" { // no volume was found, and one of that class is to come

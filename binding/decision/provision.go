@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -35,8 +37,8 @@ func provisioning(claim *corev1.PersistentVolumeClaim) bool {
 // that a volume stands for is left, and reclaimed with the volume. Storage without a volume is attached
 // nowhere, since an attachment names its volume. The UID is that of the claim that has the name now, if any.
 //
-// A cache may lack a claim that exists. So the claim is proven gone first, as in V3, and its volume is read after that: whoever
-// has stored it has done so for a claim that existed then.
+// A cache may lack a claim that exists, or show the one that had its name before. So the claim is proven gone first, as in V3, and
+// its volume is read after that: whoever has stored it has done so for a claim that existed then.
 //
 // The deleter is called once in a sync. If it has not finished or has failed, the action is a Wait, which holds nothing up that
 // is to be done for another claim of the name: see Action.Beside.
@@ -49,12 +51,15 @@ func NextForLeftover(claim obj.Key, uid types.UID, made []Answer, view View, opt
 		volume := leftoverOf(claim, answer)
 		deleted, ran := lastOf(answer.Hook, view.Answered(RunDeleter, answer.For))
 		stored, source := view.Volume(volume.Name)
-		_, proof := view.Claim(claim.Namespace, claim.Name)
+		now, proof := view.Claim(claim.Namespace, claim.Name)
 		switch {
 		case stored != nil || ran && deleted.Err == nil:
 			continue
 		case ran:
 			waiting = notDeleted(volume.Spec.ClaimRef, deleted).Beside(waiting)
+			continue
+		case now != nil && obj.OlderThan(now, answer.Version):
+			waiting = wait("P2", "what shows an earlier claim of the name proves nothing of the one that storage was made for").withBackoff().Beside(waiting)
 			continue
 		case !proof.IsLive():
 			return ReadLive(claim, "P2", "before what was made for it is deleted"), true
@@ -164,6 +169,9 @@ func runProvisioner(claim *corev1.PersistentVolumeClaim, class *storagev1.Storag
 		return ReadLive(obj.VolumeKey(name), "P2", "before storage is made for it"), nil
 	case volume != nil:
 		return nameTaken(claim, volume, view), nil
+	case !ran && mayLose(claim, provisioner, view):
+		problem := "what may have been made for it before is deleted first; then it is made anew"
+		return discard(claim, request.Volume, problem, view, options), nil
 	case !ran:
 		return Action{Kind: RunProvisioner, Hook: provisioner, Request: request, Rule: "P2", Why: "no volume fits, and class " + class.Name + " provisions"}, nil
 	case made.Err != nil:
@@ -261,7 +269,8 @@ func volumeFor(claim *corev1.PersistentVolumeClaim, name string, policy corev1.P
 }
 
 // volumeToStore returns the volume to store for what the provisioner made, and what is wrong with it; "" if nothing is.
-// What is not the provisioner's choice is put right: the claimRef, and what follows from the class.
+// What is not the provisioner's choice is put right: the claimRef, what follows from the class, and the annotations that decide
+// what becomes of the storage. One that copies those of the claim copies what its tenant wrote.
 func volumeToStore(r *hooks.ProvisionRequest, made *corev1.PersistentVolume, view View, options Options) (volume *corev1.PersistentVolume, problem string) {
 	if made == nil {
 		return r.Volume, "the provisioner returned no volume"
@@ -269,6 +278,7 @@ func volumeToStore(r *hooks.ProvisionRequest, made *corev1.PersistentVolume, vie
 	volume = made.DeepCopy()
 	volume.TypeMeta, volume.Status = metav1.TypeMeta{}, corev1.PersistentVolumeStatus{}
 	volume.ObjectMeta = metav1.ObjectMeta{Name: r.Volume.Name, Labels: volume.Labels, Annotations: volume.Annotations, Finalizers: volume.Finalizers}
+	maps.DeleteFunc(volume.Annotations, func(key, _ string) bool { return decidesReclaim(key) })
 	for key, value := range r.Volume.Annotations {
 		metav1.SetMetaDataAnnotation(&volume.ObjectMeta, key, value)
 	}
@@ -284,6 +294,11 @@ func volumeToStore(r *hooks.ProvisionRequest, made *corev1.PersistentVolume, vie
 		return volume, fmt.Sprintf("the provisioner named the volume %q, and not %q", made.Name, r.Volume.Name)
 	}
 	return volume, problemOf(r.Claim, volume, view)
+}
+
+// decidesReclaim reports whether an annotation says that storage is being reclaimed, or who is to do so.
+func decidesReclaim(annotation string) bool {
+	return strings.HasPrefix(annotation, "pvbind.github.io/") || annotation == storageclass.MigratedToAnnotation
 }
 
 // problemOf returns why the claim could not get the volume that a provisioner returned; "" if it could.
@@ -336,15 +351,25 @@ func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, options
 		}
 	}
 	// A crash before this write leaves the finalizer, and the deleter is run once more.
-	return removeFinalizer(claim, ProvisioningFinalizer, "P2", why)
+	noted, success := unstored(claim, provisioner, view, options)
+	return update(claim, func(metadata *metav1.ObjectMeta) {
+		metadata.Finalizers = without(metadata.Finalizers, ProvisioningFinalizer)
+		if success && claim.DeletionTimestamp == nil && claim.Spec.VolumeName == "" { // the next provisioner need not ask its own deleter
+			reclaim.Announce(metadata, noted)
+		}
+	}, "P2", why)
 }
 
-// discard deletes the storage that was made for a volume which cannot be stored, unless a live read shows that volume.
+// discard deletes the storage that was made for a volume which cannot be stored, unless a live read shows that volume. Until the
+// deleter has succeeded the next sync goes on with that.
 func discard(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, problem string, view View, options Options) Action {
 	if _, source := view.Volume(volume.Name); !source.IsLive() {
 		return ReadLive(obj.VolumeKey(volume.Name), "P2", "before its storage is deleted again")
 	}
-	action, _ := deleteUnstored(claim, volume, problem, view, options)
+	action, gone := deleteUnstored(claim, volume, problem, view, options)
+	if gone {
+		action = noteUnstored(claim, volume.Annotations[phase.ProvisionedByAnnotation], view, options)
+	}
 	if action.Kind != Nothing && action.Kind != Wait {
 		return action
 	}

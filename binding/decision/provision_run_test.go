@@ -17,6 +17,7 @@ import (
 	"github.com/pvbind/pvbind/binding/hooks"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -79,7 +80,7 @@ func TestP2BeforeStorageIsMade(t *testing.T) {
 		{name: "P2 another's answer does not count", claim: ProvisioningClaim(), known: Answering(absent, decision.Answer{Of: decision.RunProvisioner, Hook: Own, For: "uid-9", Volume: MadeVolume()}), options: Hooked(), want: runsOwn},
 		{name: "P2 nor does what another provisioner made", claim: ProvisioningClaim(), known: Answering(absent, decision.Answer{Of: decision.RunProvisioner, Hook: "old.example.com", For: "uid-1", Volume: MadeVolume()}), options: Hooked(), want: runsOwn},
 		{name: "P2 X7 a claim without a UID", claim: ProvisioningClaim(OfUID("")), known: absent, options: Hooked(), fails: "metadata.uid"},
-	})
+	}, func(row *decisionTest) { row.fresh = true })
 }
 
 // mismatches are the events of M12 about pvc-uid-1.
@@ -126,7 +127,8 @@ func TestP2WhatIsStored(t *testing.T) {
 				}
 			})
 			answer := MadeVolume(Sized("12Gi"), RefersToOther, OfClass("slow"), WithPolicy("Burn"), Labelled("disk", "ssd"), InPhase(corev1.VolumeFailed),
-				VolumeNote("path", "/x"), VolumeNote(ProvisionedBy, "me"), VolumeFinalizers("theirs"), func(v *corev1.PersistentVolume) {
+				VolumeNote("path", "/x"), VolumeNote(ProvisionedBy, "me"),
+				VolumeNote(reclaim.AnnouncementAnnotation, `{"done":true}`), VolumeNote(reclaim.TransferAnnotation, "{}"), VolumeNote(MigratedTo, "csi.example.com"), VolumeFinalizers("theirs"), func(v *corev1.PersistentVolume) {
 					v.UID, v.ResourceVersion = "mine", "3"
 					v.Spec.AccessModes = append(v.Spec.AccessModes, corev1.ReadOnlyMany)
 					v.Spec.MountOptions = []string{"ro"}

@@ -59,3 +59,36 @@ func startOver(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVol
 	}
 	return action.explained(Explanation{State: ClaimAwaitsProvisioner, Class: storageclass.OfClaim(claim), Provisioner: provisioner})
 }
+
+// mayLose reports whether something that was made for the claim may be deleted yet. An announcement says so until it is noted
+// that the deleter has succeeded, and so does a call of this sync: another answer, or none, is no end of what it does (R8).
+// Storage that is made meanwhile has the same name, and would be deleted with data.
+func mayLose(claim *corev1.PersistentVolumeClaim, provisioner string, view View) bool {
+	announcement, announced := reclaim.AnnouncementOf(claim)
+	deleted, _ := lastOf(provisioner, view.Answered(RunDeleter, claim.UID))
+	return deleted.Err != nil || announced && !announcement.Done && provisioning(claim)
+}
+
+// noteUnstored returns the write that notes on the claim that the deleter has succeeded; Nothing where that is noted, or where
+// another announcement than that of the call stands by now. A crash before it leaves the announcement, and the deleter is called
+// once more.
+func noteUnstored(claim *corev1.PersistentVolumeClaim, provisioner string, view View, options Options) Action {
+	noted, success := unstored(claim, provisioner, view, options)
+	if !success {
+		return Action{}
+	}
+	action := update(claim, func(metadata *metav1.ObjectMeta) { reclaim.Announce(metadata, noted) }, "R8", "what was made for it is deleted")
+	action.Token = noted.Token // it is still that of this sync
+	return action
+}
+
+// unstored returns what to note on the claim for a deleter that has succeeded in this sync, if its announcement stands.
+func unstored(claim *corev1.PersistentVolumeClaim, provisioner string, view View, options Options) (noted reclaim.Announcement, success bool) {
+	deleted, ran := lastOf(provisioner, view.Answered(RunDeleter, claim.UID))
+	noted, _ = reclaim.AnnouncementOf(claim)
+	if !ran || deleted.Err != nil || noted.Done || noted.By != options.Identity || noted.Token != deleted.Token {
+		return reclaim.Announcement{}, false
+	}
+	noted.Done = true
+	return noted, true
+}

@@ -3,8 +3,10 @@ package decision_test
 import (
 	"math"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/decision"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
@@ -53,5 +55,53 @@ func TestP2AVolumeThatMayHaveLostItsStorage(t *testing.T) {
 	runDecisions(t, []decisionTest{
 		{name: "P2 X2 a controller that could not provision it anew leaves it, and says so", claim: ProvisioningClaim(announced("me", 7)), known: there(), options: other, want: "P2 Wait",
 			events: told, says: []string{"a controller that has the provisioner", Own}, fresh: true},
+	})
+}
+
+// R8: what was called may go on, whatever it answered. What is made meanwhile would be deleted with its data.
+func TestP2NothingIsMadeWhileItMayBeDeleted(t *testing.T) {
+	absent := Proving(Knowing(ClassOf("fast", Own)), OwnKey)
+	announced := func(by string, done bool, edits ...ClaimEdit) *corev1.PersistentVolumeClaim {
+		return ProvisioningClaim(append(edits, func(claim *corev1.PersistentVolumeClaim) {
+			reclaim.Announce(claim, reclaim.Announcement{By: by, Token: 7, Seconds: 120, Done: done})
+		})...)
+	}
+	inThisSync := func(called ...decision.Answer) decision.Snapshot {
+		for i := range called {
+			called[i].Token = 7
+		}
+		return Proving(Answering(absent, append(called, decision.Answer{Of: decision.UpdateClaim, For: "uid-1", Token: 7})...), OwnKey, DataKey)
+	}
+	options, bare := Hooked(), Hooked(WithoutDeleters)
+	options.Identity, bare.Identity = "me", "me"
+	outwaited := absent
+	outwaited.Announced = map[obj.Key]metav1.Time{DataKey: {Time: outwaited.Now.Add(-time.Hour)}}
+	goesOn, deleted := DeletedAgain(InProgress(time.Minute)), DeletedAgain(nil)
+	old := DeletedAgain(nil)
+	fails := DeletedAgain(ErrBroken)
+	fails.Token = 7
+	failedBefore := Proving(Answering(Knowing(ClassOf("fast", "their.example.com"), KnownVolume(OwnKey.Name, OfClass("fast"), RefersToOther)), fails, decision.Answer{Of: decision.UpdateClaim, For: "uid-1", Token: 7}), OwnKey)
+	first := "P2 deleted first"
+	failed := []string{failedOwn}
+	runDecisions(t, []decisionTest{
+		{name: first + ": announced anew, with a larger token", claim: announced("me", false), known: absent, want: announcesAnew},
+		{name: first + ": after another's announcement is over too", claim: announced("another", false), known: outwaited, want: announcesAnew},
+		{name: first + ": not before that", claim: announced("another", false), known: absent, want: "R8 Wait", retry: decision.RetryAfter},
+		{name: first + ": called", claim: announced("me", false), known: inThisSync(), want: deletesOwn},
+		{name: first + ": at work", claim: announced("me", false), known: inThisSync(goesOn), want: "P2 Wait", events: failed, says: []string{"deleted first"}, retry: decision.RetryAfter},
+		{name: first + ": it fails", claim: announced("me", false), known: inThisSync(DeletedAgain(ErrBroken)), want: "P2 Wait", events: []string{failedOwn, cleanupOf}, retry: decision.RetryBackoff},
+		{name: first + ": that is noted", claim: announced("me", false), known: inThisSync(deleted), want: "R8 UpdateClaim pvc/default/data: " + notedDone},
+		{name: first + ": then it is made anew", claim: announced("me", true), known: inThisSync(deleted), want: runsOwn},
+		{name: first + ": not while its deleter is at work, whoever takes the announcement off", claim: ProvisioningClaim(), known: inThisSync(goesOn), want: "P2 Wait", events: failed, retry: decision.RetryAfter},
+		{name: first + ": by a later sync, too", claim: announced("me", true), known: absent, want: runsOwn},
+		{name: first + ": nobody has announced it", claim: ProvisioningClaim(), known: absent, want: runsOwn},
+		{name: first + ": nobody can", claim: announced("me", false), known: absent, options: bare, want: "P2 Wait", events: []string{failedOwn, cleanupOf}, retry: decision.RetryBackoff},
+		{name: first + ": nor that it is, of one that has failed", claim: announced("me", false, ClaimNote(Provisioner, Own)), known: failedBefore, want: forgetsOwn},
+		{name: first + ": not noted on another's announcement", claim: announced("me", false), known: Proving(Answering(absent, old), OwnKey, DataKey), want: "P2 Wait", events: failed, retry: decision.RetryBackoff},
+	}, func(row *decisionTest) {
+		row.fresh = true
+		if row.options.Identity == "" {
+			row.options = options
+		}
 	})
 }

@@ -46,6 +46,9 @@ type View interface {
 	Parsed(claim *corev1.PersistentVolumeClaim) *match.Parsed
 	// Owners returns the claims that a volume without claimRef belongs to all the same (M2), in order. See match.Terms.
 	Owners(volume string) []obj.Key
+	// ListedOwners returns those of the claims that were listed from the server since the last write, all of them; NotInCache
+	// means that they were not.
+	ListedOwners(volume string) ([]obj.Key, Source)
 	// Answered returns the answers to actions of this kind about the object with this UID that were given since
 	// the sync began, the oldest first.
 	Answered(of ActionKind, about types.UID) []Answer
@@ -99,6 +102,8 @@ type Answer struct {
 	For types.UID
 	// Token is that of the announcement, or of the call of a deleter or recycler.
 	Token int64
+	// Version is the resourceVersion of the claim that a provisioner was given.
+	Version string
 	// Volume is what a provisioner returned, or what a CreateVolume has stored.
 	Volume *corev1.PersistentVolume
 	// Err is nil for success.
@@ -308,6 +313,11 @@ func (s Snapshot) Parsed(*corev1.PersistentVolumeClaim) *match.Parsed { return n
 
 // Owners returns the claims whose status is Bound and that name the volume.
 func (s Snapshot) Owners(volume string) []obj.Key { return s.owners()(volume) }
+
+// ListedOwners returns the same as Owners, if all claims were listed.
+func (s Snapshot) ListedOwners(volume string) ([]obj.Key, Source) {
+	return s.Owners(volume), s.source(obj.ClaimsKey(), FromLiveRead, NotInCache)
+}
 
 // Answered returns the answers to actions of this kind about this object.
 func (s Snapshot) Answered(of ActionKind, about types.UID) []Answer {

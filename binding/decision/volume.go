@@ -112,6 +112,9 @@ func nextFree(volume *corev1.PersistentVolume, view View, options Options) (Acti
 		return action, nil
 	}
 	if available := phase.OfVolume(volume, phase.VolumeFree); volume.Status.Phase != available {
+		if read, needed := readOwners(volume, "V1", view); needed {
+			return read, nil
+		}
 		return setPhase(volume, available, "V1", "nobody has it"), nil
 	}
 	if volume.DeletionTimestamp != nil && slices.Contains(volume.Finalizers, reclaim.InTreeFinalizer) {
@@ -119,6 +122,26 @@ func nextFree(volume *corev1.PersistentVolume, view View, options Options) (Acti
 		return wait("R3", message, warning(volume, EventVolumeFailedDelete, message)), nil
 	}
 	return nothing("V1", "available"), match.CheckWellFormed(volume)
+}
+
+// readOwners returns the next live read before a volume that is Bound and has no claimRef is given to anybody. Somebody removed
+// that, and a cache of claims that is behind may not show whose data is on the volume (M2): all claims are listed, and each owner
+// among them that is not known by then is read, which makes it known. Nobody becomes an owner after that without a write to the
+// volume, on whose version the decision is.
+func readOwners(volume *corev1.PersistentVolume, rule string, view View) (read Action, needed bool) {
+	if volume.Spec.ClaimRef != nil || volume.Status.Phase != corev1.VolumeBound {
+		return Action{}, false
+	}
+	owners, listed := view.ListedOwners(volume.Name)
+	if !listed.IsLive() {
+		return ReadLive(obj.ClaimsKey(), rule, "a claim may be bound to the volume, which lost its claimRef"), true
+	}
+	for _, owner := range owners {
+		if _, source := view.Claim(owner.Namespace, owner.Name); !source.IsLive() {
+			return ReadLive(owner, rule, "it is bound to volume "+volume.Name+", which lost its claimRef"), true
+		}
+	}
+	return Action{}, false
 }
 
 // volumeContended leaves a volume without claimRef that several claims own (V1). No claim gets it until a person says which.

@@ -21,7 +21,8 @@ func TestAVolumeThatNobodyHolds(t *testing.T) {
 		{name: "V1 Pending", volume: KnownVolume("a", InPhase(corev1.VolumePending)), want: available},
 		{name: "V1 without a phase", volume: KnownVolume("a", InPhase("")), want: available},
 		{name: "V1 Available", volume: KnownVolume("a"), want: "V1 Nothing"},
-		{name: "V1 Bound", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), want: available},
+		{name: "V1 Bound", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), known: listed(Knowing()), want: available},
+		{name: "V1 Bound, and a cache may not show its owner yet", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), want: "V1 Read pvc"},
 		{name: "V1 B2 message and reason go with the phase", volume: KnownVolume("a", InPhase(corev1.VolumeFailed), failed),
 			want: "V1 UpdateVolumeStatus pv/a: -status.message status.phase=Available -status.reason"},
 		{name: "V1 reserved, its claim does not exist", volume: KnownVolume("a", PreBound, InPhase(corev1.VolumePending)), want: available},
@@ -38,8 +39,8 @@ func TestAVolumeThatNobodyHolds(t *testing.T) {
 
 		{name: "M2 V1 it lost its claimRef: back to its claim", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"), Named("other")), KnownClaim()),
 			want: "V1 Requeue pvc/default/other"},
-		{name: "M2 V1 an annotation is no proof", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(Naming("a"), ClaimNote(Completed, "yes"), Requesting("50Gi"))), want: available},
-		{name: "M2 V1 nor is a Lost claim", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost), Requesting("50Gi"))), want: available},
+		{name: "M2 V1 an annotation is no proof", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), known: listed(Knowing(KnownClaim(Naming("a"), ClaimNote(Completed, "yes"), Requesting("50Gi")))), want: available},
+		{name: "M2 V1 nor is a Lost claim", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), known: listed(Knowing(KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost), Requesting("50Gi")))), want: available},
 		{name: "M2 V1 status is, without the annotation too", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"), WithoutNote(Completed))), want: "V1 Requeue pvc/default/data"},
 		{name: "M2 V1 two claims are bound to it: nobody gets it", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"), Named("other")), KnownClaim(BoundTo("a")), KnownClaim(Named("more"))),
 			want: "V1 Wait", events: []string{"Warning FailedBinding pv/a"}, says: []string{`"a"`, "no claimRef", "default/data with UID uid-1", "default/other with UID uid-2"}},
@@ -49,7 +50,7 @@ func TestAVolumeThatNobodyHolds(t *testing.T) {
 		{name: "W1 a claim waits: it goes first, without a write", volume: KnownVolume("a", InPhase(corev1.VolumePending)), known: wanted, want: offered},
 		{name: "W1 the same once Available", volume: KnownVolume("a"), known: wanted, want: offered},
 		{name: "W1 M9 one that cannot be had is made Available first", volume: KnownVolume("a", InPhase(corev1.VolumeReleased)), known: wanted, want: available},
-		{name: "W1 M9 the same for Bound", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), known: wanted, want: available},
+		{name: "W1 M9 the same for Bound", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), known: listed(wanted), want: available},
 		{name: "W1 M12 no matter if it is reserved", volume: KnownVolume("a", PreBound, InPhase(corev1.VolumeReleased)), known: wanted, want: offered},
 		{name: "W1 reserved: nobody else's", volume: KnownVolume("a", RefersTo("default", "new", "")), known: wanted, want: "V1 Nothing"},
 		{name: "W1 too small for it", volume: KnownVolume("a", Sized("1Gi")), known: wanted, want: "V1 Nothing"},
@@ -130,7 +131,7 @@ func TestAVolumeThatAClaimHolds(t *testing.T) {
 		{name: "V2 an earlier claim of the name has it", volume: KnownVolume("a", BoundToClaim, bound, made, remove), known: lacking(KnownVolume("b", RefersToStale)), want: "V2 Wait", events: told, says: []string{"UID uid-0"}},
 		{name: "V2 it is reserved for the claim's name only", volume: KnownVolume("a", BoundToClaim, bound, made, remove), known: lacking(KnownVolume("b", PreBound)), want: "V2 Wait", events: told, says: []string{"without a UID"}},
 		{name: "V2 nobody has it", volume: KnownVolume("a", BoundToClaim, bound, made, remove), known: lacking(KnownVolume("b")), want: "V2 Wait", events: told, says: []string{"is not bound to it"}},
-		{name: "V4 then Available", volume: KnownVolume("a", bound), known: elsewhere, want: "V1 UpdateVolumeStatus pv/a: status.phase=Available"},
+		{name: "V4 then Available", volume: KnownVolume("a", bound), known: listed(elsewhere), want: "V1 UpdateVolumeStatus pv/a: status.phase=Available"},
 		{name: "V4 the same for what a person reserved", volume: KnownVolume("a", PreBound, bound), known: elsewhere, want: "V1 UpdateVolumeStatus pv/a: status.phase=Available"},
 	})
 }

@@ -25,7 +25,8 @@
 //     before each step, and give it a Timeout that is long against every pause that can happen.
 //   - A Deleter is not, as long as a name is not used again: what it deletes late is gone already. Volumes that are provisioned
 //     here have the UID of their claim in their name. The name comes again where the storage of a claim is made anew, because
-//     it did not fit or could not be stored, and where a restore of the server brings the claim back.
+//     it did not fit or could not be stored, and where a restore of the server brings the claim back. The former is only once
+//     a later Delete of the same storage has succeeded: let that be only when no earlier one goes on.
 //
 // All controllers of a cluster should have the same Timeout. An announcement says how long its call may take, and who sees it
 // waits for that, or for its own Timeout where that is longer.

@@ -43,6 +43,9 @@ func ClaimKey(namespace, name string) Key {
 // PodsKey returns the key of the pods of a namespace.
 func PodsKey(namespace string) Key { return Key{Kind: KindPods, Namespace: namespace} }
 
+// ClaimsKey returns the key of all claims of all namespaces.
+func ClaimsKey() Key { return Key{Kind: KindClaims} }
+
 // AttachmentsKey returns the key of all VolumeAttachments of the cluster.
 func AttachmentsKey() Key { return Key{Kind: KindAttachments} }
 

@@ -81,7 +81,11 @@ func CheckList(key Key, list metav1.ListInterface) error {
 
 // CheckItem is CheckReply for one of the objects in the list of a key. Of bare metadata nobody can tell what it uses.
 func CheckItem(key Key, item Object) error {
-	if item.GetNamespace() != key.Namespace || item.GetName() == "" {
+	elsewhere := item.GetNamespace() != key.Namespace
+	if key == ClaimsKey() { // which are of all namespaces
+		elsewhere = item.GetNamespace() == ""
+	}
+	if elsewhere || item.GetName() == "" {
 		return fmt.Errorf("the list of %s has an object with namespace %q and name %q: something else than the API server may have answered",
 			key, item.GetNamespace(), item.GetName())
 	}

@@ -62,6 +62,7 @@ func TestV3WhatIsNotTheWholeObject(t *testing.T) {
 func TestV3WhatIsNoObjectOfAList(t *testing.T) {
 	pods, attachments := obj.PodsKey("shop"), obj.AttachmentsKey()
 	require.NoError(t, obj.CheckItem(pods, bindingtest.Pod("shop", "till", "")))
+	require.NoError(t, obj.CheckItem(obj.ClaimsKey(), bindingtest.Claim("shop", "data", "1Gi")))
 	require.NoError(t, obj.CheckItem(attachments, bindingtest.Attachment("disk", "node")))
 	for _, test := range []struct {
 		name, want string
@@ -71,6 +72,8 @@ func TestV3WhatIsNoObjectOfAList(t *testing.T) {
 		{"a pod of another namespace", `the list of pods/shop has an object with namespace "bank"`, pods, bindingtest.Pod("bank", "till", "")},
 		{"a pod without a name", `and name ""`, pods, bindingtest.Pod("shop", "", "")},
 		{"the metadata of a pod", `the reply to pods/shop is not whole: "till" has no spec`, pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "till"}}},
+		{"a claim of no namespace", `the list of pvc has an object with namespace ""`, obj.ClaimsKey(), bindingtest.Claim("", "data", "1Gi")},
+		{"the metadata of a claim", `the reply to pvc is not whole: "data" has no spec.accessModes`, obj.ClaimsKey(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "data"}}},
 		{"the metadata of an attachment", `the reply to volumeattachments is not whole: "a" has no spec.source`, attachments, &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "a"}}},
 	} {
 		assert.ErrorContains(t, obj.CheckItem(test.key, test.item), test.want, test.name)

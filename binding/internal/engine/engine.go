@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/hooks"
@@ -47,8 +48,8 @@ type State struct {
 	// unclaimed is what provisioners made in syncs that ended before there was a volume for it. It counts only once its claim is
 	// gone, by the key of that, and until it is deleted (P2).
 	unclaimed map[obj.Key][]decision.Answer
-	// deleted is what deleters have done in syncs that ended before it was noted on their volumes (R8).
-	deleted map[obj.Key]decision.Answer
+	// deleted is what deleters have done in syncs that ended before it was noted on their volumes, by the UIDs of these (R8).
+	deleted map[types.UID]decision.Answer
 	// announced says since when the announcement on each claim or volume that has one was seen as it is (R8).
 	announced map[obj.Key]sighting
 	now       time.Time
@@ -96,10 +97,12 @@ type Reply struct {
 	Object obj.Object // what the server stored or holds; nil: nothing, or an error
 	Err    error
 
-	Pods        []*corev1.Pod                 // for a read of pods
-	Attachments []*storagev1.VolumeAttachment // for a read of attachments
+	Claims      []*corev1.PersistentVolumeClaim // for a read of all claims
+	Pods        []*corev1.Pod                   // for a read of pods
+	Attachments []*storagev1.VolumeAttachment   // for a read of attachments
 
 	parsed      Parsed
+	owners      map[string][]obj.Key // of the claims: those that own each volume (M2)
 	podsByClaim map[obj.Key][]*corev1.Pod
 }
 
@@ -120,7 +123,7 @@ func (s *State) StartDraft(key obj.Key) Step {
 	if !s.workers.acquire(key, s.namespaceOf(key)) {
 		return s.refuse(key)
 	}
-	t := &task{key: key, answers: slices.Concat(s.resume(key), s.takeUnclaimed(key), s.deletionOf(key))}
+	t := &task{key: key, answers: slices.Concat(s.resume(key), s.takeUnclaimed(key))}
 	zeromap.Put(&s.locks, key, key)
 	zeromap.Put(&s.tasks, key, t)
 	return s.advance(t)

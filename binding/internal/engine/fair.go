@@ -24,8 +24,7 @@ func (s *State) namespaceOf(key obj.Key) string {
 }
 
 // slots bounds how many syncs have one of something at once: a hook that runs (Rh), or a worker (W9). A namespace gets one more
-// only while it has fewer than are free: half of all if it is alone, and each of n the (n+1)th part, so that some are left for who
-// comes. The namespaces that wait are served in turn, so that whoever waits is overtaken at most once by each other namespace,
+// only while it has fewer than are free: half of those that it finds, so that some are left for who comes. The namespaces that wait are served in turn, so that whoever waits is overtaken at most once by each other namespace,
 // however much that one waits for. A sync keeps its slot until it ends: that of a deleter or recycler from
 // before its announcement, and that of a provisioner for the deleter of what is no use.
 type slots struct {

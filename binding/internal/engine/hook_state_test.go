@@ -88,14 +88,16 @@ func TestP2WhatIsNotStoredIsDeletedAgain(t *testing.T) {
 	t.Run("P2 after a live read, with an event", func(t *testing.T) {
 		d := failsThrice(t).gets(nil, ErrNotFound).announcesUnstored().says("P2 RunDeleter pv/pvc-uid-1")
 		assert.Empty(t, d.published)
-		d.gets(nil, nil).ends()
+		d.gets(nil, nil).says("R8 UpdateClaim pvc/default/data").stored().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).ends()
 		assert.Equal(t, []string{"Warning ProvisioningFailed"}, d.published)
 		assert.Positive(t, d.step.After, "W6")
+		d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
 	})
 	t.Run("P2 not deleted: an event for both", func(t *testing.T) {
 		d := failsThrice(t).gets(nil, ErrNotFound).announcesUnstored().says("P2 RunDeleter pv/pvc-uid-1").gets(nil, ErrBroken)
 		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).ends()
 		assert.Equal(t, []string{"Warning ProvisioningFailed", "Warning ProvisioningCleanupFailed"}, d.published)
+		d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).announcesUnstored().says("P2 RunDeleter pv/pvc-uid-1") // before it is made anew (R8)
 	})
 	t.Run("P2 X2 the third time it was stored: nothing is deleted", func(t *testing.T) {
 		failsThrice(t).gets(storedOwn(), nil).binds()

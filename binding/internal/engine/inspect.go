@@ -50,7 +50,7 @@ func (s store) clone() store {
 	s.claimsByVolume, s.volumesByClaim, s.podsByClaim, s.attachmentsByVolume = old.claimsByVolume.clone(), old.volumesByClaim.clone(), old.podsByClaim.clone(), old.attachmentsByVolume.clone()
 	s.largePods, s.parsedClaims, s.podClaims = old.largePods.clone(), maps.Clone(old.parsedClaims), maps.Clone(old.podClaims) // what they point to is never changed
 	s.waiting, s.notified = old.waiting.Clone(), old.notified.Clone()
-	s.gone, s.gonePods = old.gone.clone(), old.gonePods.clone()
+	s.gone, s.gonePods, s.goneVolumes = old.gone.clone(), old.gonePods.clone(), old.goneVolumes.clone()
 	s.index = &index.Index{}
 	s.index.Load(slices.Collect(all[*corev1.PersistentVolume](&s, obj.KindVolume))...)
 	for volume := range all[*corev1.PersistentVolume](&s, obj.KindVolume) {
@@ -72,8 +72,8 @@ func (l links) clone() links {
 	return copied
 }
 
-func (t tombstones) clone() tombstones {
-	return tombstones{young: maps.Clone(t.young), old: maps.Clone(t.old)}
+func (t tombstones[ID]) clone() tombstones[ID] {
+	return tombstones[ID]{young: maps.Clone(t.young), old: maps.Clone(t.old)}
 }
 
 func (t *task) clone() *task {
@@ -173,6 +173,7 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 		n.Object(object)
 		switch key.Kind {
 		case obj.KindVolume:
+			describeFlag(n, s.goneVolumes.has(key.Name))
 			describeKeys(n, s.index.Owners(key.Name))
 			if claim, reserved := s.index.Reservation(key.Name); describeFlag(n, reserved) {
 				n.Key(claim)
@@ -208,9 +209,12 @@ func (s *State) describeRestore(n Notebook, keys []obj.Key) {
 	n.KeySet(s.restore.held)
 	describeFlag(n, s.restore.unsaid)
 	for _, key := range keys {
-		describeAnswers(n, s.restore.made[key])
-		describeAnswers(n, s.unclaimed[key])
-		describeAnswers(n, s.deletionOf(key))
+		describeAnswers(n, key, s.restore.made[key])
+		describeAnswers(n, key, s.unclaimed[key])
+		kept, deleted := s.deleted[uidOf(s.Known(key))]
+		if describeFlag(n, deleted) {
+			describeAnswers(n, key, []decision.Answer{kept})
+		}
 	}
 }
 
@@ -237,10 +241,11 @@ func (t *task) describe(n Notebook) {
 	n.Number(len(t.live))
 	for _, key := range slices.SortedFunc(maps.Keys(t.live), obj.CompareKeys) {
 		n.Key(key)
+		describeObjects(n, t.live[key].Claims)
 		describeObjects(n, t.live[key].Pods)
 		describeObjects(n, t.live[key].Attachments)
 	}
-	describeAnswers(n, t.answers)
+	describeAnswers(n, t.key, t.answers)
 	describeFlag(n, t.outdated)
 	describeEvents(n, t.publish)
 	next := make(map[obj.Key]struct{}, len(t.next))
@@ -250,13 +255,16 @@ func (t *task) describe(n Notebook) {
 	n.KeySet(next)
 }
 
-func describeAnswers(n Notebook, answers []decision.Answer) {
+func describeAnswers(n Notebook, key obj.Key, answers []decision.Answer) {
 	n.Number(len(answers))
 	for _, answer := range answers {
 		n.Text(string(answer.Of))
 		n.Text(answer.Hook)
 		n.Text(string(answer.For))
 		n.Token(answer.Token)
+		if answer.Of == decision.RunProvisioner {
+			n.Version(key, answer.Version)
+		}
 		n.Object(orNil(answer.Volume))
 		describeFlag(n, answer.Unsettled)
 		if describeFlag(n, answer.Err != nil) {

@@ -17,9 +17,9 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		fields []string
 	}{
 		{State{}, []string{"store", "options", "tasks", "locks", "waiters", "inDoubt", "leftInDoubt", "offers", "hooks", "workers", "lastEvents", "rejected", "failures", "restore", "unclaimed", "deleted", "announced", "now"}},
-		{store{}, []string{"objects", "claimsByVolume", "volumesByClaim", "podsByClaim", "largePods", "attachmentsByVolume", "parsedClaims", "podClaims", "index", "waiting", "notified", "gone", "gonePods"}},
+		{store{}, []string{"objects", "claimsByVolume", "volumesByClaim", "podsByClaim", "largePods", "attachmentsByVolume", "parsedClaims", "podClaims", "index", "waiting", "notified", "gone", "gonePods", "goneVolumes"}},
 		{task{}, []string{"key", "volume", "version", "pending", "before", "outdated", "contradicted", "live", "answers", "publish", "next", "steps"}},
-		{Reply{}, []string{"Object", "Err", "Pods", "Attachments", "parsed", "podsByClaim"}},
+		{Reply{}, []string{"Object", "Err", "Claims", "Pods", "Attachments", "parsed", "owners", "podsByClaim"}},
 		{restore{}, []string{"unread", "held", "made", "gone", "unsaid"}},
 		{contradiction{}, []string{"uid", "missing"}},
 		{offers{}, []string{"made", "pendingFor", "pendingOn", "order"}},
@@ -28,7 +28,7 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		{namespaceQueues{}, []string{"keys", "queued"}},
 		{sighting{}, []string{"text", "since"}},
 		{rejection{}, []string{"claimVersion", "volume", "volumeVersion"}},
-		{decision.Answer{}, []string{"Of", "Hook", "For", "Token", "Volume", "Err", "Unsettled"}},
+		{decision.Answer{}, []string{"Of", "Hook", "For", "Token", "Version", "Volume", "Err", "Unsettled"}},
 		{decision.Event{}, []string{"Type", "Reason", "Message", "On", "UID", "Hook", "same"}},
 	} {
 		var fields []string

@@ -10,6 +10,7 @@ import (
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
@@ -52,7 +53,7 @@ func (r Reply) Checked(action decision.Action) Reply {
 			return Reply{Err: err}
 		}
 	}
-	if err := cmp.Or(checkItems(action.Key, r.Pods), checkItems(action.Key, r.Attachments)); err != nil {
+	if err := cmp.Or(checkItems(action.Key, r.Claims), checkItems(action.Key, r.Pods), checkItems(action.Key, r.Attachments)); err != nil {
 		return Reply{Err: err}
 	}
 	return r
@@ -67,10 +68,18 @@ func checkItems[O obj.Object](key obj.Key, items []O) error {
 	return nil
 }
 
-// Parsed returns the reply with its object, or its pods, parsed, for Proceed. It does nothing the second time.
+// Parsed returns the reply with its object, claims or pods parsed, for Proceed. It does nothing the second time.
 func (r Reply) Parsed() Reply {
 	if r.Object != nil && r.parsed.object != r.Object {
 		r.parsed = Parse(r.Object)
+	}
+	if len(r.Claims) > 0 && r.owners == nil {
+		r.owners = map[string][]obj.Key{}
+		for _, claim := range r.Claims {
+			if volume := phase.Owned(claim); volume != "" {
+				r.owners[volume] = append(r.owners[volume], obj.KeyOf(claim))
+			}
+		}
 	}
 	if len(r.Pods) > 0 && r.podsByClaim == nil {
 		r.podsByClaim = map[obj.Key][]*corev1.Pod{}

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -34,6 +35,13 @@ func withOneSlot(t *testing.T) (making, other *talk) {
 	making = &talk{T: t, state: state, key: DataKey, version: 100}
 	making.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
 	return making, &talk{T: t, state: state, key: obj.VolumeKey("a"), version: 100}
+}
+
+// comesAndGoes has the informers show the volume, and that it is gone.
+func (d *talk) comesAndGoes(volume *corev1.PersistentVolume) *talk {
+	d.state.Observe(volume)
+	d.state.ObserveDeleted(volume)
+	return d
 }
 
 // isProvenGone is what proves the claim gone.
@@ -117,9 +125,28 @@ func TestP2WhatIsMadeForAClaimThatIsGone(t *testing.T) {
 	})
 	t.Run("P2 X2 a volume that is seen to stand for it meanwhile has its say", func(t *testing.T) {
 		d := whileMaking(t).gets(MadeVolume(), nil).leftoverDeleted(InProgress(time.Hour)).ends()
-		d.state.Observe(storedOwn())
-		d.state.ObserveDeleted(storedOwn())
+		d.comesAndGoes(storedOwn()).starts().ends()
+	})
+	t.Run("P2 X2 for as long as that is needed", func(t *testing.T) {
+		d := whileMaking(t).gets(MadeVolume(), nil).leftoverDeleted(InProgress(time.Hour)).ends().comesAndGoes(storedOwn())
+		for i := range 3 * 4096 { // more than are remembered
+			d.state.ObserveDeleted(KnownVolume(fmt.Sprint("disk-", i)))
+		}
 		d.starts().ends()
+	})
+	t.Run("P2 X2 so has one that came and went while its provisioner ran", func(t *testing.T) {
+		whileMaking(t).comesAndGoes(storedOwn()).gets(MadeVolume(), nil).ends()
+	})
+	t.Run("P2 X2 or before, where only a cache has the claim still", func(t *testing.T) {
+		d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).comesAndGoes(storedOwn()).starts()
+		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+		d.state.ObserveDeleted(ProvisioningClaim())
+		d.gets(MadeVolume(), nil).ends()
+	})
+	t.Run("P2 X2 W8 or before the server went back", func(t *testing.T) {
+		d := whileMaking(t).comesAndGoes(storedOwn())
+		d.state.ObserveRestore()
+		d.gets(MadeVolume(), nil).ends()
 	})
 	t.Run("P2 Rh its deleter has the slot that the provisioner had, though others wait for it", func(t *testing.T) {
 		d, e := withOneSlot(t)
@@ -184,6 +211,13 @@ func TestP2WhatIsMadeForAClaimThatIsGone(t *testing.T) {
 				d.state.ObserveDeleted(d.state.Known(OwnKey))
 				d.state.ObserveDeleted(d.state.Known(DataKey))
 				d.gets(nil, ErrNotFound).says("B6 Read pvc/default/data").gets(nil, ErrNotFound).ends()
+			})
+			t.Run(name+", and gone with its storage before it is bound", func(t *testing.T) {
+				d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts()
+				d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1").gets(MadeVolume(), nil)
+				stores(d.says("P2 CreateVolume pv/pvc-uid-1")).says("B2 UpdateVolumeStatus pv/pvc-uid-1")
+				d.state.ObserveDeleted(d.state.Known(OwnKey))
+				d.gets(nil, ErrNotFound).says("B6 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
 			})
 		}
 	})

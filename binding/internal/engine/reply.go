@@ -162,6 +162,7 @@ func (t *task) recordAnswer(got Reply, unsettled bool) {
 	volume, _ := got.Object.(*corev1.PersistentVolume)
 	answer := decision.Answer{Of: t.pending.Kind, Hook: t.pending.Hook, For: t.pending.About(), Token: t.pending.Token, Volume: volume, Err: got.Err, Unsettled: unsettled}
 	if answer.Of == decision.RunProvisioner {
+		answer.Version = t.pending.Request.Claim.ResourceVersion
 		t.answers = slices.DeleteFunc(t.answers, func(a decision.Answer) bool {
 			return (a.Of == decision.RunDeleter || a.Of == decision.UpdateClaim) && a.For == answer.For
 		})

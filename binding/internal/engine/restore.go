@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
@@ -22,7 +23,7 @@ type restore struct {
 	unread map[obj.Key]struct{}          // the claims and volumes that were not read since
 	held   map[obj.Key]struct{}          // the syncs that would destroy something, to be run again after the last read
 	made   map[obj.Key][]decision.Answer // what provisioners made in those syncs
-	gone   tombstones                    // the UIDs that were known to be gone before, and may be there again
+	gone   tombstones[types.UID]         // the UIDs that were known to be gone before, and may be there again
 	unsaid bool                          // no event has told of it yet
 }
 
@@ -35,7 +36,7 @@ func (s *State) ObserveRestore() []obj.Key {
 	keys := slices.AppendSeq(slices.Collect(maps.Keys(s.objects[obj.KindVolume])), maps.Keys(s.objects[obj.KindClaim]))
 	slices.SortFunc(keys, obj.CompareKeys)
 	s.restore.unsaid = len(keys) > 0
-	s.restore.gone, s.gone, s.gonePods = s.gone, tombstones{}, tombstones{}
+	s.restore.gone, s.gone, s.gonePods = s.gone, tombstones[types.UID]{}, tombstones[types.UID]{}
 	return s.distrust(keys...)
 }
 

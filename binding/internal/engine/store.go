@@ -33,9 +33,11 @@ type store struct {
 	index    *index.Index        // the volumes once more, to choose from
 	waiting  index.WaitingClaims // the claims that any volume may serve
 	notified index.WaitingClaims // those of them that a volume was offered to and whose sync is still to come
-	gone     tombstones
+	gone     tombstones[types.UID]
 	// gonePods has pods and attachments. They come and go by the thousand, and would evict the others.
-	gonePods tombstones
+	gonePods tombstones[types.UID]
+	// goneVolumes has the names of volumes. What a volume has stood for is no leftover, not even if the server went back (X2).
+	goneVolumes tombstones[string]
 }
 
 // Known returns the object that is stored under a key; nil if there is none. A class has its name alone as its key.
@@ -146,6 +148,9 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 // returns the claims too.
 func (s *store) drop(key obj.Key, uid types.UID) (old obj.Object, named []obj.Key) {
 	s.tombstonesOf(key.Kind).add(uid)
+	if key.Kind == obj.KindVolume {
+		s.goneVolumes.add(key.Name)
+	}
 	old = s.Known(key)
 	if old == nil || old.GetUID() != uid {
 		return nil, nil
@@ -257,39 +262,39 @@ func Unique(keys []obj.Key) []obj.Key {
 	return once
 }
 
-// tombstones are the UIDs of objects that are known to be gone, so that a late reply or a slow cache does
+// tombstones are the UIDs, or the names, of objects that are known to be gone, so that a late reply or a slow cache does
 // not bring one back. They are kept for the last few thousand deletions, in two generations: a
 // reply that is delayed beyond that many deletions is not expected.
-type tombstones struct {
-	young, old map[types.UID]struct{}
+type tombstones[ID ~string] struct {
+	young, old map[ID]struct{}
 }
 
 const generation = 4096
 
-func (s *store) tombstonesOf(kind obj.Kind) *tombstones {
+func (s *store) tombstonesOf(kind obj.Kind) *tombstones[types.UID] {
 	if kind == obj.KindPod || kind == obj.KindAttachment {
 		return &s.gonePods
 	}
 	return &s.gone
 }
 
-func (t *tombstones) add(uid types.UID) {
-	if uid == "" {
+func (t *tombstones[ID]) add(id ID) {
+	if id == "" {
 		return // it would stand for every object that has none
 	}
 	if len(t.young) >= generation {
 		t.old, t.young = t.young, nil
 	}
-	zeromap.Put(&t.young, uid, struct{}{})
+	zeromap.Put(&t.young, id, struct{}{})
 }
 
-func (t *tombstones) has(uid types.UID) bool {
-	_, young := t.young[uid]
-	_, old := t.old[uid]
+func (t *tombstones[ID]) has(id ID) bool {
+	_, young := t.young[id]
+	_, old := t.old[id]
 	return young || old
 }
 
-func (t *tombstones) remove(uid types.UID) {
-	delete(t.young, uid)
-	delete(t.old, uid)
+func (t *tombstones[ID]) remove(id ID) {
+	delete(t.young, id)
+	delete(t.old, id)
 }

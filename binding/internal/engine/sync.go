@@ -143,7 +143,7 @@ func (s *State) decide(t *task) (decision.Action, error) {
 		}
 		return decision.Action{}, nil
 	}
-	leftover, left := decision.NextForLeftover(t.key, uidOf(s.Known(t.key)), t.answers, view, s.options)
+	leftover, left := decision.NextForLeftover(t.key, uidOf(s.Known(t.key)), slices.DeleteFunc(slices.Clone(t.answers), s.stoodFor), view, s.options)
 	claim := s.claim(t.key)
 	if claim == nil || left && leftover.Kind != decision.Wait {
 		return leftover, nil

@@ -3,6 +3,8 @@ package engine
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/obj"
@@ -42,17 +44,23 @@ func (s *State) keepUnclaimed(t *task, action decision.Action, err error) {
 
 // settled reports whether nothing is left to do about what a provisioner made, or nothing can be.
 func (s *State) settled(t *task, made decision.Answer) bool {
-	return !s.options.Hooks.Deleters.Has(made.Hook) || slices.ContainsFunc(t.answers, func(a decision.Answer) bool {
+	return !s.options.Hooks.Deleters.Has(made.Hook) || s.stoodFor(made) || slices.ContainsFunc(t.answers, func(a decision.Answer) bool {
 		return a.Of == decision.RunDeleter && a.For == made.For && a.Final()
 	})
 }
 
-// forgetUnclaimed forgets what was made where a volume is seen to stand for it. What becomes of the storage when that goes is as
-// its policy says (X2).
-func (s *State) forgetUnclaimed(volume string) {
-	for key, made := range s.unclaimed {
-		s.setUnclaimed(key, slices.DeleteFunc(slices.Clone(made), func(a decision.Answer) bool { return decision.ProvisionedName(a.For) == volume }))
+// forgetUnclaimed forgets what was made for the claim of a volume, where that is seen to stand for it.
+func (s *State) forgetUnclaimed(volume *corev1.PersistentVolume) {
+	if claim := obj.ReferencedClaim(volume); len(s.unclaimed[claim]) > 0 {
+		s.setUnclaimed(claim, slices.DeleteFunc(slices.Clone(s.unclaimed[claim]), s.stoodFor))
 	}
+}
+
+// stoodFor reports whether a volume was seen to stand for what a provisioner made, before its answer too. What becomes of the
+// storage when that goes is as its policy says (X2): it is never a leftover.
+func (s *State) stoodFor(made decision.Answer) bool {
+	name := decision.ProvisionedName(made.For)
+	return made.Of == decision.RunProvisioner && (s.volume(name) != nil || s.goneVolumes.has(name))
 }
 
 // splitUnclaimed returns what was made for claims of that name that are gone, and for the one that exists.

@@ -48,7 +48,11 @@ func (v *taskView) Claim(namespace, name string) (*corev1.PersistentVolumeClaim,
 }
 
 func (v *taskView) Answered(of decision.ActionKind, about types.UID) []decision.Answer {
-	return decision.AnswersAbout(v.task.answers, of, about)
+	answers := decision.AnswersAbout(v.task.answers, of, about)
+	if kept, deleted := v.deleted[about]; deleted && of == decision.RunDeleter {
+		return append([]decision.Answer{kept}, answers...)
+	}
+	return answers
 }
 
 // Clock returns the time that was set last.
@@ -102,6 +106,13 @@ func (v *taskView) Summary(claim *corev1.PersistentVolumeClaim) (match.Summary, 
 // Owners returns the claims that are Bound and name the volume, or the one that it is being bound to: by a sync that runs,
 // or by a write whose outcome is not known.
 func (v *taskView) Owners(volume string) []obj.Key { return v.index.Owners(volume) }
+
+func (v *taskView) ListedOwners(volume string) ([]obj.Key, decision.Source) {
+	if read, live := v.task.live[obj.ClaimsKey()]; live {
+		return read.Parsed().owners[volume], decision.FromLiveRead
+	}
+	return nil, decision.NotInCache
+}
 
 // Waiting returns the claim to offer a volume to: the one that the volume is pre-bound to, or one that names it, or the
 // neediest that it fits (W1).

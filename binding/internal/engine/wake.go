@@ -42,7 +42,7 @@ func (s *State) ObserveParsed(parsed Parsed) (woken, rest []obj.Key) {
 	s.noteAnnouncement(key, object)
 	switch object := object.(type) {
 	case *corev1.PersistentVolume:
-		s.forgetUnclaimed(object.Name)
+		s.forgetUnclaimed(object)
 		if object.Spec.ClaimRef != nil {
 			s.forgetOffers(key)
 		}
@@ -79,6 +79,7 @@ func (s *State) ForgetDeleted(object obj.Object) (woken, rest []obj.Key) {
 	delete(s.failures, key)
 	delete(s.rejected, key)
 	delete(s.announced, key)
+	delete(s.deleted, object.GetUID())
 	woken = s.wokenBy(old)
 	if key.Kind == obj.KindClaim {
 		woken = append(woken, s.leftInDoubt.of(key)...)

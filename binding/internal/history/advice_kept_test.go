@@ -29,12 +29,12 @@ func keptAdvices() []advice {
 		{"^(VolumeFailedDelete: )?volume .* is being deleted and no claim had it, .* set its reclaim policy to Retain, which leaves the storage and lets the volume go$", keepStorage},
 		{"^FailedBinding: the storage of volume .* is deleted, and the volume was changed meanwhile; delete the volume or, if it has its storage again, remove the annotation", endDestroyed},
 		{"the storage of volume .* is deleted, and the volume was changed meanwhile; delete the volume or, if it has its storage again, remove the annotation", endDestroyed},
-		{"^DataDestroyed: its storage is deleted, so that no claim gets it: delete the volume or, if it has its storage again, remove the annotation", endDestroyed},
+		{"^(DataDestroyed|Wait): its storage is deleted, so that no claim gets it: delete the volume or, if it has its storage again, remove the annotation", endDestroyed},
 		{"^(VolumeFailedDelete: )?volume .* was changed while its storage was about to be deleted, .* remove the annotation .*, else set its reclaim policy to Retain and delete it$", lookAfterDeleter},
 		{"^FailedBinding: volume .* was changed while its storage was about to be deleted, .* remove the annotation .*, else set its reclaim policy to Retain and delete it$", lookAfterDeleter},
 		{"^(VolumeFailedRecycle: )?volume .* was changed while a recycler was about to remove its data, .* remove the annotation", lookAfterRecycler},
 		{"^FailedBinding: volume .* was changed while a recycler was about to remove its data, .* remove the annotation", lookAfterRecycler},
-		{"^DataDestroyed: controller .* has announced that it reclaims it, so that no claim gets it: once nobody is at work on it and it has its storage, remove the annotation", lookAfterAnyone},
+		{"^(DataDestroyed|Wait): controller .* has announced that it reclaims it, so that no claim gets it: once nobody is at work on it and it has its storage, remove the annotation", lookAfterAnyone},
 		{"the volume cannot be reclaimed: no token is larger than that in its annotation .*: remove the annotation$", removeToken},
 		{"^Deleting: .* its policy is Retain, so that its storage stays: create a volume for that storage once this one is gone$", createAgain},
 		{"to give it to this one, set its claimRef to .*, and the others become Lost: ", awardToThis},
@@ -87,6 +87,15 @@ func situations() map[string]func(r *reader) {
 				r.removeFinalizers(obj.VolumeKey("v0"), obj.ClaimKey("default", "c0"))
 			}
 			r.remove(obj.VolumeKey("v0"))
+		},
+		"its storage is deleted in a transfer": func(r *reader) {
+			r.bind(corev1.PersistentVolumeReclaimRetain)
+			move := attempt{operation: "move", volume: "v0", to: toClaim("default", "c1")}
+			_, step := r.try(move)
+			r.takeStep(step)
+			destroyed := reclaim.Announcement{By: "another", Token: 1, Done: true}
+			r.editVolume("deletes the storage of", obj.VolumeKey("v0"), func(v *corev1.PersistentVolume) { reclaim.Announce(v, destroyed) })
+			r.end(obj.ClaimKey("default", "c0"))
 		},
 	}
 	for _, policy := range []corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRecycle} {
@@ -279,6 +288,9 @@ func removeToken(r *reader, a message) promise {
 
 // createAgain creates another volume for the storage of one that was deleted in a transfer, and the claim that was to have it.
 func createAgain(r *reader, a message) promise {
+	if now := r.Server.Volume(a.volume.Name); now != nil {
+		a.volume = now // pre-bound to that claim meanwhile
+	}
 	r.end(obj.VolumeKey(a.volume.Name))
 	stays := r.stay([]*corev1.PersistentVolume{a.volume})
 	made := bindingtest.Volume(a.volume.Name+"-again", "5Gi", OnHostPath, WithPolicy(corev1.PersistentVolumeReclaimRetain))

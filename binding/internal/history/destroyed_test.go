@@ -16,6 +16,7 @@ import (
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/hooks"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
@@ -80,6 +81,49 @@ func TestR8AVolumeIsChangedWhileItsDeleterRuns(t *testing.T) {
 				assert.Nil(t, w.server.Volume("a"), "a person deletes it, as it says")
 			})
 		}
+	}
+}
+
+// R8: that the storage is deleted cannot be noted, and an administrator gives the volume to another claim and takes the announcement
+// off. The sync of that claim comes before the volume's own.
+func TestR8AClaimComesBeforeTheNote(t *testing.T) {
+	for name, given := range map[string]func(*corev1.PersistentVolume, *corev1.PersistentVolumeClaim){
+		"reserved": func(v *corev1.PersistentVolume, _ *corev1.PersistentVolumeClaim) {
+			RefersTo("default", "second", "")(v)
+		},
+		"named": func(v *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) {
+			v.Spec.ClaimRef, c.Spec.VolumeName = nil, v.Name
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newTwoLeaders(t, corev1.PersistentVolumeReclaimDelete)
+			fails := true
+			w.old.Client.Use(func(call *bindingtest.Call, do func() error) error {
+				if fails && call.Key == AKey && len(w.storage.Calls()) > 0 && call.Verb != bindingtest.VerbGet {
+					return ErrConnection
+				}
+				return do()
+			})
+			_ = w.old.Settle(t.Context()) // that the connection was lost is an error
+			require.Len(t, w.storage.Calls(), 1)
+			fails = false
+			volume, claim := w.server.Volume("a"), w.server.Claim("default", "second")
+			given(volume, claim)
+			delete(volume.Annotations, reclaim.AnnouncementAnnotation)
+			volume, err := w.server.UpdateVolume(t.Context(), volume)
+			require.NoError(t, err)
+			_, err = w.server.UpdateClaim(t.Context(), claim)
+			require.NoError(t, err)
+			w.old.Deliver(obj.KindVolume, 10)
+			w.old.Deliver(obj.KindClaim, 10)
+			result, err := w.old.Controller.Sync(t.Context(), obj.ClaimKey("default", "second"))
+			require.NoError(t, err)
+			assert.Equal(t, volume.ResourceVersion, w.server.Volume("a").ResourceVersion, "%v", result)
+			require.NoError(t, w.old.Settle(t.Context()))
+			assert.Equal(t, corev1.ClaimPending, w.server.Claim("default", "second").Status.Phase)
+			assert.Equal(t, corev1.VolumeFailed, w.server.Volume("a").Status.Phase)
+			assert.Empty(t, w.storage.Problems())
+		})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
@@ -73,6 +74,7 @@ func (w *provisioningWorld) settle() {
 func TestP2WhatComesLate(t *testing.T) {
 	for name, test := range map[string]func(*testing.T){
 		"P2 a cache drops the claim while its storage is made": aCacheDropsTheClaim,
+		"P2 V3 a cache shows the claim of before":              aCacheShowsTheClaimOfBefore,
 		"P2 what was made is deleted late":                     leftoverIsDeletedLate,
 		"P2 a create lands late":                               aCreateLandsLate,
 		"P2 a create lands after its storage is deleted":       aCreateLandsAfterTheDeleter,
@@ -108,6 +110,36 @@ func aCacheDropsTheClaim(t *testing.T) {
 		assert.Empty(t, w.storage.Problems(), "paused after %d reads", paused)
 		assert.Equal(t, corev1.ClaimBound, w.claim().Status.Phase)
 	}
+}
+
+// P2, V3: while its provisioner runs, what answers is behind, and shows the claim that had the name before, and no volume. That is
+// no proof that the later claim is gone: another controller has its volume stored and bound.
+func aCacheShowsTheClaimOfBefore(t *testing.T) {
+	w, behind := newProvisioningWorld(t, nil), false
+	before := w.claim()
+	before.UID, before.ResourceVersion = "uid-0", "1"
+	w.storage.Use(func(ctx context.Context, call *bindingtest.StorageCall, do func() error) error {
+		err := do()
+		if call.Verb == bindingtest.StorageProvision && !behind {
+			behind = true
+			w.binds()
+			w.first.Controller.ObserveDeleted(w.claim())
+		}
+		return err
+	})
+	w.first.Client.Use(func(call *bindingtest.Call, do func() error) error {
+		if behind && call.Verb == bindingtest.VerbGet && call.Key.Kind == obj.KindVolume {
+			return apierrors.NewNotFound(corev1.Resource("persistentvolumes"), call.Key.Name)
+		}
+		if behind && call.Verb == bindingtest.VerbGet && call.Key == DataKey {
+			return bindingtest.Answer(1, func(*bindingtest.Call) bool { return true }, before)(call, do)
+		}
+		return do()
+	})
+	w.settle()
+	require.True(t, behind)
+	assert.Empty(t, w.storage.Problems())
+	assert.Equal(t, corev1.ClaimBound, w.claim().Status.Phase)
 }
 
 // P2, R8: the claim is gone indeed, as the first one has read, and it is paused before the deleter. Meanwhile the server is

@@ -35,5 +35,12 @@ func (e Evidence) Age(call decision.Action, now func() time.Time) Elapsed {
 	case e.token:
 		began = e.announced
 	}
-	return func() time.Duration { return now().Sub(began) }
+	return func() time.Duration { return between(began, now()) }
+}
+
+// between returns the time from began to now, by whichever clock counts more of it. The monotonic one stands still while the
+// machine is suspended, in which others may have taken over; the wall clock may be set back. One that was set ahead only makes
+// the call seem late, which is safe.
+func between(began, now time.Time) time.Duration {
+	return max(now.Sub(began), now.Round(0).Sub(began.Round(0))) // Round(0) strips the monotonic reading
 }

@@ -67,16 +67,30 @@ func (r *Runner) Run(ctx context.Context, set hooks.Set, action decision.Action,
 		}
 		got = replyOf(call(inTime))
 	}()
-	var got engine.Reply
-	select {
-	case got = <-answer:
-	case <-inTime.Done():
-		got.Err = fmt.Errorf("no answer within %s: %w", timeout, inTime.Err())
-	}
+	got := await(inTime, answer, timeout, since)
 	if got.Err != nil && ctx.Err() != nil { // the hook did not fail: the caller of Sync has stopped waiting
 		got.Err = &hooks.Error{Meaning: hooks.InProgress, Err: ctx.Err()}
 	}
 	return got
+}
+
+// await returns the answer, or an error once the context has ended or the time is over. A context's own clock stands still while
+// the machine is suspended, so that the age is looked at as well, every second: the caller then ends the context.
+func await(inTime context.Context, answer <-chan engine.Reply, timeout time.Duration, since Elapsed) engine.Reply {
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	for {
+		select {
+		case got := <-answer:
+			return got
+		case <-inTime.Done():
+			return engine.Reply{Err: fmt.Errorf("no answer within %s: %w", timeout, inTime.Err())}
+		case <-look.C:
+			if since.now() >= timeout {
+				return engine.Reply{Err: fmt.Errorf("no answer within %s: %w", timeout, context.DeadlineExceeded)}
+			}
+		}
+	}
 }
 
 // Elapsed returns how old the evidence for a call is; nil if it needs none.

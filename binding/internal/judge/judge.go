@@ -22,6 +22,11 @@ func ProofFor(action decision.Action, state *engine.State, claimOfKey func(obj.K
 		}
 	case "F2":
 		return obj.PodsKey(action.Claim.Namespace)
+	case "V1", "B1":
+		volume, ok := state.Known(action.Target()).(*corev1.PersistentVolume)
+		if ok && action.Volume != nil && volume.Spec.ClaimRef == nil && volume.Status.Phase == corev1.VolumeBound && !givenToOwner(action.Volume, state) {
+			return obj.ClaimsKey()
+		}
 	case "V3", "V4", "R3", "R4", "R5":
 		volume, ok := state.Known(action.Target()).(*corev1.PersistentVolume) // for the action may unbind it
 		if !ok || volume.Spec.ClaimRef == nil {
@@ -36,6 +41,15 @@ func ProofFor(action decision.Action, state *engine.State, claimOfKey func(obj.K
 		}
 	}
 	return obj.Key{}
+}
+
+// givenToOwner reports whether a volume is given to a claim that is Bound to it already, as far as the controller knows (M2).
+func givenToOwner(volume *corev1.PersistentVolume, state *engine.State) bool {
+	if volume.Spec.ClaimRef == nil {
+		return false
+	}
+	claim, known := state.Known(ClaimOf(volume)).(*corev1.PersistentVolumeClaim)
+	return known && phase.Owned(claim) == volume.Name
 }
 
 // WronglyTaken returns what a write of a volume that had no claimRef breaks, given all claims that its controller knows; "" if

@@ -48,6 +48,9 @@ func perform(client binding.Client, action decision.Action) engine.Reply {
 		return replied(client.GetVolume(ctx, action.Key.Name))
 	case obj.KindClaim:
 		return replied(client.GetClaim(ctx, action.Key.Namespace, action.Key.Name))
+	case obj.KindClaims:
+		claims, err := client.ListClaims(ctx)
+		return engine.Reply{Claims: claims, Err: err}
 	case obj.KindAttachments:
 		attachments, err := client.(binding.AttachmentLister).ListAttachments(ctx)
 		return engine.Reply{Attachments: attachments, Err: err}

@@ -25,7 +25,7 @@ func versionIn(object obj.Object) uint8 {
 
 // isList reports whether the key is of a list, which is read but not known.
 func isList(key obj.Key) bool {
-	return key.Kind == obj.KindPods || key.Kind == obj.KindAttachments
+	return key.IsList()
 }
 
 // judgeKnown holds what a leader knows of a name to X5: it never goes back, unless the server does.

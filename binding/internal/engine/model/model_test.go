@@ -152,7 +152,7 @@ func newModel(world modelWorld) *model {
 	for _, name := range world.provisionable {
 		keys = append(keys, obj.VolumeKey(name))
 	}
-	m.revisions = newRevisions(append(keys, obj.PodsKey("default"), obj.AttachmentsKey()))
+	m.revisions = newRevisions(append(keys, obj.PodsKey("default"), obj.AttachmentsKey(), obj.ClaimsKey()))
 	for _, d := range world.actionTexts {
 		m.actions = append(m.actions, m.newAction(d))
 	}

@@ -427,6 +427,8 @@ func (m *model) perform(now *state, of *request) answer {
 			return s.list(obj.KindPod)
 		case obj.KindAttachments:
 			return s.list(obj.KindAttachment)
+		case obj.KindClaims:
+			return s.list(obj.KindClaim)
 		}
 		return s.get(m.indexOf(action.Key))
 	}
@@ -501,8 +503,11 @@ func replyOf(read obj.Key, a *answer) engine.Reply {
 	case a.got != nil:
 		return engine.Reply{Object: a.got.object}
 	}
-	if read.Kind == obj.KindAttachments {
+	switch read.Kind {
+	case obj.KindAttachments:
 		return engine.Reply{Attachments: objectsOf[*storagev1.VolumeAttachment](a.listed)}
+	case obj.KindClaims:
+		return engine.Reply{Claims: objectsOf[*corev1.PersistentVolumeClaim](a.listed)}
 	}
 	return engine.Reply{Pods: objectsOf[*corev1.Pod](a.listed)}
 }
