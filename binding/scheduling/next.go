@@ -65,8 +65,8 @@ type planCheck struct {
 	plan    Plan
 	view    ObjectView
 	write   func() decision.Action // the next one. Its object is copied only now, for a tenant can make it large, and many of them
-	pending []string // what to wait for
-	reasons []Reason // to give up
+	pending []string               // what to wait for
+	reasons []Reason               // to give up
 	err     error
 }
 
