@@ -53,7 +53,7 @@ var (
 func NewExecutor(ctx context.Context, mgr manager.Manager) (*Executor, error) {
 	e := &Executor{
 		cache:      mgr.GetCache(),
-		live:       mgr.GetAPIReader(),
+		live:       Client{Live: mgr.GetAPIReader()}.live(),
 		capacities: toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{byClass: classOfCapacity}),
 	}
 	e.PodGone, e.CSINodeOf = e.podGone, e.csiNode

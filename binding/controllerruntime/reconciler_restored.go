@@ -22,7 +22,7 @@ func (r *Reconciler) watchRestores(mgr manager.Manager) error {
 	}
 	s.subject, s.period = r, r.Resync
 	if r.Client != nil {
-		s.live = r.Client
+		s.live = Client{Client: r.Client}.live()
 	}
 	s.kinds = []*watchedKind{
 		{name: "StorageClass", object: &storagev1.StorageClass{}, list: &storagev1.StorageClassList{}},

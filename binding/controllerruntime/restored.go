@@ -86,7 +86,7 @@ func (k *watchedKind) showsUpdate(before, now client.Object) {
 // setUp takes what the server is asked with from a manager.
 func (s *restores) setUp(mgr manager.Manager) (err error) {
 	s.cache, s.log = mgr.GetCache(), mgr.GetLogger().WithName("pvbind")
-	s.live, s.now = mgr.GetAPIReader(), make(chan struct{}, 1)
+	s.live, s.now = Client{Live: mgr.GetAPIReader()}.live(), make(chan struct{}, 1)
 	s.clientset, err = kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	return err
 }
