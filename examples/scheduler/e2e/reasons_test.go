@@ -2,6 +2,9 @@ package e2e
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,17 +13,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/binding/schedulerplugin"
 )
 
 // Each pod is there twice: for kube-scheduler as it comes, and for the one with the plugin. Both say the same.
 func TestReasonsAreKubeSchedulers(t *testing.T) {
 	startBinder(t, shared)
-	ours, theirs := withPlugin(t, "reasons"), asItComes("as-it-comes")
+	ours, theirs := withPlugin(t, "with-plugin"), asItComes("as-it-comes")
 	ours.start(t, shared)
 	theirs.start(t, shared)
-	w := newWorld(t, shared, ours.name, "")
+	w := newWorld(t, shared, "reasons", "")
 	immediate := func(class *storagev1.StorageClass) {
 		class.Provisioner, class.VolumeBindingMode = w.disks(), new(storagev1.VolumeBindingImmediate)
 	}
@@ -79,13 +85,42 @@ func TestReasonsAreKubeSchedulers(t *testing.T) {
 	ephemeral(w, ours.name, theirs.name)
 }
 
+// Where several plugins reject a pod, the first is heard: PVBind is in the place of VolumeBinding among them.
+func TestTheProfileKeepsTheOrderOfPlugins(t *testing.T) {
+	ours, theirs := order(t, withPlugin(t, "order")), order(t, asItComes("order"))
+	at := slices.IndexFunc(theirs, func(plugin configv1.Plugin) bool { return plugin.Name == "VolumeBinding" })
+	theirs[at].Name = schedulerplugin.Name
+	assert.Equal(t, theirs, ours)
+}
+
+// order returns the plugins of a scheduler in the order in which it calls them, but for those that reject nothing, and one that comes
+// with a feature gate.
+func order(t *testing.T, s *scheduler) (plugins []configv1.Plugin) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "written.yaml")
+	s.flags = []string{"--write-config-to", file}
+	<-s.start(t, shared).Done()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var config configv1.KubeSchedulerConfiguration
+	require.NoError(t, yaml.Unmarshal(text, &config))
+	for _, plugin := range config.Profiles[0].Plugins.MultiPoint.Enabled {
+		switch plugin.Name {
+		case "NodeResourcesBalancedAllocation", "ImageLocality", "DefaultBinder", "NodeDeclaredFeatures":
+		default:
+			plugins = append(plugins, plugin)
+		}
+	}
+	return plugins
+}
+
 // ephemeral has a claim that is to be made for the pod, and nobody makes it; and one that somebody else has made.
 func ephemeral(w *world, ours, theirs string) {
 	w.Helper()
 	for _, taken := range []string{"", "others"} {
 		var say []string
 		for _, scheduler := range []string{ours, theirs} {
-			pod := w.pod("ephemeral-"+taken+"-"+scheduler, "data")
+			pod := w.pod(strings.TrimSuffix("ephemeral-"+scheduler+"-"+taken, "-"), "data")
 			pod.Spec.SchedulerName = scheduler
 			template := w.claim("data", "1Gi", "local").Spec
 			pod.Spec.Volumes[0].VolumeSource = corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: template}}}
@@ -98,7 +133,7 @@ func ephemeral(w *world, ours, theirs string) {
 			require.NoError(w, err)
 			say = append(say, strings.ReplaceAll(w.unschedulable(pod.Name), scheduler, "SCHEDULER"))
 		}
-		assert.Equal(w, say[1], strings.ReplaceAll(say[0], "VolumeBinding", "PVBind"))
+		assert.Equal(w, say[1], say[0])
 		w.Logf("ephemeral %s: %s", taken, say[0])
 	}
 }
