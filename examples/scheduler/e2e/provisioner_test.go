@@ -46,6 +46,7 @@ func (w *world) make(ctx context.Context, claim *corev1.PersistentVolumeClaim) e
 	}
 	volume := w.disk("pvc-"+string(claim.UID), claim.Spec.Resources.Requests.Storage().String(), node[len(w.name)+1:])
 	volume.Spec.StorageClassName = w.of("made")
+	volume.Spec.AccessModes, volume.Spec.VolumeMode = claim.Spec.AccessModes, claim.Spec.VolumeMode
 	volume.Spec.ClaimRef = &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: w.name, Name: claim.Name, UID: claim.UID}
 	metav1.SetMetaDataAnnotation(&volume.ObjectMeta, "pv.kubernetes.io/provisioned-by", w.disks())
 	err := w.createOne(ctx, volume)
