@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -13,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/pvbind/pvbind/binding/obj"
@@ -93,7 +94,7 @@ func (f fleet) run(b *testing.B, by string) scheduledPods {
 	defer c.plane.Stop()
 	binder := startBinder(b, c)
 	defer binder.Kill()
-	w := newWorld(b, c, "fleet", "scheduler")
+	w := makeWorld(b, c, "fleet", "scheduler")
 	pods := f.furnish(w)
 	processes := f.start(b, c, by)
 	for _, process := range processes {
@@ -111,7 +112,6 @@ func (f fleet) run(b *testing.B, by string) scheduledPods {
 		s.memory += process.PeakMemory()
 	}
 	b.Logf("%-14s %s", by, s)
-	w.end()
 	return s
 }
 
@@ -194,34 +194,34 @@ func cpuOf(processes []*controlplane.Process) (total time.Duration) {
 
 // watchPods answers when so many pods have their nodes, or the time is up. It begins now.
 func (w *world) watchPods(count int) <-chan scheduledPods {
-	watch, err := w.client.CoreV1().Pods(w.name).Watch(context.Background(), metav1.ListOptions{FieldSelector: "spec.nodeName!=", ResourceVersion: "0"})
+	w.Helper()
+	placed := make(chan time.Time, count+1)
+	pods := informers.NewSharedInformerFactoryWithOptions(w.client, 0, informers.WithNamespace(w.name), informers.WithTweakListOptions(func(options *metav1.ListOptions) {
+		options.FieldSelector = "spec.nodeName!="
+	})).Core().V1().Pods().Informer()
+	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(object any) {
+		if object.(*corev1.Pod).Name != "warm-up" {
+			placed <- time.Now()
+		}
+	}})
 	require.NoError(w, err)
+	stop := make(chan struct{})
+	go pods.Run(stop)
+	require.True(w, cache.WaitForCacheSync(stop, pods.HasSynced))
 	began, done := time.Now(), make(chan scheduledPods, 1)
 	go func() {
-		defer watch.Stop()
-		seen, end := map[string]bool{"warm-up": true}, time.After(fleetTime)
+		defer close(stop)
 		var s scheduledPods
-		for s.placed < count {
+		for end := time.After(fleetTime); s.placed < count; {
 			select {
-			case event, open := <-watch.ResultChan():
-				pod, isPod := event.Object.(*corev1.Pod)
-				if !open || !isPod {
-					s.took = fleetTime
-					done <- s
-					return
-				}
-				if seen[pod.Name] {
-					continue
-				}
-				seen[pod.Name] = true
-				s.took = time.Since(began)
+			case at := <-placed:
+				s.took = at.Sub(began)
 				if s.placed++; s.placed == 1 {
 					s.first = s.took
 				}
 			case <-end:
 				s.took = fleetTime
-				done <- s
-				return
+				count = s.placed
 			}
 		}
 		done <- s

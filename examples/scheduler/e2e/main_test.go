@@ -67,7 +67,9 @@ func startCluster(dir string) (c cluster, err error) {
 	if c.plane, err = controlplane.Start(dir); err != nil {
 		return c, err
 	}
-	if c.client, err = kubernetes.NewForConfig(c.plane.Config()); err == nil {
+	config := c.plane.Config()
+	config.ContentType = "application/vnd.kubernetes.protobuf" // what tests spend, the schedulers do not have
+	if c.client, err = kubernetes.NewForConfig(config); err == nil {
 		err = wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 			_, err := c.client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceDefault, metav1.GetOptions{})
 			return err == nil, nil

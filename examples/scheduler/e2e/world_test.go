@@ -33,9 +33,16 @@ const ofWorld = "example.com/world"
 
 func newWorld(t testing.TB, c cluster, name, scheduler string) *world {
 	t.Helper()
+	w := makeWorld(t, c, name, scheduler)
+	t.Cleanup(w.end)
+	return w
+}
+
+// makeWorld returns a world that ends with its control plane.
+func makeWorld(t testing.TB, c cluster, name, scheduler string) *world {
+	t.Helper()
 	w := &world{TB: t, cluster: c, name: name, scheduler: scheduler}
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
-	t.Cleanup(w.end)
 	return w
 }
 
