@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/pvbind/pvbind/examples/cluster/controlplane"
@@ -85,7 +86,7 @@ func TestSideBySide(t *testing.T) {
 	seeds := seedsOf(t, 30, 500)
 	for _, seed := range seeds {
 		played := playWorld(t, seed, "", theirs, ours, count)
-		if played != "" { // a scheduler may not have seen yet what was created: what is a difference is one again
+		if played != "" { // a scheduler may not have seen yet what was created last: what is a difference is one again
 			t.Logf("again, for %s", played)
 			count["again"]++
 			if played = playWorld(t, seed, "again", theirs, ours, count); played != "" {
@@ -108,6 +109,9 @@ func playWorld(t *testing.T, seed uint64, again string, theirs, ours side, count
 		defer w.end()
 		worlds = append(worlds, w)
 		planned.furnish(w)
+	}
+	for _, w := range worlds {
+		w.knows(2 * planned.nodes)
 	}
 	for number, pod := range planned.pods {
 		var verdicts []verdict
@@ -135,6 +139,22 @@ func playWorld(t *testing.T, seed uint64, again string, theirs, ours side, count
 		return ""
 	}
 	return ""
+}
+
+// knows waits until the scheduler knows so many nodes, and none of worlds before: it says how many there are for a pod that fits on none.
+func (w *world) knows(nodes int) {
+	w.Helper()
+	for try := 0; ; try++ {
+		pod := w.pod(fmt.Sprintf("probe-%d", try))
+		pod.Spec.NodeSelector[ofWorld] = "none"
+		w.create(pod)
+		why := w.unschedulable(pod.Name)
+		require.NoError(w, w.client.CoreV1().Pods(w.name).Delete(w.Context(), pod.Name, metav1.DeleteOptions{}))
+		if strings.HasPrefix(why, fmt.Sprintf("0/%d nodes are available", nodes)) {
+			return
+		}
+		require.Less(w, try, 1000, why)
+	}
 }
 
 // explain returns the rule by which two verdicts differ; "" if there is none. S6: the claims of a pod are assigned together, so more nodes

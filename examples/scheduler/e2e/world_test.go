@@ -12,7 +12,6 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/retry"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
@@ -213,15 +212,4 @@ func whyPending(pod *corev1.Pod) string {
 		}
 	}
 	return ""
-}
-
-// change changes a claim as somebody else would.
-func (w *world) change(claim string, change func(*corev1.PersistentVolumeClaim)) {
-	w.Helper()
-	require.NoError(w, retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		stored := w.storedClaim(claim)
-		change(stored)
-		_, err := w.client.CoreV1().PersistentVolumeClaims(w.name).Update(context.Background(), stored, metav1.UpdateOptions{})
-		return err
-	}))
 }
