@@ -1,3 +1,4 @@
+// Made by modfile, which says what the replace lines are for: run ./modfile VERSION for another version of Kubernetes.
 module github.com/pvbind/pvbind/examples/scheduler
 
 go 1.26.0
