@@ -83,7 +83,7 @@ func (p *Process) CPU() time.Duration {
 	select {
 	case <-p.done: // its number may be another's by now
 	default:
-		if so := cpuTime(p.cmd.Process.Pid); so > 0 {
+		if so, told := cpuTime(p.cmd.Process.Pid); told {
 			return so
 		}
 		<-p.done

@@ -10,4 +10,4 @@ func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true
 
 func peakMemory(int) int64 { return 0 }
 
-func cpuTime(int) time.Duration { return 0 }
+func cpuTime(int) (time.Duration, bool) { return 0, false }
