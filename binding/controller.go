@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -125,33 +126,56 @@ var ErrServerWentBack = engine.ErrWentBack
 // The Result says what to sync next, and after which delay to sync this key again. It is valid even if an error is returned.
 // The error names what failed. The delay grows with each failure in a row, and is zero where only a change of the object can
 // help (*obj.InvalidError).
+//
+// A panic of the Client or the Recorder is an error of the sync too, as one of a hook is: who waits for the sync must be among
+// the keys that it returns.
 func (c *Controller) Sync(ctx context.Context, key obj.Key) (Result, error) {
 	step, during := c.start(key)
-	defer func() { // if the client or the recorder has panicked, the sync unlocks its objects, as after a write of unknown outcome
+	defer func() { // if a call has ended the goroutine, the sync unlocks its objects, as after a write of unknown outcome
 		for !step.Done {
-			step, _ = c.proceed(key, engine.Reply{Err: errPanicked})
+			step, _ = c.proceed(key, engine.Reply{Err: errEnded})
 		}
 	}()
 	var proof hookrun.Evidence
+	var panicked error
 	for {
-		c.publish(step.Publish)
+		panicked = cmp.Or(panicked, c.publish(step.Publish))
 		if step.Done {
-			return Result{Next: step.Next, After: step.After}, step.Err
+			return Result{Next: step.Next, After: step.After}, cmp.Or(step.Err, panicked)
 		}
 		proof.Note(step.Action, c.now()) // before it is sent
-		step, during = c.proceed(key, c.perform(ctx, during, step.Action, proof))
+		got := c.perform(ctx, during, step.Action, proof)
+		if errors.Is(got.Err, errPanicked) { // after which the sync may go on
+			panicked = cmp.Or(panicked, got.Err)
+		}
+		step, during = c.proceed(key, got)
 	}
 }
 
-var errPanicked = errors.New("the client or the recorder panicked")
+var (
+	errPanicked = errors.New("panicked")
+	errEnded    = errors.New("the Client or the Recorder ended its goroutine") // as runtime.Goexit does
+)
 
-func (c *Controller) publish(events []decision.Event) {
+// publish has the recorder publish events, and returns the first of its panics.
+func (c *Controller) publish(events []decision.Event) (err error) {
 	if c.Recorder == nil {
-		return
+		return nil
 	}
 	for _, event := range events {
-		c.Recorder.Record(event)
+		err = cmp.Or(err, c.record(event))
 	}
+	return err
+}
+
+func (c *Controller) record(event decision.Event) (err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			err = fmt.Errorf("the Recorder %w: %v", errPanicked, panicked)
+		}
+	}()
+	c.Recorder.Record(event)
+	return nil
 }
 
 // perform performs an action: with a hook, or else with the client. It was decided on in the given epoch.

@@ -301,3 +301,68 @@ func TestW9ATenantsSlowSyncsLeaveWorkersForOthers(t *testing.T) {
 		})
 	}
 }
+
+// A client panics in the sync for which others wait. Whoever is next is told, also by a driver that would have recovered.
+func TestW9WhoWaitsForASyncThatPanicsIsTold(t *testing.T) {
+	for name, panics := range map[string]func(*binding.Controller, *bindingtest.Client, func()){
+		"B6 the client": func(_ *binding.Controller, client *bindingtest.Client, meanwhile func()) {
+			var once sync.Once
+			client.Use(func(call *bindingtest.Call, do func() error) error {
+				once.Do(func() {
+					meanwhile()
+					panic("a defect")
+				})
+				return do()
+			})
+		},
+		"B6 the recorder": func(controller *binding.Controller, client *bindingtest.Client, meanwhile func()) {
+			var once sync.Once
+			controller.Recorder = records(func(decision.Event) {
+				once.Do(func() {
+					meanwhile()
+					panic("a defect")
+				})
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := bindingtest.NewServer()
+			client := server.NewClient("controller")
+			controller := &binding.Controller{Client: client, Workers: 1}
+			for _, namespace := range []string{"a", "b", "c"} {
+				for _, object := range []obj.Object{bindingtest.Volume(namespace, "10Gi"), bindingtest.Claim(namespace, "data", "5Gi")} {
+					created, err := server.Create(t.Context(), object)
+					require.NoError(t, err)
+					controller.Observe(created)
+				}
+			}
+			lost, err := server.Create(t.Context(), bindingtest.Claim("a", "lost", "5Gi", func(c *corev1.PersistentVolumeClaim) {
+				c.Spec.VolumeName, c.Annotations = "gone", map[string]string{"pv.kubernetes.io/bind-completed": "yes"}
+			}))
+			require.NoError(t, err)
+			controller.Observe(lost)
+			panics(controller, client, func() {
+				for _, namespace := range []string{"b", "c"} {
+					result, err := controller.Sync(t.Context(), obj.ClaimKey(namespace, "data"))
+					require.NoError(t, err)
+					require.Empty(t, result, "W9 it waits for the only worker")
+				}
+			})
+			result, err := controller.Sync(t.Context(), obj.ClaimKey("a", "lost"))
+			require.ErrorContains(t, err, "panicked: a defect")
+			for queue := result.Next; len(queue) > 0; queue = queue[1:] {
+				result, err := controller.Sync(t.Context(), queue[0])
+				require.NoError(t, err)
+				queue = append(queue, result.Next...)
+			}
+			for _, namespace := range []string{"b", "c"} {
+				assert.Equal(t, corev1.ClaimBound, server.Claim(namespace, "data").Status.Phase, namespace)
+			}
+		})
+	}
+}
+
+// records is a recorder.
+type records func(decision.Event)
+
+func (r records) Record(event decision.Event) { r(event) }

@@ -14,8 +14,14 @@ import (
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// perform sends an action to the API server through the client and returns the reply. An action that runs a hook is an error.
-func perform(ctx context.Context, client Client, action decision.Action) engine.Reply {
+// perform sends an action to the API server through the client and returns the reply. An action that runs a hook is an error. So is
+// a panic of the client, after which the outcome is unknown (B6).
+func perform(ctx context.Context, client Client, action decision.Action) (got engine.Reply) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			got = engine.Reply{Err: fmt.Errorf("the Client %w: %v", errPanicked, panicked)}
+		}
+	}()
 	if err := action.CheckVersion(); err != nil {
 		return engine.Reply{Err: err}
 	}
@@ -129,7 +135,7 @@ func (p *listReads) join(key obj.Key) (next, running *listRead, own bool) {
 	if next := p.next[key]; next != nil {
 		return next, nil, false
 	}
-	next = &listRead{done: make(chan struct{}), got: engine.Reply{Err: errPanicked}}
+	next = &listRead{done: make(chan struct{}), got: engine.Reply{Err: errEnded}}
 	zeromap.Put(&p.next, key, next)
 	return next, p.running[key], true
 }

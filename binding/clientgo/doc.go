@@ -33,8 +33,8 @@
 // its own uses them without a Runner; its duties to the Controller then are listed in package binding.
 //
 // runner.go has the Runner, workers.go its queue and resyncs, watch.go the handlers of informers, informers.go the
-// informers of its own, restored.go what notices that the server went back in time, warnings.go what is logged; client.go,
-// recorder.go, metrics.go, settle.go, executor.go and stores.go have what their names say. Package apitest is an API server for tests.
+// informers of its own, restored.go what notices that the server went back in time, warnings.go what is logged, events.go
+// the queue of a recorder; client.go, recorder.go, metrics.go, settle.go, executor.go and stores.go have what their names say. Package apitest is an API server for tests.
 //
 // # Speed
 //

@@ -39,20 +39,27 @@ func NewInformers(set kubernetes.Interface, pods PodWatch, hookSet hooks.Set, we
 // NewSchedulingInformers returns informers of all that an Executor looks at, and of nodes, for a scheduler that has none. They are
 // like those of NewInformers; wentBack is called for claims and volumes, and has to call ServerWentBack of the Executor.
 func NewSchedulingInformers(set kubernetes.Interface, wentBack func(kind string, err error)) informers.SharedInformerFactory {
+	factory := NewExecutorInformers(set, wentBack)
+	factory.InformerFor(&corev1.Node{}, InformerOf(&corev1.Node{}, set.CoreV1().Nodes(), ignored))
+	return factory
+}
+
+// NewExecutorInformers returns those of NewSchedulingInformers but for nodes, of which an Executor needs none.
+func NewExecutorInformers(set kubernetes.Interface, wentBack func(kind string, err error)) informers.SharedInformerFactory {
 	factory := NewInformers(set, PodsIgnored, hooks.Set{}, func(kind string, err error) {
 		if kind != "StorageClass" { // it is known from its informer alone, so there is nothing to forget
 			wentBack(kind, err)
 		}
 	})
 	core, storage, all := set.CoreV1(), set.StorageV1(), metav1.NamespaceAll
-	ignored := func(string, error) {}
 	factory.InformerFor(&corev1.Pod{}, InformerOf(&corev1.Pod{}, core.Pods(all), ignored))
-	factory.InformerFor(&corev1.Node{}, InformerOf(&corev1.Node{}, core.Nodes(), ignored))
 	factory.InformerFor(&storagev1.CSIDriver{}, InformerOf(&storagev1.CSIDriver{}, storage.CSIDrivers(), ignored))
 	factory.InformerFor(&storagev1.CSINode{}, InformerOf(&storagev1.CSINode{}, storage.CSINodes(), ignored))
 	factory.InformerFor(&storagev1.CSIStorageCapacity{}, InformerOf(&storagev1.CSIStorageCapacity{}, storage.CSIStorageCapacities(all), ignored))
 	return factory
 }
+
+func ignored(string, error) {}
 
 // Endpoint lists and watches the objects of one kind, as a typed client does.
 type Endpoint[List runtime.Object] interface {

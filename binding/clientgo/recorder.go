@@ -5,8 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/pvbind/pvbind/binding"
@@ -23,24 +21,29 @@ var _ binding.Recorder = Recorder{}
 
 // Record publishes an event.
 func (r Recorder) Record(event decision.Event) {
-	on := &corev1.ObjectReference{
+	on := reference(event)
+	r.Events.Event(&on, event.Type, string(event.Reason), event.Message)
+}
+
+func reference(event decision.Event) corev1.ObjectReference {
+	return corev1.ObjectReference{
 		APIVersion: "v1",
 		Kind:       string(event.On.Kind),
 		Namespace:  event.On.Namespace,
 		Name:       event.On.Name,
 		UID:        event.UID,
 	}
-	r.Events.Event(on, event.Type, string(event.Reason), event.Message)
 }
 
-// StartRecorder publishes events through the clientset until the context ends. It does so in the background, as other
-// controllers do: like events are aggregated, an object that has many gets fewer, and what the server does not accept
-// in time is dropped.
+// StartRecorder publishes events through the clientset until the context ends. It does so in the background. Like events are
+// aggregated, and an object that has many gets fewer, as with other controllers. But none is dropped because others are many: the
+// namespaces are served in turn, an event takes the place of one of the same object and reason that was not sent yet, and what the
+// server did not take, though it may later, is sent again. Of a namespace that has ten thousand to be sent more are dropped.
 //
 // Events share the clientset's rate limits. Where those are tight, a clientset for events alone keeps them from
 // delaying writes.
-func StartRecorder(ctx context.Context, clientset kubernetes.Interface) Recorder {
-	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
-	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: clientset.CoreV1().Events("")})
-	return Recorder{broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: decision.EventSource})}
+func StartRecorder(ctx context.Context, clientset kubernetes.Interface) binding.Recorder {
+	r := &recorder{clientset: clientset, correlator: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{}), more: make(chan struct{}, 1)}
+	go r.run(ctx)
+	return r
 }

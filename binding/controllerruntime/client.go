@@ -1,7 +1,9 @@
 package controllerruntime
 
 import (
+	"cmp"
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -24,15 +26,40 @@ type Client struct {
 	client.Client
 	// Live reads from the server itself, as a manager's GetAPIReader does. Nil: Client does, because it has no cache.
 	Live client.Reader
+	// Timeout bounds each call; 30 s if zero. The outcome of a write that takes longer is found by a read (B6).
+	Timeout time.Duration
 
 	fake bool // Client may be a fake one, as in Settle
 }
 
+const defaultTimeout = 30 * time.Second
+
+// call makes one call within the timeout: a reply that never comes would hold the object, and a worker, for ever.
+func (c Client) call(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, defaultTimeout))
+	defer cancel()
+	return do(ctx)
+}
+
 func (c Client) live() client.Reader {
 	if c.Live == nil {
-		return c.Client
+		return bounded{c.Client, c}
 	}
-	return c.Live
+	return bounded{c.Live, c}
+}
+
+// bounded makes each read a call of the Client.
+type bounded struct {
+	client.Reader
+	by Client
+}
+
+func (b bounded) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	return b.by.call(ctx, func(ctx context.Context) error { return b.Reader.Get(ctx, key, object, options...) })
+}
+
+func (b bounded) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	return b.by.call(ctx, func(ctx context.Context) error { return b.Reader.List(ctx, list, options...) })
 }
 
 // answered returns the object that a call has filled in, or its error. That it is the object which was asked for is checked by the
@@ -107,25 +134,25 @@ func (c Client) UpdateVolume(ctx context.Context, volume *corev1.PersistentVolum
 	if ref := volume.Spec.ClaimRef; c.fake && ref != nil {
 		ref.ResourceVersion = "" // each object has versions of its own there, and a claim that comes again has smaller ones
 	}
-	return answered(volume, c.Update(ctx, volume))
+	return answered(volume, c.call(ctx, func(ctx context.Context) error { return c.Update(ctx, volume) }))
 }
 
 // UpdateVolumeStatus writes metadata and status of a volume.
 func (c Client) UpdateVolumeStatus(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
 	volume = volume.DeepCopy()
-	return answered(volume, c.Status().Update(ctx, volume))
+	return answered(volume, c.call(ctx, func(ctx context.Context) error { return c.Status().Update(ctx, volume) }))
 }
 
 // UpdateClaim writes metadata and spec of a claim.
 func (c Client) UpdateClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	claim = claim.DeepCopy()
-	return answered(claim, c.Update(ctx, claim))
+	return answered(claim, c.call(ctx, func(ctx context.Context) error { return c.Update(ctx, claim) }))
 }
 
 // UpdateClaimStatus writes metadata and status of a claim.
 func (c Client) UpdateClaimStatus(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	claim = claim.DeepCopy()
-	return answered(claim, c.Status().Update(ctx, claim))
+	return answered(claim, c.call(ctx, func(ctx context.Context) error { return c.Status().Update(ctx, claim) }))
 }
 
 // CreateVolume creates a volume.
@@ -134,11 +161,11 @@ func (c Client) CreateVolume(ctx context.Context, volume *corev1.PersistentVolum
 	if c.fake && volume.UID == "" {
 		volume.UID = uuid.NewUUID()
 	}
-	return answered(volume, c.Create(ctx, volume))
+	return answered(volume, c.call(ctx, func(ctx context.Context) error { return c.Create(ctx, volume) }))
 }
 
 // DeleteVolume deletes a volume, if the preconditions allow it.
 func (c Client) DeleteVolume(ctx context.Context, name string, preconditions metav1.Preconditions) error {
 	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	return c.Delete(ctx, volume, client.Preconditions(preconditions))
+	return c.call(ctx, func(ctx context.Context) error { return c.Delete(ctx, volume, client.Preconditions(preconditions)) })
 }

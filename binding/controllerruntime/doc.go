@@ -38,8 +38,7 @@
 //	…
 //	err = volumes.BindVolumes(ctx, pod, node, nil)
 //
-// Its rights are those listed in package clientgo. It may be in one manager with a Reconciler. It does not notice by itself that etcd
-// was restored: whoever does calls its ServerWentBack.
+// Its rights are those listed in package clientgo. It may be in one manager with a Reconciler.
 //
 // # After a restore of etcd
 //
@@ -49,9 +48,9 @@
 //
 //	ctrl.Options{Cache: cache.Options{NewInformer: clientgo.NewInformer}}
 //
-// A Reconciler goes on without that too. Each Reconciler.Resync it asks how far the server is. If that is behind, it reads
-// anew whatever it knows, and where the cache does not list anew it watches with informers of its own from then on, in the
-// namespaces of the cache. That needs the right to list and watch in all namespaces, and as much memory again; what else is in
+// A Reconciler and an Executor go on without that too. Each Resync they ask how far the server is. If that is behind, they forget, or
+// read anew, what they know, and where the cache does not list anew they watch with informers of their own from then on: a Reconciler
+// in the namespaces of the cache, an Executor in all. That needs the right to list and watch in all namespaces, and as much memory again; what else is in
 // the manager sees nothing still, so start the program again when you can. Restoring with "etcdutl snapshot restore
 // --bump-revision … --mark-compacted" spares all of that.
 package controllerruntime

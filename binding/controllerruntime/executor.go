@@ -2,11 +2,14 @@ package controllerruntime
 
 import (
 	"context"
+	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -21,10 +24,23 @@ import (
 type Executor struct {
 	executor.Executor
 
+	// Resync is how often the server is asked, by one small list of each kind, how far it is: a minute if zero, never if
+	// negative. That is how it is noticed that etcd was restored from a backup. Set it before the manager is started.
+	Resync time.Duration
+
 	cache      client.Reader
 	live       client.Reader
 	capacities toolscache.Indexer
-	synced     []toolscache.DoneChecker
+	restores   restores
+	watched    []watchedBy
+	own        atomic.Pointer[clientgo.Executor] // in place of the cache; nil: the cache is not blind
+}
+
+// watchedBy is a kind, and what reports it.
+type watchedBy struct {
+	*watchedKind
+	informer     cache.Informer
+	registration toolscache.ResourceEventHandlerRegistration
 }
 
 var (
@@ -37,34 +53,38 @@ var (
 func NewExecutor(ctx context.Context, mgr manager.Manager) (*Executor, error) {
 	e := &Executor{
 		cache:      mgr.GetCache(),
-		live:       mgr.GetAPIReader(),
+		live:       Client{Live: mgr.GetAPIReader()}.live(),
 		capacities: toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{byClass: classOfCapacity}),
 	}
-	e.Client, e.PodGone, e.CSINodeOf = Client{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}, e.podGone, e.csiNode
-	report := clientgo.ExecutorHandler(&e.Executor)
-	for _, watched := range []struct {
-		kind    client.Object
-		handler toolscache.ResourceEventHandler
-	}{
-		{&corev1.PersistentVolume{}, report},
-		{&corev1.PersistentVolumeClaim{}, report},
-		{&corev1.Pod{}, report},
-		{&storagev1.StorageClass{}, toolscache.ResourceEventHandlerFuncs{}},
-		{&storagev1.CSINode{}, toolscache.ResourceEventHandlerFuncs{}},
-		{&storagev1.CSIDriver{}, toolscache.ResourceEventHandlerFuncs{}},
-		{&storagev1.CSIStorageCapacity{}, keepIn(e.capacities)},
-	} {
-		informer, err := mgr.GetCache().GetInformer(ctx, watched.kind)
+	e.PodGone, e.CSINodeOf = e.podGone, e.csiNode
+	e.Client = askingClient{Client{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}, e}
+	if err := e.watchRestores(mgr); err != nil {
+		return nil, err
+	}
+	for _, kind := range e.restores.kinds {
+		informer, err := mgr.GetCache().GetInformer(ctx, kind.object)
 		if err != nil {
 			return nil, err
 		}
-		registration, err := informer.AddEventHandler(watched.handler)
+		e.restores.listen(kind, informer) // which may notice it before the restores are started
+		registration, err := informer.AddEventHandler(kind.noting(e.handler(kind)))
 		if err != nil {
 			return nil, err
 		}
-		e.synced = append(e.synced, registration.HasSyncedChecker())
+		e.watched = append(e.watched, watchedBy{kind, informer, registration})
 	}
 	return e, nil
+}
+
+// handler returns what takes the events of the manager's cache.
+func (e *Executor) handler(kind *watchedKind) toolscache.ResourceEventHandler {
+	switch kind.object.(type) {
+	case *corev1.PersistentVolume, *corev1.PersistentVolumeClaim, *corev1.Pod:
+		return e.asking(clientgo.ExecutorHandler(&e.Executor))
+	case *storagev1.CSIStorageCapacity:
+		return keepIn(e.capacities)
+	}
+	return toolscache.ResourceEventHandlerFuncs{}
 }
 
 // keepIn returns what keeps the objects of an informer in a store. A manager's cache returns copies, and plans compare capacities by
@@ -83,7 +103,13 @@ func keepIn(store toolscache.Store) toolscache.ResourceEventHandler {
 }
 
 // Synced waits until the cache has shown all that exists; false if the context ended before.
-func (e *Executor) Synced(ctx context.Context) bool { return toolscache.WaitFor(ctx, "", e.synced...) }
+func (e *Executor) Synced(ctx context.Context) bool {
+	synced := make([]toolscache.DoneChecker, len(e.watched))
+	for i := range e.watched {
+		synced[i] = e.watched[i].registration.HasSyncedChecker()
+	}
+	return toolscache.WaitFor(ctx, "", synced...)
+}
 
 // Request returns a request for a plan of the pod.
 func (e *Executor) Request(pod *corev1.Pod) scheduling.Request { return e.Executor.Request(pod, e) }
@@ -96,15 +122,24 @@ func (e *Executor) BindVolumes(ctx context.Context, pod *corev1.Pod, node *corev
 
 // Class looks up a class. A cache fails only by not finding.
 func (e *Executor) Class(name string) *storagev1.StorageClass {
+	if own := e.own.Load(); own != nil {
+		return own.Class(name)
+	}
 	return lookUp(e.cache, name, &storagev1.StorageClass{})
 }
 
 // CSIDriver looks up a driver.
 func (e *Executor) CSIDriver(name string) *storagev1.CSIDriver {
+	if own := e.own.Load(); own != nil {
+		return own.CSIDriver(name)
+	}
 	return lookUp(e.cache, name, &storagev1.CSIDriver{})
 }
 
 func (e *Executor) csiNode(name string) *storagev1.CSINode {
+	if own := e.own.Load(); own != nil {
+		return own.CSINode(name)
+	}
 	return lookUp(e.cache, name, &storagev1.CSINode{})
 }
 
@@ -125,6 +160,9 @@ func classOfCapacity(object any) ([]string, error) {
 
 // CSIStorageCapacities returns those of the class.
 func (e *Executor) CSIStorageCapacities(class string) []*storagev1.CSIStorageCapacity {
+	if own := e.own.Load(); own != nil {
+		return own.CSIStorageCapacities(class)
+	}
 	found, _ := e.capacities.ByIndex(byClass, class)
 	capacities := make([]*storagev1.CSIStorageCapacity, len(found))
 	for i := range found {
@@ -135,6 +173,9 @@ func (e *Executor) CSIStorageCapacities(class string) []*storagev1.CSIStorageCap
 
 // podGone reports whether the pod does not exist any more. One that is not in the cache may be newer than that, so it is read live.
 func (e *Executor) podGone(ctx context.Context, key obj.Key, uid types.UID) bool {
+	if own := e.own.Load(); own != nil {
+		return own.PodGone(ctx, key, uid)
+	}
 	pod, name := &corev1.Pod{}, client.ObjectKey{Namespace: key.Namespace, Name: key.Name}
 	err := e.cache.Get(ctx, name, pod)
 	if err != nil || pod.UID != uid {

@@ -13,9 +13,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo/apitest"
@@ -55,21 +53,7 @@ func ExampleExecutor() {
 // executorOn is an Executor in a manager that runs until the test ends.
 func executorOn(t *testing.T, server *apitest.Server) *controllerruntime.Executor {
 	t.Helper()
-	mgr, err := ctrl.NewManager(server.Start(t), ctrl.Options{
-		Scheme: scheme.Scheme, MapperProvider: mapper, Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
-	})
-	require.NoError(t, err)
-	volumes, err := controllerruntime.NewExecutor(t.Context(), mgr)
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		assert.NoError(t, <-ended)
-	})
-	require.True(t, volumes.Synced(t.Context()))
-	return volumes
+	return managedExecutor(t, server, 0, ctrl.Options{Logger: logr.Discard()})
 }
 
 func waiting(name, provisioner string) *storagev1.StorageClass {

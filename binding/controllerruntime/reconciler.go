@@ -79,7 +79,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	}
 	r.warnings.Recorder, r.warnings.Log = recorder, func(event decision.Event) { logWarning(mgr.GetLogger(), event) }
 	r.controller = r.newController(own, &r.warnings)
-	if err := r.restores.setUp(mgr, r); err != nil {
+	if err := r.watchRestores(mgr); err != nil {
 		return err
 	}
 	return r.watch(mgr)
@@ -171,9 +171,7 @@ func (r *Reconciler) handler(kind *watchedKind) handler.TypedEventHandler[client
 			add(queue, r.observe(e.Object))
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], queue queue) {
-			if e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() {
-				kind.shown.Reached(e.ObjectNew.GetResourceVersion())
-			}
+			kind.showsUpdate(e.ObjectOld, e.ObjectNew)
 			add(queue, r.update(e.ObjectOld, e.ObjectNew))
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[client.Object], queue queue) {

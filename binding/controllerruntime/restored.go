@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -24,18 +22,27 @@ const defaultResync = time.Minute
 // restores notices when the server went back in time, as after a restore of etcd from a backup. The informers of a manager's
 // cache do not, unless they are those of clientgo.NewInformer: they see nothing for as long as the server is behind.
 type restores struct {
-	reconciler *Reconciler
-	live       client.Reader
-	cache      cache.Cache
-	clientset  kubernetes.Interface
-	log        logr.Logger
-	kinds      []*watchedKind
-	told       clientgo.Occurrence
-	now        chan struct{} // has one item if there is reason to ask at once
-	replaced   bool
+	subject
+	period    time.Duration // how often the server is asked how far it is: a minute if zero, never if negative
+	live      client.Reader
+	cache     cache.Cache
+	clientset kubernetes.Interface
+	log       logr.Logger
+	kinds     []*watchedKind
+	told      clientgo.Occurrence
+	now       chan struct{} // has one item if there is reason to ask at once
+	replaced  bool
 
 	mu      sync.Mutex
 	notices []notice // of informers that notice it themselves, since the last check
+}
+
+// subject is whoever remembers objects of a server that went back in time.
+type subject interface {
+	// serverWentBack is called once each time. Kind is the one whose list has shown it.
+	serverWentBack(kind string, err error)
+	// replace watches with informers of its own, until the context ends: those of the manager's cache see nothing.
+	replace(context.Context)
 }
 
 // notice is that the list of a kind has shown that the server went back.
@@ -54,42 +61,45 @@ type watchedKind struct {
 	shown  clientgo.Position // by the events of the cache
 }
 
-// setUp has the restores of a Reconciler noticed in a manager.
-func (s *restores) setUp(mgr manager.Manager, r *Reconciler) (err error) {
-	if s.clientset, err = kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient()); err != nil {
-		return err
+// noting returns a handler that notes how far the cache is as well.
+func (k *watchedKind) noting(to toolscache.ResourceEventHandler) toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(object any, initial bool) {
+			k.shown.Reached(object.(client.Object).GetResourceVersion())
+			to.OnAdd(object, initial)
+		},
+		UpdateFunc: func(before, now any) {
+			k.showsUpdate(before.(client.Object), now.(client.Object))
+			to.OnUpdate(before, now)
+		},
+		DeleteFunc: to.OnDelete,
 	}
-	s.reconciler, s.cache, s.log = r, mgr.GetCache(), mgr.GetLogger().WithName("pvbind")
-	s.live, s.now = mgr.GetAPIReader(), make(chan struct{}, 1)
-	if r.Client != nil {
-		s.live = r.Client
+}
+
+// showsUpdate notes how far the cache is by two versions of an object, which are the same if it resyncs.
+func (k *watchedKind) showsUpdate(before, now client.Object) {
+	if before.GetResourceVersion() != now.GetResourceVersion() {
+		k.shown.Reached(now.GetResourceVersion())
 	}
-	s.kinds = []*watchedKind{
-		{name: "StorageClass", object: &storagev1.StorageClass{}, list: &storagev1.StorageClassList{}},
-		{name: "PersistentVolume", object: &corev1.PersistentVolume{}, list: &corev1.PersistentVolumeList{}},
-		{name: "PersistentVolumeClaim", object: &corev1.PersistentVolumeClaim{}, list: &corev1.PersistentVolumeClaimList{}},
-	}
-	if r.Pods == clientgo.PodsWatched {
-		s.kinds = append(s.kinds, &watchedKind{name: "Pod", object: &corev1.Pod{}, list: &corev1.PodList{}})
-	}
-	if r.Hooks.Reclaims() {
-		s.kinds = append(s.kinds, &watchedKind{name: "VolumeAttachment", object: &storagev1.VolumeAttachment{}, list: &storagev1.VolumeAttachmentList{}})
-	}
-	return mgr.Add(s)
+}
+
+// setUp takes what the server is asked with from a manager.
+func (s *restores) setUp(mgr manager.Manager) (err error) {
+	s.cache, s.log = mgr.GetCache(), mgr.GetLogger().WithName("pvbind")
+	s.live, s.now = Client{Live: mgr.GetAPIReader()}.live(), make(chan struct{}, 1)
+	s.clientset, err = kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	return err
 }
 
 // Start asks from time to time how far the server is, until the context ends. The manager calls it.
 func (s *restores) Start(ctx context.Context) error {
-	period := cmp.Or(s.reconciler.Resync, defaultResync)
+	period := cmp.Or(s.period, defaultResync)
 	if period < 0 {
 		return nil
 	}
 	for _, kind := range s.kinds {
 		found, _ := s.cache.GetInformer(ctx, kind.object, cache.BlockUntilSynced(false))
-		if noticing, ok := found.(interface{ OnWentBack(func(error)) }); ok { // one of clientgo.NewInformer
-			kind.tells = true
-			noticing.OnWentBack(func(err error) { s.notice(kind.name, err) })
-		}
+		s.listen(kind, found)
 	}
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
@@ -101,6 +111,15 @@ func (s *restores) Start(ctx context.Context) error {
 		case <-s.now:
 		}
 		s.check(ctx)
+	}
+}
+
+// listen has an informer of clientgo.NewInformer tell what it notices. Others do not.
+func (s *restores) listen(kind *watchedKind, to cache.Informer) {
+	noticing, ok := to.(interface{ OnWentBack(func(error)) })
+	if ok && !kind.tells {
+		kind.tells = true
+		noticing.OnWentBack(func(err error) { s.notice(kind.name, err) })
 	}
 }
 
@@ -159,15 +178,11 @@ func (s *restores) check(ctx context.Context) {
 	}
 }
 
-// wentBack has all that is known read anew, once each time that the server went back in time. Kind is the one whose list has
-// shown it.
+// wentBack tells the subject, once each time that the server went back in time.
 func (s *restores) wentBack(kind string, err error) {
-	if !s.told.Begins(kind) {
-		return
+	if s.told.Begins(kind) {
+		s.serverWentBack(kind, err)
 	}
-	keys := s.reconciler.controller.ObserveRestore()
-	s.log.Error(err, "the server went back in time; nothing is destroyed until every claim and volume has been read anew", "kind", kind, "objects", len(keys))
-	add(s.reconciler.queue, keys)
 }
 
 // informer returns the manager's informer of a kind and how far it is; nil where its cache has several, as that of some
@@ -180,31 +195,8 @@ func (s *restores) informer(ctx context.Context, kind *watchedKind) (toolscache.
 	return nil, kind.shown.Newest()
 }
 
-// replace reports by informers of our own, until the context ends, what happens in the namespaces of the manager's cache.
-func (s *restores) replace(ctx context.Context) {
-	s.log.Info("the cache of the manager sees nothing until the server has reached the resourceVersion that it had; pvbind watches by itself from now on. Make the manager with cache.Options{NewInformer: clientgo.NewInformer}, and its cache will list anew")
-	r := s.reconciler
-	factory := clientgo.NewInformers(s.clientset, r.Pods, r.Hooks, s.notice)
-	core, storage := factory.Core().V1(), factory.Storage().V1()
-	informers := []toolscache.SharedIndexInformer{storage.StorageClasses().Informer(), core.PersistentVolumes().Informer(), core.PersistentVolumeClaims().Informer()}
-	if r.Pods == clientgo.PodsWatched {
-		informers = append(informers, core.Pods().Informer())
-	}
-	if r.Hooks.Reclaims() {
-		informers = append(informers, storage.VolumeAttachments().Informer())
-	}
-	for _, informer := range informers {
-		_, _ = informer.AddEventHandler(toolscache.FilteringResourceEventHandler{ // informers that have not begun take it
-			FilterFunc: func(object any) bool { return s.covers(ctx, object) },
-			Handler: toolscache.ResourceEventHandlerFuncs{
-				AddFunc:    func(object any) { add(r.queue, r.observe(object.(client.Object))) },
-				UpdateFunc: func(old, new any) { add(r.queue, r.update(old.(client.Object), new.(client.Object))) },
-				DeleteFunc: func(object any) { add(r.queue, r.observeDeleted(object)) },
-			},
-		})
-	}
-	factory.StartWithContext(ctx)
-}
+// blindCache is logged where a subject replaces the informers of the manager's cache.
+const blindCache = "the cache of the manager sees nothing until the server has reached the resourceVersion that it had; pvbind watches by itself from now on. Make the manager with cache.Options{NewInformer: clientgo.NewInformer}, and its cache will list anew"
 
 // covers reports whether the manager's cache has the namespace of an object.
 func (s *restores) covers(ctx context.Context, object any) bool {

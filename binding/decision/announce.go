@@ -30,6 +30,13 @@ func awaitAnnounced(object obj.Object, key obj.Key, view View, options Options) 
 	return action, true
 }
 
+// Halted reports whether nothing is made or bound for a claim yet, because another controller may be destroying what was made for
+// it (R8). It takes no volume that is offered to it meanwhile, and looks for one itself once that is over.
+func Halted(claim *corev1.PersistentVolumeClaim, view View, options Options) bool {
+	_, blocked := awaitAnnounced(claim, obj.KeyOf(claim), view, options.WithDefaults())
+	return blocked && provisioning(claim)
+}
+
 // announcedToken returns the token that was announced in this sync on the object and stands on it; 0 if none does.
 func announcedToken(object obj.Object, view View, options Options) int64 {
 	announced := view.Answered(UpdateVolume, object.GetUID())

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/accessmode"
@@ -45,7 +46,7 @@ type Reader struct{ x *Index }
 func (r Reader) Query(c *match.Criteria) *Query { return new(r.x.query(c)) }
 
 // Query searches an Index that does not change for a volume for one claim. Its Node may be another one for each search. It
-// must not be used once Index.Read has returned, nor from two goroutines at once.
+// must not be used once Index.Read has returned, unless another Reader renews it, nor from two goroutines at once.
 type Query struct {
 	match.Criteria
 	x        *Index
@@ -64,6 +65,18 @@ func (x *Index) query(c *match.Criteria) (q Query) {
 	return q
 }
 
+// Renew lets a query go on that an earlier Reader of the same Index has begun. What Preselect has found stays, and may be outdated.
+func (r Reader) Renew(q *Query) {
+	free, selected := q.free, q.selected
+	*q = r.x.query(&q.Criteria)
+	if selected {
+		q.free, q.selected = free, true
+	}
+}
+
+// HasRelated reports whether any volume belongs to the claim, or has a claimRef of its name. If none does, PreBound finds none.
+func (q *Query) HasRelated() bool { return len(q.related) > 0 }
+
 // PreBound returns the volume that belongs to the claim, or whose claimRef names it, and that fits; or else the name of
 // one that would fit on another node. A volume that the Index has reserved for the claim belongs to it.
 func (q *Query) PreBound() (volume *corev1.PersistentVolume, elsewhere string) {
@@ -81,7 +94,20 @@ func (q *Query) PreBound() (volume *corev1.PersistentVolume, elsewhere string) {
 // Best returns the k best of the free volumes that fit, or as many as there are, the best first. It overwrites the
 // choices that it is given, and returns them if they have room.
 func (q *Query) Best(k int, choices []Choice) []Choice {
-	s := search{Query: q, k: k, best: slices.Grow(choices[:0], k)}
+	s := search{Query: q, from: &q.least, k: k, best: slices.Grow(choices[:0], 2*k)}
+	s.run()
+	return s.best
+}
+
+// Next is Best among the volumes on the query's node that have a capacity and come after a choice, unless that is zero.
+func (q *Query) Next(k int, atLeast resource.Quantity, after Choice, choices []Choice) []Choice {
+	from := lowest(atLeast)
+	s := search{Query: q, from: &from, k: k, best: slices.Grow(choices[:0], 2*k)}
+	if after.Volume != nil {
+		if capacity := (volumeEntry{after.Volume}).capacity(); quantities.Compare(capacity, atLeast) >= 0 {
+			from, s.after = lowest(capacity), &after
+		}
+	}
 	s.run()
 	return s.best
 }
@@ -131,7 +157,7 @@ func (q *Query) find() match.Match {
 		return found
 	}
 	var room [1]Choice
-	s := search{Query: q, k: 1, best: room[:0]}
+	s := search{Query: q, from: &q.least, k: 1, best: room[:0]}
 	if found.Volume != nil {
 		s.add(choiceOf(found.Volume))
 	}
@@ -178,8 +204,10 @@ func (c Choice) Compare(other Choice) int {
 type search struct {
 	// Query is embedded as a pointer. By value, the compiler would have best escape to the heap, and Find must not allocate.
 	*Query
-	k    int
-	best []Choice // those found so far, at most k, the best first
+	from  *key    // before the first that is large enough
+	after *Choice // the volumes up to this one are passed over; nil: none
+	k     int
+	best  []Choice // those found so far, at most k, the best first; append would have it escape, and there is room for 2k
 }
 
 // run searches the smallest set of trees that has every volume that may fit.
@@ -217,13 +245,23 @@ func (s *search) searchTree(tree *modeTree[volumeEntry], allFit bool) {
 	if s.Node == nil && s.full() && accessmode.Compare(tree.modes, s.worst().modes) > 0 {
 		return
 	}
+	from := s.from
+	if s.after != nil && s.after.modes == tree.modes {
+		named := *s.from
+		named.name = s.after.Volume.Name
+		from = &named
+	}
+	if s.k > maxInserted && s.Node != nil {
+		s.addMany(tree, from, allFit)
+		return
+	}
 	left := s.k
-	for size, entry := range tree.from(&s.least) {
+	for size, entry := range tree.from(from) {
 		found := Choice{entry.PersistentVolume, size, tree.modes}
 		if s.full() && s.compare(found, s.worst()) >= 0 {
 			return
 		}
-		if !allFit && !s.Fits(found.Volume) {
+		if !s.takes(found, allFit) {
 			continue
 		}
 		s.add(found)
@@ -231,6 +269,33 @@ func (s *search) searchTree(tree *modeTree[volumeEntry], allFit bool) {
 			return
 		}
 	}
+}
+
+// maxInserted is how many choices are kept in order by putting each in its place. That would take the square of many.
+const maxInserted = 16
+
+// addMany adds the first k volumes of the tree that fit on the node, and puts all in order after that.
+func (s *search) addMany(tree *modeTree[volumeEntry], from *key, allFit bool) {
+	known := len(s.best)
+	for size, entry := range tree.from(from) {
+		found := Choice{entry.PersistentVolume, size, tree.modes}
+		if len(s.best)-known == s.k || known == s.k && found.Compare(s.best[known-1]) >= 0 {
+			break
+		}
+		if s.takes(found, allFit) {
+			s.best = s.best[:len(s.best)+1]
+			s.best[len(s.best)-1] = found
+		}
+	}
+	if known > 0 && len(s.best) > known {
+		slices.SortFunc(s.best, Choice.Compare)
+		s.best = s.best[:min(len(s.best), s.k)]
+	}
+}
+
+// takes reports whether the volume fits and is not passed over.
+func (s *search) takes(found Choice, allFit bool) bool {
+	return (s.after == nil || found.Compare(*s.after) > 0) && (allFit || s.Fits(found.Volume))
 }
 
 func (s *search) full() bool { return len(s.best) == s.k }

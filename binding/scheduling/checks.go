@@ -45,31 +45,34 @@ func (c *checks) firstBound() Cause {
 }
 
 // firstUnbound returns why the first of the other claims gets nothing, if each takes the best volume that is left; "" if all
-// get something. The candidates are enough for that: each claim has as many as there are claims.
+// get something. Claims of one kind get the volumes of the plan, those first that request least. Of others the candidates are
+// enough: each has as many as there are claims.
 func (c *checks) firstUnbound() Cause {
 	if c.taken == nil {
 		c.taken = map[*corev1.PersistentVolume]bool{}
 	}
 	clear(c.taken)
 	for _, claim := range c.unbound {
-		if volume := claim.first(c.taken); volume != nil {
-			c.taken[volume] = true
-		} else if claim.blocked != "" {
+		if claim.gets(c.taken) {
+			continue
+		}
+		if claim.blocked != "" {
 			return claim.blocked
 		}
 	}
 	return ""
 }
 
-// first returns the volume that is pre-bound to the claim, or the best that is not taken; nil if there is none.
-func (c *unboundClaim) first(taken map[*corev1.PersistentVolume]bool) *corev1.PersistentVolume {
+// gets reports whether the claim gets the volume that is pre-bound to it, or the best that is not taken, and takes that.
+func (c *unboundClaim) gets(taken map[*corev1.PersistentVolume]bool) bool {
 	if len(c.candidates) == 0 {
-		return c.assigned
+		return c.hasFirst || !c.choosing && c.assigned != nil
 	}
 	for _, candidate := range c.candidates {
 		if !taken[candidate.Volume] {
-			return candidate.Volume
+			taken[candidate.Volume] = true
+			return true
 		}
 	}
-	return nil
+	return false
 }

@@ -20,8 +20,9 @@
 //   - reason.go has the causes, and kube-scheduler's words for them;
 //   - assume.go has Assumptions, and next.go NextForPlan;
 //   - claims.go has VolumesOf, and which claims a pod names;
-//   - planner.go finds what each claim can have on one node: a volume, or storage to provision from;
+//   - planner.go plans one node after the other;
 //   - checks.go finds which of the reasons kube-scheduler would say;
 //   - migrated.go says on which nodes an in-tree volume can be used (CSINodeView);
-//   - matching.go assigns volumes to claims.
+//   - pools.go finds what can be provisioned from;
+//   - kinds.go assigns volumes to claims that differ only in their request, and matching.go to others.
 package scheduling

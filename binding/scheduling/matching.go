@@ -32,10 +32,6 @@ type assignment struct {
 // assign sets what each claim with candidates is assigned.
 func (a *assignment) assign(claims []*unboundClaim) {
 	a.gather(claims)
-	if len(a.claims) == 1 {
-		a.claims[0].assigned = a.volumes[0].Volume
-		return
-	}
 	a.reset(len(a.volumes), len(a.claims))
 	a.eachCandidate(func(claim, volume int) { a.edges[volume] = append(a.edges[volume], claim) })
 	taken := a.volumes[:0]
@@ -69,7 +65,7 @@ func (a *assignment) choose() {
 
 // compareSize puts the claim first that requests least; ties are broken by name.
 func compareSize(a, b *unboundClaim) int {
-	return cmp.Or(quantities.Compare(a.Request, b.Request), cmp.Compare(a.Claim.Name, b.Claim.Name))
+	return cmp.Or(quantities.Compare(a.criteria.Request, b.criteria.Request), cmp.Compare(a.Claim.Name, b.Claim.Name))
 }
 
 // gather lists the claims that have a choice, and the volumes to choose from.
@@ -77,6 +73,7 @@ func (a *assignment) gather(claims []*unboundClaim) {
 	a.claims, a.volumes = a.claims[:0], a.volumes[:0]
 	for _, claim := range claims {
 		if len(claim.candidates) > 0 {
+			claim.best = claim.candidates[0].Volume
 			a.claims = append(a.claims, claim)
 			a.volumes = append(a.volumes, claim.candidates...)
 		}

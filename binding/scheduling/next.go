@@ -52,8 +52,8 @@ func NextForPlan(plan Plan, view ObjectView) (Step, error) {
 		return Step{}, c.err
 	case len(c.reasons) > 0:
 		return Step{Action: decision.Action{Kind: GiveUp, Rule: "S8", Why: c.reasons[0].String()}, Reasons: c.reasons}, nil
-	case len(c.writes) > 0:
-		return Step{Action: c.writes[0]}, nil
+	case c.write != nil:
+		return Step{Action: c.write()}, nil
 	case len(c.pending) > 0:
 		return Step{Action: decision.Action{Kind: decision.Wait, Rule: "S8", Why: "waiting for " + c.pending[0]}}, nil
 	}
@@ -64,14 +64,21 @@ func NextForPlan(plan Plan, view ObjectView) (Step, error) {
 type planCheck struct {
 	plan    Plan
 	view    ObjectView
-	writes  []decision.Action
-	pending []string // what to wait for
-	reasons []Reason // to give up
+	write   func() decision.Action // the next one. Its object is copied only now, for a tenant can make it large, and many of them
+	pending []string               // what to wait for
+	reasons []Reason               // to give up
 	err     error
 }
 
 func (c *planCheck) fail(cause Cause, claim *corev1.PersistentVolumeClaim, volume, detail string) {
 	c.reasons = append(c.reasons, Reason{cause, obj.KeyOf(claim), volume, detail})
+}
+
+// next makes a write the next one, unless there is one.
+func (c *planCheck) next(write func() decision.Action) {
+	if c.write == nil {
+		c.write = write
+	}
 }
 
 func (c *planCheck) await(what string) { c.pending = append(c.pending, what) }
@@ -111,7 +118,7 @@ func (c *planCheck) checkBinding(claim *corev1.PersistentVolumeClaim, planned *c
 	case claim.UID == "":
 		c.err = &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: "metadata.uid", Problem: "is missing"}
 	default:
-		c.writes = append(c.writes, decision.PreBind(volume, claim))
+		c.next(func() decision.Action { return decision.PreBind(volume, claim) })
 	}
 }
 
@@ -128,11 +135,16 @@ func (c *planCheck) checkProvision(claim, planned *corev1.PersistentVolumeClaim)
 		c.fail(CauseDeselected, claim, "",
 			"the claim was changed since the plan was made and has no selected node: provisioning may have failed")
 	default:
-		chosen := claim.DeepCopy()
-		metav1.SetMetaDataAnnotation(&chosen.ObjectMeta, storageclass.SelectedNodeAnnotation, c.plan.Node.Name)
-		why := "provision its volume for node " + c.plan.Node.Name
-		c.writes = append(c.writes, decision.Action{Kind: decision.UpdateClaim, Claim: chosen, Rule: "S8", Why: why})
+		c.next(func() decision.Action { return c.selectNode(claim) })
 	}
+}
+
+// selectNode returns the write of a claim's selected-node.
+func (c *planCheck) selectNode(claim *corev1.PersistentVolumeClaim) decision.Action {
+	chosen := claim.DeepCopy()
+	metav1.SetMetaDataAnnotation(&chosen.ObjectMeta, storageclass.SelectedNodeAnnotation, c.plan.Node.Name)
+	why := "provision its volume for node " + c.plan.Node.Name
+	return decision.Action{Kind: decision.UpdateClaim, Claim: chosen, Rule: "S8", Why: why}
 }
 
 // checkProvisioned looks at a claim that names a volume, whoever has provisioned it. A volume that is not known may be

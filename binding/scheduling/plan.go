@@ -2,6 +2,7 @@ package scheduling
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,9 +25,11 @@ import (
 // cannot be provisioned for, then those that request most. Among the claims that get one, those that request less get the
 // smaller ones (S6).
 //
-// Why the k best volumes of each claim suffice for k claims: if one got a worse volume, the k-1 others would
-// leave one of its k best free, and to take that instead would be better. So the time is that of k look-ups in
-// the Index, and does not grow with the volumes there are.
+// Claims that differ only in what they request are assigned in one pass through the volumes that they get. Others that could have
+// the same volumes are assigned by a matching, for which the k best volumes of each suffice for k claims: if one got a worse
+// volume, the k-1 others would leave one of its k best free, and to take that instead would be better. More than 32 such claims
+// are assigned in one pass for each sort. So the time is that of as many look-ups in the Index as there are claims, or of their
+// square if they are few, and does not grow with the volumes there are.
 //
 // The error is an *AbsentError for a claim that does not exist, or an *InvalidError about a claim or class.
 func PlanPod(request Request, node *corev1.Node) (Plan, error) {
@@ -34,14 +37,16 @@ func PlanPod(request Request, node *corev1.Node) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	p.summarizes = true
+	p.summarizes, p.maxReasons = maxDetailed, math.MaxInt
 	var plan Plan
-	p.withIndexLocked(request.Index, func() { plan = p.on(node) })
+	p.hold(func() { plan = p.on(node) })
 	return plan, nil
 }
 
 // PlanPodOnNodes plans a pod on every node, as PlanPod does on one. Errors are those of PlanPod. The reasons leave out
-// what became of the volumes, which those of PlanPod have. The Index can be read but not changed meanwhile.
+// what became of the volumes, which those of PlanPod have, and all but 32 of a node's. Plans may share their lists, which must
+// not be modified. The Index is kept from changing only for so short a time that the plans of different nodes may know different
+// versions of it: Assumptions.Assume notices what is outdated.
 //
 // It takes about as long as to look at each node once: the pod's claims are looked up once, and so are the volumes that its
 // selectors match and those that a node can use by its labels. Only volumes with a node affinity that requires no label to
@@ -55,17 +60,21 @@ func PlanPodOnNodes(request Request, nodes []*corev1.Node) (Plans, error) {
 	if len(p.refused) > 0 {
 		return plans, nil
 	}
-	plans.Plans = make([]Plan, len(nodes))
-	p.withIndexLocked(request.Index, func() {
-		for _, claim := range p.unbound {
-			claim.Preselect()
-		}
-		for i, node := range nodes {
-			plans.Plans[i] = p.on(node)
-		}
-	})
+	plans.Plans, p.maxReasons = make([]Plan, len(nodes)), maxDetailed
+	p.hold(p.preselect)
+	for from, atOnce := 0, max(1, maxLookUps/max(1, len(p.unbound))); from < len(nodes); from += atOnce {
+		p.hold(func() {
+			for i := from; i < min(from+atOnce, len(nodes)); i++ {
+				plans.Plans[i] = p.on(nodes[i])
+			}
+		})
+	}
 	return plans, nil
 }
+
+// maxDetailed is of how many of a pod's claims a plan among many says why they get nothing, and a single plan what became of the
+// volumes (X9).
+const maxDetailed = 32
 
 // Request is a pod to plan, and what is known of the cluster. Nothing in it is modified.
 type Request struct {

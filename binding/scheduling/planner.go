@@ -6,13 +6,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/internal/oneline"
-	"github.com/pvbind/pvbind/binding/internal/quantities"
-	"github.com/pvbind/pvbind/binding/internal/requirements"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/storageclass"
@@ -26,8 +23,19 @@ type planner struct {
 	bound      []*boundClaim   // in the order of their names
 	unbound    []*unboundClaim // in the order of their names
 	checks     checks
+	rivals     []*rivals
+	sources    []*source
+	index      *index.Index
+	held       bool // the Index does not change
+	summarizes int  // so many reasons of a node say what became of the volumes (E2)
+	maxReasons int  // of a node
+
+	// Kept for the next node:
 	assignment assignment
-	summarizes bool // reasons say what became of the volumes (E2)
+	taken      map[*corev1.PersistentVolume]bool
+	bindings   shared[index.Binding]
+	provisions shared[Provision]
+	reasons    shared[Reason]
 }
 
 // boundClaim is a claim whose volume must be usable on the node (S3).
@@ -48,14 +56,19 @@ type unboundClaim struct {
 	hasSelected bool
 	// promised is the volume that the plan of another pod assumes for it.
 	promised string
-	// pools is where its class provisions from; nil if free storage is not counted.
-	pools pools
+	source   *source // of what is provisioned
+	related  bool    // volumes may be pre-bound to it
+	detail   detail
 	option
 }
 
 // option is what a claim can have on a node.
 type option struct {
-	candidates []index.Choice           // the best first; none if a volume is pre-bound to the claim
+	choosing   bool                     // it can have a free volume: none is pre-bound to it
+	best       *corev1.PersistentVolume // the best of the free volumes that fit; nil if there is none
+	candidates []index.Choice           // the best first, where claims of several kinds are assigned together
+	hasFirst   bool                     // it gets a volume where each takes the best that is left: see checks
+	served     bool                     // it is one of those that get a volume: see kind
 	assigned   *corev1.PersistentVolume // the one that is pre-bound, or one of the candidates: see assignment
 	elsewhere  string                   // the name of a volume that is pre-bound to the claim and not usable on the node
 	blocked    Cause                    // why no volume can be provisioned; empty if one can
@@ -68,7 +81,10 @@ func newPlanner(request Request) (*planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{pod: obj.KeyOfPod(request.Pod), podUID: request.Pod.UID}
+	p := &planner{pod: obj.KeyOfPod(request.Pod), podUID: request.Pod.UID, index: request.Index}
+	if p.index == nil {
+		p.index = &index.Index{}
+	}
 	for _, claim := range claims {
 		if err := p.add(claim, request); err != nil {
 			return nil, err
@@ -78,6 +94,9 @@ func newPlanner(request Request) (*planner, error) {
 	slices.SortFunc(p.refused, func(a, b Reason) int { return cmp.Compare(a.Claim.Name, b.Claim.Name) })
 	slices.SortFunc(p.bound, func(a, b *boundClaim) int { return cmp.Compare(a.reason.Claim.Name, b.reason.Claim.Name) })
 	slices.SortFunc(p.unbound, func(a, b *unboundClaim) int { return cmp.Compare(a.criteria.Claim.Name, b.criteria.Claim.Name) })
+	p.addSources(request)
+	p.beginQueries()
+	p.rivals, p.taken = rivalsOf(p.unbound), map[*corev1.PersistentVolume]bool{}
 	return p, nil
 }
 
@@ -137,7 +156,7 @@ func newUnboundClaim(claim *corev1.PersistentVolumeClaim, class *storagev1.Stora
 	if err != nil {
 		return nil, err
 	}
-	c := &unboundClaim{criteria: criteria, class: class, pools: poolsOf(claim, class, request)}
+	c := &unboundClaim{criteria: criteria, class: class}
 	c.selected, c.hasSelected = claim.Annotations[storageclass.SelectedNodeAnnotation]
 	if !c.hasSelected {
 		c.promised, c.selected = request.Assumptions.promised(claim)
@@ -146,17 +165,60 @@ func newUnboundClaim(claim *corev1.PersistentVolumeClaim, class *storagev1.Stora
 	return c, nil
 }
 
-// withIndexLocked gives each unbound claim its query on the Index, and calls plan. The Index does not change meanwhile.
-func (p *planner) withIndexLocked(volumes *index.Index, plan func()) {
-	if volumes == nil {
-		volumes = &index.Index{}
+// beginQueries gives each unbound claim its query on the Index.
+func (p *planner) beginQueries() {
+	for claims := range slices.Chunk(p.unbound, maxLookUps) {
+		p.index.Read(func(reader index.Reader) {
+			for _, claim := range claims {
+				claim.Query = reader.Query(&claim.criteria)
+				claim.related = claim.HasRelated()
+			}
+		})
 	}
-	volumes.Read(func(reader index.Reader) {
+}
+
+// hold calls plan while the Index does not change, unless the pod has so many claims that others would have to wait for long: then
+// each look-up holds it for itself.
+func (p *planner) hold(plan func()) {
+	if len(p.unbound) > maxJointly {
+		plan()
+		return
+	}
+	p.index.Read(func(reader index.Reader) {
 		for _, claim := range p.unbound {
-			claim.Query = reader.Query(&claim.criteria)
+			reader.Renew(claim.Query)
 		}
+		p.held = true
+		defer func() { p.held = false }()
 		plan()
 	})
+}
+
+// look calls f while the Index does not change, for a query.
+func (p *planner) look(query *index.Query, f func()) {
+	if p.held {
+		f()
+		return
+	}
+	p.index.Read(func(reader index.Reader) {
+		reader.Renew(query)
+		f()
+	})
+}
+
+// preselect looks up the volumes that the claims' selectors match.
+func (p *planner) preselect() {
+	for _, r := range p.rivals {
+		for _, k := range r.kinds {
+			claims := k.claims[:1]
+			if r.jointly() {
+				claims = k.claims
+			}
+			for _, claim := range claims {
+				p.look(claim.Query, claim.Preselect)
+			}
+		}
+	}
 }
 
 // on returns the plan for a node.
@@ -165,73 +227,90 @@ func (p *planner) on(node *corev1.Node) Plan {
 	if len(p.refused) > 0 {
 		return plan
 	}
+	p.reasons.next, p.bindings.next, p.provisions.next = p.reasons.next[:0], p.bindings.next[:0], p.provisions.next[:0]
 	for _, bound := range p.bound {
 		if bound.failed = !bound.exists || !bound.on(node); bound.failed {
-			plan.Reasons = append(plan.Reasons, bound.reason)
+			p.addReason(bound.reason)
 		}
 	}
-	if elsewhere := p.provisionedElsewhere(node); len(elsewhere) > 0 {
-		plan.Reasons = append(plan.Reasons, elsewhere...)
+	if p.addProvisionedElsewhere(node) {
+		plan.Reasons = p.reasons.share()
 		plan.nodeReasons.add(p.checks.firstBound())
 		plan.nodeReasons.add(CauseProvisionedElsewhere)
 		return plan
 	}
-	for _, claim := range p.unbound {
-		claim.findOptions(node, len(p.unbound))
+	for _, source := range p.sources {
+		source.lookOn(node)
 	}
-	p.assignment.assign(p.unbound)
 	for _, claim := range p.unbound {
-		p.addTo(&plan, claim)
+		p.findOptions(claim, node)
 	}
-	if !plan.Fits() {
-		plan.Bindings, plan.Provisions = nil, nil
+	for _, rivals := range p.rivals {
+		p.chooseIn(rivals)
+	}
+	for _, claim := range p.unbound {
+		p.addOutcome(claim)
+	}
+	if len(p.reasons.next) > 0 {
+		plan.Reasons = p.reasons.share()
 		plan.nodeReasons.add(p.checks.firstBound())
 		plan.nodeReasons.add(p.checks.firstUnbound())
+		return plan
 	}
+	plan.Bindings, plan.Provisions = p.bindings.share(), p.provisions.share()
 	return plan
 }
 
-// provisionedElsewhere returns a reason for each claim whose volume is being provisioned for another node: then the rest
-// does not matter (S4).
-func (p *planner) provisionedElsewhere(node *corev1.Node) []Reason {
-	var reasons []Reason
-	for _, claim := range p.unbound {
-		if claim.hasSelected && claim.selected != node.Name {
-			detail := "its volume is being provisioned for node " + claim.selected
-			reasons = append(reasons, Reason{CauseProvisionedElsewhere, obj.KeyOf(claim.Claim), "", detail})
-		}
+// addReason adds a reason why the pod cannot have its volumes on the node.
+func (p *planner) addReason(reason Reason) {
+	if len(p.reasons.next) < p.maxReasons {
+		p.reasons.next = append(p.reasons.next, reason)
 	}
-	return reasons
 }
 
-// findOptions finds what the claim can get on a node: the volume pre-bound to it, or else as many free candidates as the pod has
-// unbound claims. A volume that the Index has reserved for the claim counts as pre-bound. If the plan of another pod assumes a
-// volume for the claim, only that one will do until the plan is reverted (M13).
-func (c *unboundClaim) findOptions(node *corev1.Node, claims int) {
+// addProvisionedElsewhere adds a reason for each claim whose volume is being provisioned for another node, and reports whether
+// there is one: then the rest does not matter (S4).
+func (p *planner) addProvisionedElsewhere(node *corev1.Node) (found bool) {
+	for _, claim := range p.unbound {
+		if claim.hasSelected && claim.selected != node.Name {
+			found = true
+			detail := claim.detail.of(CauseProvisionedElsewhere, "its volume is being provisioned for node ", claim.selected, "")
+			p.addReason(Reason{CauseProvisionedElsewhere, obj.KeyOf(claim.Claim), "", detail})
+		}
+	}
+	return found
+}
+
+// findOptions finds what the claim can get on a node: the volume pre-bound to it, or else a free one. A volume that the Index has
+// reserved for the claim counts as pre-bound. If the plan of another pod assumes a volume for the claim, only that one will do
+// until the plan is reverted (M13).
+func (p *planner) findOptions(c *unboundClaim, node *corev1.Node) {
 	c.Node = node
 	c.option = option{candidates: c.candidates[:0]}
-	c.pool, c.blocked = c.provisionOn(node)
+	c.pool, c.blocked = c.provision()
 	if c.hasSelected {
 		return
 	}
-	c.assigned, c.elsewhere = c.PreBound()
+	if c.related {
+		p.look(c.Query, func() { c.assigned, c.elsewhere = c.PreBound() })
+	}
 	switch {
 	case c.promised != "" && (c.assigned == nil || c.assigned.Name != c.promised):
 		c.assigned, c.elsewhere, c.blocked = nil, c.promised, CausePreBoundElsewhere
 	case c.assigned == nil && c.elsewhere == "":
-		c.candidates = c.Best(claims, c.candidates)
+		c.choosing = true
 	}
 }
 
-// addTo adds to the plan what the claim gets, or why it gets nothing.
-func (p *planner) addTo(plan *Plan, claim *unboundClaim) {
+// addOutcome adds what the claim gets, or why it gets nothing.
+func (p *planner) addOutcome(claim *unboundClaim) {
 	switch {
 	case claim.assigned != nil:
-		plan.Bindings = append(plan.Bindings, index.Binding{Claim: claim.Claim, Volume: claim.assigned})
+		p.bindings.next = append(p.bindings.next, index.Binding{Claim: claim.Claim, Volume: claim.assigned})
 	case claim.blocked == "":
-		plan.Provisions = append(plan.Provisions, Provision{claim.Claim, claim.pool})
-	default:
-		plan.Reasons = append(plan.Reasons, p.reason(claim))
+		p.provisions.next = append(p.provisions.next, Provision{claim.Claim, claim.pool})
+	case len(p.reasons.next) < p.maxReasons:
+		p.addReason(p.reason(claim))
 	}
 }
 
@@ -241,132 +320,58 @@ func (p *planner) reason(c *unboundClaim) Reason {
 	reason := Reason{Cause: c.blocked, Claim: obj.KeyOf(c.Claim)}
 	switch {
 	case c.blocked == CauseStorage:
-		reason.Detail = "no storage of class " + c.class.Name + " that the node can use has room for a volume of this size"
+		reason.Detail = c.detail.of(CauseStorage, "no storage of class ", c.class.Name, " that the node can use has room for a volume of this size")
 	case c.elsewhere != "":
 		reason.Cause, reason.Volume = CausePreBoundElsewhere, c.elsewhere
 		reason.Detail = "the volume is pre-bound to the claim and cannot be used on the node"
-	case len(c.candidates) > 0:
-		reason.Cause, reason.Volume = CauseContended, c.candidates[0].Volume.Name
+	case c.best != nil:
+		reason.Cause, reason.Volume = CauseContended, c.best.Name
 		reason.Detail = "the volumes that fit the claim are needed by other claims of the pod"
 	case c.blocked == CauseTopology:
-		reason.Detail = "class " + c.class.Name + " does not allow volumes to be provisioned for the node"
+		reason.Detail = c.detail.of(CauseTopology, "class ", c.class.Name, " does not allow volumes to be provisioned for the node")
 	default:
-		reason.Detail = "class " + c.class.Name + " provisions none"
+		reason.Detail = c.detail.of(CauseNoVolume, "class ", c.class.Name, " provisions none")
 	}
-	if p.summarizes && !c.hasSelected && reason.Cause != CauseContended {
-		reason.Detail += "; " + c.Summary().String()
+	if len(p.reasons.next) < p.summarizes && !c.hasSelected && reason.Cause != CauseContended {
+		p.look(c.Query, func() { reason.Detail += "; " + c.Summary().String() })
 	}
 	return reason
 }
 
-// provisionOn returns where a volume for the claim can be provisioned for the node, or why none can (S5).
-func (c *unboundClaim) provisionOn(node *corev1.Node) (*storagev1.CSIStorageCapacity, Cause) {
-	switch {
-	case !storageclass.Provisions(c.class):
-		return nil, CauseNoVolume
-	case !storageclass.AllowsNode(c.class, node.Labels):
-		return nil, CauseTopology
-	case c.pools == nil:
-		return nil, ""
-	}
-	pool := c.pools.largestOn(node)
-	if pool == nil {
-		return nil, CauseStorage
-	}
-	return pool, ""
+// detail is the text for a cause that was made last: it is the same on most nodes.
+type detail struct {
+	cause Cause
+	text  string
 }
 
-// pools are what a class can provision a claim's volume from, by a label that a node must have; those that require none in
-// particular are under the zero label. Nearly all require one: a driver with local storage has as many as there are
-// nodes (S5).
-type pools map[nodeLabel][]pool
-
-// nodeLabel is a label of a node.
-type nodeLabel struct{ key, value string }
-
-// pool is a capacity that suffices for the claim on some nodes.
-type pool struct {
-	*storagev1.CSIStorageCapacity
-	nodes *requirements.Set
+func (d *detail) of(cause Cause, before, name, after string) string {
+	if d.cause != cause {
+		d.cause, d.text = cause, before+name+after
+	}
+	return d.text
 }
 
-// poolsOf returns the pools that are large enough for the claim; nil if they do not count: the claim requests no size, or
-// the provisioner is no CSI driver that publishes its capacity.
-func poolsOf(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, request Request) pools {
-	size, requested := claim.Spec.Resources.Requests[corev1.ResourceStorage]
-	if !requested || !storageclass.Provisions(class) {
+// shared is a list for the plan that is made, which has that of the node before if they are equal. Most nodes are refused for the
+// same reasons, and what may be provisioned is often the same too.
+type shared[E comparable] struct {
+	next, last []E
+	room       []E // for the lists to come
+}
+
+// roomFor is how many elements memory is allocated for at a time.
+const roomFor = 64
+
+func (s *shared[E]) share() []E {
+	if !slices.Equal(s.next, s.last) {
+		if cap(s.room)-len(s.room) < len(s.next) {
+			s.room = make([]E, 0, max(len(s.next), min(roomFor, 2*cap(s.room))))
+		}
+		from := len(s.room)
+		s.room = append(s.room, s.next...)
+		s.last = s.room[from:len(s.room):len(s.room)]
+	}
+	if len(s.last) == 0 {
 		return nil
 	}
-	driver := request.View.CSIDriver(class.Provisioner)
-	if driver == nil || driver.Spec.StorageCapacity == nil || !*driver.Spec.StorageCapacity {
-		return nil
-	}
-	found := pools{}
-	for _, capacity := range request.View.CSIStorageCapacities(class.Name) {
-		if HasRoom(capacity, size) {
-			found.add(capacity, request.Assumptions)
-		}
-	}
-	return found
-}
-
-// HasRoom reports whether a volume of the size can be provisioned from the capacity, on some node (S5).
-func HasRoom(capacity *storagev1.CSIStorageCapacity, size resource.Quantity) bool {
-	limit := cmp.Or(capacity.MaximumVolumeSize, capacity.Capacity)
-	return capacity.NodeTopology != nil && limit != nil && quantities.Compare(*limit, size) >= 0
-}
-
-// add adds a capacity. One with a malformed topology is for no node.
-func (p pools) add(capacity *storagev1.CSIStorageCapacity, assumptions *Assumptions) {
-	nodes := assumptions.topologyOf(capacity)
-	if nodes == nil {
-		return
-	}
-	key, values := nodes.In(maxTopologyValues)
-	if key == "" {
-		p[nodeLabel{}] = append(p[nodeLabel{}], pool{capacity, nodes})
-	}
-	for _, value := range values {
-		label := nodeLabel{key, value}
-		p[label] = append(p[label], pool{capacity, nodes})
-	}
-}
-
-// maxTopologyValues is how many values of a label a capacity's topology may have to be found by each.
-const maxTopologyValues = 64
-
-// largestOn returns the pool with the most free storage that the node can use; nil if there is none.
-func (p pools) largestOn(node *corev1.Node) *storagev1.CSIStorageCapacity {
-	var largest *storagev1.CSIStorageCapacity
-	among := func(some []pool) {
-		for _, pool := range some {
-			if pool.nodes.Matches(node.Labels) && (largest == nil || roomier(pool.CSIStorageCapacity, largest)) {
-				largest = pool.CSIStorageCapacity
-			}
-		}
-	}
-	among(p[nodeLabel{}])
-	if len(node.Labels) > len(p) {
-		for label, some := range p {
-			if value, has := node.Labels[label.key]; has && value == label.value {
-				among(some)
-			}
-		}
-		return largest
-	}
-	for key, value := range node.Labels {
-		among(p[nodeLabel{key, value}])
-	}
-	return largest
-}
-
-// roomier reports whether a has more free storage than b; ties are broken by name.
-func roomier(a, b *storagev1.CSIStorageCapacity) bool {
-	order := quantities.Compare(freeIn(b), freeIn(a))
-	return cmp.Or(order, cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name)) < 0
-}
-
-// freeIn returns how much is left; the largest size of one volume counts if the total is not published.
-func freeIn(capacity *storagev1.CSIStorageCapacity) resource.Quantity {
-	return *cmp.Or(capacity.Capacity, capacity.MaximumVolumeSize, &resource.Quantity{})
+	return s.last
 }

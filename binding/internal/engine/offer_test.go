@@ -3,6 +3,8 @@ package engine_test
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -17,6 +19,7 @@ import (
 	"github.com/pvbind/pvbind/binding/internal/engine"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 var forbidden = apierrors.NewForbidden(schema.GroupResource{}, "a", errors.New("no"))
@@ -76,6 +79,18 @@ func TestW1OneAtATime(t *testing.T) {
 		assert.True(t, first.Done)
 		assert.Equal(t, []obj.Key{a}, first.Next, "it goes on")
 		assert.Equal(t, []obj.Key{smallKey}, state.Start(a).Next)
+	})
+	t.Run("W1 R8 not to one that is halted by what another announced, however often that is edited", func(t *testing.T) {
+		state := stateOf(small, large, KnownVolume("a"))
+		for token := range int64(3) {
+			state.Observe(At(strconv.Itoa(50+int(token)), KnownClaim(Requesting("5Gi"), ClaimFinalizers(decision.ProvisioningFinalizer), func(claim *corev1.PersistentVolumeClaim) {
+				reclaim.Announce(claim, reclaim.Announcement{By: "a tenant", Token: 1 + token, Seconds: 3600})
+			})))
+			state.Start(DataKey)
+			next := state.Start(a).Next
+			assert.NotContains(t, next, DataKey)
+			assert.Equal(t, token == 0, slices.Contains(next, smallKey), "once: its attempt comes next")
+		}
 	})
 	t.Run("W1 a volume whose claim takes another goes to the claim that the other was offered to", func(t *testing.T) {
 		one, two := KnownClaim(Named("one")), KnownClaim(Named("two"))

@@ -143,9 +143,10 @@ func (v *taskView) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVo
 	return v.notified.First(volume, offerable)
 }
 
-// offerable reports whether to offer the volume to the claim: it waits, and has not had its attempt.
+// offerable reports whether to offer the volume to the claim: it waits, can take it now, and has not had its attempt.
 func (v *taskView) offerable(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
-	return !v.binding(obj.KeyOf(claim)) && !v.offers.tried(volume, claim) && !v.backsOff(claim, volume) && index.CanBind(claim, volume, v.terms)
+	return !v.binding(obj.KeyOf(claim)) && !v.offers.tried(volume, claim) && !v.backsOff(claim, volume) &&
+		!decision.Halted(claim, v, v.options) && index.CanBind(claim, volume, v.terms)
 }
 
 func (v *taskView) terms(claim *corev1.PersistentVolumeClaim) match.Terms {

@@ -308,9 +308,10 @@ func createAgain(r *reader, a message) promise {
 
 // awardToThis gives the volume that several claims are bound to to the one that was told.
 func awardToThis(r *reader, a message) promise {
-	r.editVolume("awards", obj.VolumeKey(a.volume.Name), RefersTo(a.claim.Namespace, a.claim.Name, a.claim.UID))
-	if a.claim.DeletionTimestamp != nil || a.volume.DeletionTimestamp != nil {
+	volume := r.volumeIn(a.text)
+	r.editVolume("awards", obj.VolumeKey(volume.Name), RefersTo(a.claim.Namespace, a.claim.Name, a.claim.UID))
+	if a.claim.DeletionTimestamp != nil || volume.DeletionTimestamp != nil {
 		return nil
 	}
-	return r.has(obj.KeyOf(a.claim), a.claim.UID, a.volume.Name, func() string { return "" })
+	return r.has(obj.KeyOf(a.claim), a.claim.UID, volume.Name, func() string { return "" })
 }

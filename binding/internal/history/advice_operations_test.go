@@ -271,7 +271,8 @@ func endTransferKept(r *reader, s message) promise {
 	}
 }
 
-// useReserve sets the volume aside: the claim has it then, if it is there, or says itself what is against it.
+// useReserve sets the volume aside: the claim has it then, if it is there, or says itself what is against it. Nobody gets a volume
+// that an announcement keeps, as Reserve warns.
 func useReserve(r *reader, s message) promise {
 	objections, step := r.try(attempt{operation: "reserve", volume: s.volume.Name, to: s.attempt.to})
 	if len(objections) > 0 || step.Volume == nil {
@@ -281,6 +282,9 @@ func useReserve(r *reader, s message) promise {
 		return nil
 	}
 	r.note("people reserve %s for %s", s.volume.Name, s.attempt.to.Name)
+	if _, announced := reclaim.AnnouncementOf(step.Volume); announced {
+		return nil
+	}
 	return func() string {
 		claim := r.Server.Claim(s.attempt.to.Namespace, s.attempt.to.Name)
 		if claim == nil || claim.DeletionTimestamp != nil || claim.Spec.VolumeName != "" && claim.Status.Phase == corev1.ClaimBound {

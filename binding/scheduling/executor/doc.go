@@ -18,7 +18,7 @@
 //   - PlanAnew: somebody else was faster, of BindVolumes five times in a row; another plan for the same node may do;
 //   - ScheduleElsewhere: the pod cannot have its volumes on the node, and the scheduler should choose again, for instance because
 //     the volume could not be provisioned for the node;
-//   - Failed: a write was rejected, the context has ended, or the pod is gone.
+//   - Failed: a write was rejected or undone, the context has ended, or the pod is gone.
 //
 // # What is left behind
 //

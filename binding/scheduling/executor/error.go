@@ -23,7 +23,7 @@ const (
 	// again among all nodes. In a plugin of kube-scheduler the status is Error all the same: what it would wait for as Unschedulable
 	// has happened already.
 	ScheduleElsewhere Outcome = "ScheduleElsewhere"
-	// Failed means that a write was rejected, that the context has ended, that the pod is gone, or that a claim is malformed.
+	// Failed means that a write was rejected or undone (ErrNotStored), that the context has ended, that the pod is gone, or that a claim is malformed.
 	// It says nothing about the node.
 	Failed Outcome = "Failed"
 )

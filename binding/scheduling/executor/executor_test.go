@@ -367,6 +367,44 @@ func TestAReadThatAProxyAnswers(t *testing.T) {
 	}
 }
 
+// S8: a mutating webhook undoes a write, which the server answers as done. To repeat it would not help, and would never end.
+func TestAWebhookUndoesAWrite(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit func(obj.Object)
+		text string
+	}{
+		"S8 of the volume": {func(o obj.Object) { o.(*corev1.PersistentVolume).Spec.ClaimRef = nil }, "pre-bind d1 to default/data: "},
+		"S8 of the claim":  {func(o obj.Object) { o.SetAnnotations(nil) }, "provision its volume for node n1: "},
+		"S8 of the volume, and changes it": {func(o obj.Object) {
+			o.(*corev1.PersistentVolume).Spec.ClaimRef = nil
+			o.SetLabels(map[string]string{"seen": "yes"})
+		}, "pre-bind d1 to default/data: "},
+		"S8 of the claim, and changes it": {func(o obj.Object) { o.SetAnnotations(map[string]string{"seen": "yes"}) }, "provision its volume for node n1: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, append(twoDisks(), claim("logs", "1Gi", made), pod("one", "logs")), func(w *world) {
+				calls, web := 0, "web"
+				onSent := onVolume
+				if strings.HasPrefix(c.text, "provision") {
+					onSent, web = onClaim, "one"
+				}
+				w.client.Use(func(call *bindingtest.Call, do func() error) error {
+					if onSent(call) && calls < 3 {
+						calls++
+						c.edit(call.Sent)
+					}
+					return do()
+				})
+				err := w.begin(web, "n1").fails(executor.Failed, c.text+"the server accepted the write and did not store it")
+				require.ErrorIs(w, err, executor.ErrNotStored)
+				assert.Equal(w, 1, calls)
+				w.report()
+				assert.True(w, w.plan(web, "n2").Fits(), "nothing is assumed any more")
+			})
+		})
+	}
+}
+
 // S8: two pods share a claim, and both carry out what was assumed for it.
 func TestPodsThatShareAClaim(t *testing.T) {
 	inWorld(t, append(twoDisks(), claim("logs", "1Gi", made), pod("one", "data", "logs"), pod("two", "data", "logs")), func(w *world) {

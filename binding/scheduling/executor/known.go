@@ -118,6 +118,27 @@ func (e *Executor) ServerWentBack() {
 	e.wakeAll()
 }
 
+// Reset takes all claims and volumes that the server has, in place of all that is known: where informers have seen nothing since the
+// server went back in time, and others take their place. Report what becomes of these objects after that.
+func (e *Executor) Reset(objects []obj.Object) {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	e.restores++
+	now := map[obj.Key]known{}
+	for _, object := range objects {
+		now[keyOf(object)] = known{object, object}
+	}
+	for key, was := range e.known {
+		if is, ok := now[key]; !ok || is.newest.GetUID() != was.newest.GetUID() {
+			e.drop(key, was.newest)
+		}
+	}
+	for key, is := range now {
+		e.put(key, is)
+	}
+	e.wakeAll()
+}
+
 // era returns how often the server went back in time.
 func (e *Executor) era() int {
 	e.mutex.RLock()

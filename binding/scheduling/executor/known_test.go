@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/decision"
@@ -136,4 +137,25 @@ func TestASuccessorIsNotReserved(t *testing.T) {
 		assert.True(w, w.plan("second", "n1").Fits())
 		w.carryOut(w.Context(), assumption).fails(executor.PlanAnew, "d1")
 	})
+}
+
+// W8: what the server has takes the place of all that is known, of whatever version.
+func TestW8ResetTakesThePlaceOfAllThatIsKnown(t *testing.T) {
+	volume := func(name, uid, version string) *corev1.PersistentVolume {
+		return bindingtest.Volume(name, "10Gi", func(v *corev1.PersistentVolume) {
+			v.UID, v.ResourceVersion = types.UID(uid), version
+		})
+	}
+	e := &executor.Executor{}
+	for _, known := range []obj.Object{volume("older", "1", "100"), volume("lost", "2", "101"), volume("another", "3", "102")} {
+		e.Observe(known)
+	}
+	e.Reset([]obj.Object{volume("older", "1", "50"), volume("another", "4", "51"), volume("new", "5", "52")})
+	got := map[string]string{}
+	for _, name := range []string{"older", "lost", "another", "new"} {
+		if v, _ := e.Volume(name); v != nil {
+			got[name] = string(v.UID) + " in " + v.ResourceVersion
+		}
+	}
+	assert.Equal(t, map[string]string{"older": "1 in 50", "another": "4 in 51", "new": "5 in 52"}, got)
 }

@@ -2,13 +2,16 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/storageclass"
 )
 
 // write makes one write. A crash after it leaves a volume that is pre-bound to the claim, or a claim that has its node; the next
@@ -22,11 +25,33 @@ func (r *run) write(ctx context.Context, action decision.Action) error {
 	if action.Kind == decision.UpdateClaim && !apierrors.IsConflict(err) { // it may have been stored all the same
 		r.selected[obj.KeyOf(action.Claim)] = true
 	}
-	if err == nil {
-		r.store(stored, era)
-		return nil
+	if err != nil {
+		return r.afterFailure(ctx, action, err)
 	}
-	return r.afterFailure(ctx, action, err)
+	r.store(stored, era)
+	if !r.shows(stored, written(action)) {
+		return failed(fmt.Errorf("%s: %w", action.Why, ErrNotStored))
+	}
+	return nil
+}
+
+// ErrNotStored is the Err of a plan one of whose writes the server has taken, and stored something else: a mutating webhook can do
+// that. It would be so again.
+var ErrNotStored = errors.New("the server accepted the write and did not store it, perhaps because of an admission webhook")
+
+// shows reports whether what was stored is new, and has what the write was made for.
+func (r *run) shows(stored, sent obj.Object) bool {
+	if stored.GetResourceVersion() == sent.GetResourceVersion() {
+		return false
+	}
+	switch stored := stored.(type) {
+	case *corev1.PersistentVolume:
+		was := sent.(*corev1.PersistentVolume).Spec.ClaimRef
+		return stored.Spec.ClaimRef != nil && stored.Spec.ClaimRef.UID == was.UID
+	case *corev1.PersistentVolumeClaim:
+		return stored.Annotations[storageclass.SelectedNodeAnnotation] == r.plan.Node.Name
+	}
+	return false
 }
 
 // rereadTimeout bounds what is done after a failed write, even if the context has ended.

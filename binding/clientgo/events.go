@@ -1,0 +1,211 @@
+package clientgo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+var _ binding.Recorder = (*recorder)(nil)
+
+// recorder sends events one after the other. The controller says each once (N), so what is dropped is told to nobody: the queue of
+// client-go's broadcaster is a thousand events long for all together, and full once a tenant makes them faster than they are sent.
+type recorder struct {
+	clientset  kubernetes.Interface
+	correlator *record.EventCorrelator
+	more       chan struct{} // has one item if there may be events to send
+
+	mu     sync.Mutex
+	unsent map[string]*unsent // by namespace, of those that have any
+	turns  []string           // the namespaces, the one to be served next first
+}
+
+// unsent is what there is to be sent about the objects of one namespace, in order.
+type unsent struct {
+	order  []subjectOfEvent
+	events map[subjectOfEvent]*eventToSend
+}
+
+// subjectOfEvent is what an event is about. Of two such events the later one counts.
+type subjectOfEvent struct {
+	on     obj.Key
+	uid    types.UID
+	reason decision.EventReason
+}
+
+// eventToSend is an event and, once it was tried to send it, what of it is to be sent.
+type eventToSend struct {
+	about  subjectOfEvent
+	event  *corev1.Event
+	result *record.EventCorrelateResult
+}
+
+const (
+	unsentAtMost    = 10_000 // of a namespace
+	sendWithin      = 30 * time.Second
+	sendAgainAfter  = 10 * time.Second
+	eventsNamespace = metav1.NamespaceDefault // where those of objects without a namespace are
+)
+
+// Record has an event sent.
+func (r *recorder) Record(event decision.Event) {
+	now := metav1.Now()
+	in := cmp.Or(event.On.Namespace, eventsNamespace)
+	r.add(&eventToSend{about: subjectOfEvent{event.On, event.UID, event.Reason}, event: &corev1.Event{
+		ObjectMeta:          metav1.ObjectMeta{Namespace: in, Name: nameOfEvent(event.On.Name, now)},
+		InvolvedObject:      reference(event),
+		Type:                event.Type,
+		Reason:              string(event.Reason),
+		Message:             event.Message,
+		Source:              corev1.EventSource{Component: decision.EventSource},
+		ReportingController: decision.EventSource,
+		FirstTimestamp:      now,
+		LastTimestamp:       now,
+		Count:               1,
+	}})
+}
+
+// nameOfEvent returns a name for an event that the server takes, also where the object's name is as long as names may be.
+func nameOfEvent(on string, at metav1.Time) string {
+	suffix := fmt.Sprintf(".%x", at.UnixNano())
+	return strings.TrimRight(on[:min(len(on), validation.DNS1123SubdomainMaxLength-len(suffix))], "-.") + suffix
+}
+
+// add adds an event to the queue of its namespace, in the place of one of the same subject.
+func (r *recorder) add(event *eventToSend) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	in := event.about.on.Namespace
+	waiting := r.unsent[in]
+	switch {
+	case waiting == nil:
+		waiting = &unsent{events: map[subjectOfEvent]*eventToSend{}}
+		if r.unsent == nil {
+			r.unsent = map[string]*unsent{}
+		}
+		r.unsent[in], r.turns = waiting, append(r.turns, in)
+	case waiting.events[event.about] != nil:
+		if event.result == nil { // one that is sent again is the earlier one
+			waiting.events[event.about] = event
+		}
+		return
+	case len(waiting.order) >= unsentAtMost:
+		slog.Warn("too many events of a namespace are to be sent, one is dropped", "on", event.about.on.String(), "reason", event.about.reason, "message", event.event.Message)
+		return
+	}
+	waiting.order, waiting.events[event.about] = append(waiting.order, event.about), event
+	select {
+	case r.more <- struct{}{}:
+	default:
+	}
+}
+
+// take removes the first event of the namespace whose turn it is; nil if there is none.
+func (r *recorder) take() *eventToSend {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.turns) == 0 {
+		return nil
+	}
+	in := r.turns[0]
+	r.turns = r.turns[1:]
+	waiting := r.unsent[in]
+	about := waiting.order[0]
+	event := waiting.events[about]
+	waiting.order = waiting.order[1:]
+	delete(waiting.events, about)
+	if len(waiting.order) == 0 {
+		delete(r.unsent, in)
+	} else {
+		r.turns = append(r.turns, in)
+	}
+	return event
+}
+
+// run sends events until the context ends.
+func (r *recorder) run(ctx context.Context) {
+	for {
+		event := r.take()
+		if event == nil {
+			select {
+			case <-ctx.Done():
+				return
+			case <-r.more:
+			}
+			continue
+		}
+		err := r.send(ctx, event)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+		case isFinal(err):
+			slog.WarnContext(ctx, "the server does not take an event", "on", event.about.on.String(), "reason", event.about.reason, "message", event.event.Message, "error", err)
+		default:
+			time.AfterFunc(sendAgainAfter, func() { r.add(event) }) // others go on meanwhile
+		}
+	}
+}
+
+// send creates an event, or counts up an earlier one that is like it.
+func (r *recorder) send(ctx context.Context, event *eventToSend) error {
+	ctx, cancel := context.WithTimeout(ctx, sendWithin)
+	defer cancel()
+	if event.result == nil {
+		result, err := r.correlator.EventCorrelate(event.event)
+		if err != nil {
+			return err
+		}
+		event.result = result
+	}
+	if event.result.Skip {
+		return nil
+	}
+	sent := event.result.Event
+	events := r.clientset.CoreV1().Events(sent.Namespace)
+	var stored *corev1.Event
+	err := errNotThere
+	if sent.Count > 1 {
+		stored, err = events.Patch(ctx, sent.Name, types.StrategicMergePatchType, event.result.Patch, metav1.PatchOptions{})
+	}
+	if errors.Is(err, errNotThere) || apierrors.IsNotFound(err) {
+		sent.ResourceVersion = ""
+		stored, err = events.Create(ctx, sent, metav1.CreateOptions{})
+	}
+	switch {
+	case err == nil:
+		r.correlator.UpdateState(stored)
+	case apierrors.IsAlreadyExists(err): // the answer to an earlier request was lost
+		return nil
+	}
+	return err
+}
+
+var errNotThere = errors.New("there is no earlier event")
+
+// isFinal reports whether the server will never take the event: as in a namespace that is being deleted.
+func isFinal(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	code := status.Status().Code
+	return code >= 400 && code < 500 && !apierrors.IsTooManyRequests(err) && !apierrors.IsUnauthorized(err) && !apierrors.IsTimeout(err)
+}

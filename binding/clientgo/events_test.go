@@ -1,0 +1,130 @@
+package clientgo_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/pvbind/pvbind/binding/clientgo"
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+// takenEvents are the events that a server takes, each after a second, unless it fails.
+type takenEvents struct {
+	mu   sync.Mutex
+	all  []string
+	fail func(*corev1.Event) error
+}
+
+func (e *takenEvents) create(action clienttesting.Action) (bool, runtime.Object, error) {
+	time.Sleep(time.Second)
+	event := action.(clienttesting.CreateAction).GetObject().(*corev1.Event)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.fail != nil {
+		if err := e.fail(event); err != nil {
+			return true, nil, err
+		}
+	}
+	if invalid := validation.IsDNS1123Subdomain(event.Name); len(invalid) > 0 {
+		return true, nil, apierrors.NewBadRequest(strings.Join(invalid, ", "))
+	}
+	e.all = append(e.all, fmt.Sprintf("%s/%s %s", event.Namespace, event.InvolvedObject.Name, event.Message))
+	return true, event, nil
+}
+
+func (e *takenEvents) recorder(t *testing.T) func(namespace, name, message string) {
+	set := fake.NewClientset()
+	set.PrependReactor("create", "events", e.create)
+	recorder := clientgo.StartRecorder(t.Context(), set)
+	return func(namespace, name, message string) {
+		recorder.Record(decision.Event{On: obj.ClaimKey(namespace, name), UID: "uid", Type: corev1.EventTypeWarning, Reason: decision.EventFailedBinding, Message: message})
+	}
+}
+
+// N: a tenant whose claims make more events than can be sent delays nobody else's, and none of them is dropped.
+func TestNATenantsEventsAreNotDroppedForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const many = 3000
+		taken := &takenEvents{}
+		record := taken.recorder(t)
+		for n := range many {
+			record("attacker", fmt.Sprint(n), "nothing fits")
+		}
+		time.Sleep(10*time.Second + time.Millisecond)
+		record("victim", "data", "nothing fits")
+		time.Sleep(4 * time.Second)
+		taken.mu.Lock()
+		assert.Less(t, slices.Index(taken.all, "victim/data nothing fits"), 13, "in its turn")
+		assert.Contains(t, taken.all, "victim/data nothing fits")
+		taken.mu.Unlock()
+		time.Sleep(2 * time.Hour)
+		assert.Len(t, taken.all, many+1)
+	})
+}
+
+// N: an event is sent again where the server may take it later, and the others meanwhile; not where it never will.
+func TestNAnEventIsSentAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		err   error
+		again bool
+	}{
+		"no answer":                        {errors.New("connection refused"), true},
+		"the server is busy":               {apierrors.NewTooManyRequests("", 1), true},
+		"the server fails":                 {apierrors.NewInternalError(errors.New("")), true},
+		"the namespace is being deleted":   {apierrors.NewForbidden(corev1.Resource("events"), "", errors.New("")), false},
+		"it was stored, the answer lost":   {apierrors.NewAlreadyExists(corev1.Resource("events"), ""), false},
+		"the object has as long a name as": {nil, false},
+	} {
+		t.Run("N "+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				failures, long := 0, strings.Repeat("a", 200)+"."+strings.Repeat("b", 52)
+				taken := &takenEvents{fail: func(event *corev1.Event) error {
+					if event.InvolvedObject.Name != long || failures == 3 {
+						return nil
+					}
+					failures++
+					return test.err
+				}}
+				record := taken.recorder(t)
+				record("default", long, "first")
+				record("default", "other", "then")
+				time.Sleep(5 * time.Second)
+				taken.mu.Lock()
+				assert.Contains(t, taken.all, "default/other then")
+				taken.mu.Unlock()
+				time.Sleep(time.Minute)
+				assert.Equal(t, test.again || test.err == nil, slices.Contains(taken.all, "default/"+long+" first"))
+			})
+		})
+	}
+}
+
+// N: of two events of an object with one reason that were not sent yet the later one counts.
+func TestNTheLaterEventCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		taken := &takenEvents{}
+		record := taken.recorder(t)
+		record("default", "first", "is being sent")
+		synctest.Wait()
+		record("default", "data", "nothing fits")
+		record("default", "other", "nothing fits")
+		record("default", "data", "one is too small")
+		time.Sleep(time.Minute)
+		assert.Equal(t, []string{"default/first is being sent", "default/data one is too small", "default/other nothing fits"}, taken.all)
+	})
+}

@@ -1,0 +1,72 @@
+package controllerruntime
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/pvbind/pvbind/binding/clientgo"
+)
+
+var _ subject = (*Reconciler)(nil)
+
+// watchRestores has it noticed, in a manager, when the server went back in time.
+func (r *Reconciler) watchRestores(mgr manager.Manager) error {
+	s := &r.restores
+	if err := s.setUp(mgr); err != nil {
+		return err
+	}
+	s.subject, s.period = r, r.Resync
+	if r.Client != nil {
+		s.live = Client{Client: r.Client}.live()
+	}
+	s.kinds = []*watchedKind{
+		{name: "StorageClass", object: &storagev1.StorageClass{}, list: &storagev1.StorageClassList{}},
+		{name: "PersistentVolume", object: &corev1.PersistentVolume{}, list: &corev1.PersistentVolumeList{}},
+		{name: "PersistentVolumeClaim", object: &corev1.PersistentVolumeClaim{}, list: &corev1.PersistentVolumeClaimList{}},
+	}
+	if r.Pods == clientgo.PodsWatched {
+		s.kinds = append(s.kinds, &watchedKind{name: "Pod", object: &corev1.Pod{}, list: &corev1.PodList{}})
+	}
+	if r.Hooks.Reclaims() {
+		s.kinds = append(s.kinds, &watchedKind{name: "VolumeAttachment", object: &storagev1.VolumeAttachment{}, list: &storagev1.VolumeAttachmentList{}})
+	}
+	return mgr.Add(s)
+}
+
+// serverWentBack has all that is known read anew.
+func (r *Reconciler) serverWentBack(kind string, err error) {
+	keys := r.controller.ObserveRestore()
+	r.restores.log.Error(err, "the server went back in time; nothing is destroyed until every claim and volume has been read anew", "kind", kind, "objects", len(keys))
+	add(r.queue, keys)
+}
+
+// replace reports by informers of our own, until the context ends, what happens in the namespaces of the manager's cache.
+func (r *Reconciler) replace(ctx context.Context) {
+	s := &r.restores
+	s.log.Info(blindCache)
+	factory := clientgo.NewInformers(s.clientset, r.Pods, r.Hooks, s.notice)
+	core, storage := factory.Core().V1(), factory.Storage().V1()
+	informers := []toolscache.SharedIndexInformer{storage.StorageClasses().Informer(), core.PersistentVolumes().Informer(), core.PersistentVolumeClaims().Informer()}
+	if r.Pods == clientgo.PodsWatched {
+		informers = append(informers, core.Pods().Informer())
+	}
+	if r.Hooks.Reclaims() {
+		informers = append(informers, storage.VolumeAttachments().Informer())
+	}
+	for _, informer := range informers {
+		_, _ = informer.AddEventHandler(toolscache.FilteringResourceEventHandler{ // informers that have not begun take it
+			FilterFunc: func(object any) bool { return s.covers(ctx, object) },
+			Handler: toolscache.ResourceEventHandlerFuncs{
+				AddFunc:    func(object any) { add(r.queue, r.observe(object.(client.Object))) },
+				UpdateFunc: func(old, new any) { add(r.queue, r.update(old.(client.Object), new.(client.Object))) },
+				DeleteFunc: func(object any) { add(r.queue, r.observeDeleted(object)) },
+			},
+		})
+	}
+	factory.StartWithContext(ctx)
+}
