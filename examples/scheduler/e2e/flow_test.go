@@ -98,22 +98,22 @@ func TestEventsWakeRejectedPods(t *testing.T) {
 	w.create(w.class("local"), w.class("made", w.provisioned), w.driver(), w.node("n1"), w.node("n2"), w.disk("away", "1Gi", "n3"))
 
 	w.create(w.claim("a", "1Gi", "local"), w.pod("node", "a"))
-	assert.Contains(t, w.unschedulable("node"), "2 node(s) didn't find available persistent volumes to bind")
+	w.pendingFor("node", "2 node(s) didn't find available persistent volumes to bind")
 	w.create(w.node("n3"))
 	assert.Equal(t, "n3", w.scheduled("node"), "a node")
 
 	w.create(w.claim("b", "1Gi", "local"), w.pod("volume", "b"))
-	assert.Contains(t, w.unschedulable("volume"), "3 node(s) didn't find available persistent volumes to bind")
+	w.pendingFor("volume", "3 node(s) didn't find available persistent volumes to bind")
 	w.create(w.disk("near", "1Gi", "n1"))
 	assert.Equal(t, "n1", w.scheduled("volume"), "a volume")
 
 	w.create(w.pod("claim", "c"))
-	assert.Contains(t, w.unschedulable("claim"), `persistentvolumeclaim "c" not found`)
+	w.pendingFor("claim", `persistentvolumeclaim "c" not found`)
 	w.create(w.disk("more", "1Gi", "n2"), w.claim("c", "1Gi", "local"))
 	assert.Equal(t, "n2", w.scheduled("claim"), "a claim")
 
 	w.create(w.claim("d", "5Gi", "made"), w.pod("capacity", "d"))
-	assert.Contains(t, w.unschedulable("capacity"), "3 node(s) did not have enough free storage")
+	w.pendingFor("capacity", "3 node(s) did not have enough free storage")
 	w.create(w.capacity("n2", "10Gi"))
 	assert.Equal(t, "n2", w.scheduled("capacity"), "a capacity")
 
@@ -131,7 +131,7 @@ func TestBindTimeout(t *testing.T) {
 	s.start(t, shared)
 	w := newWorld(t, shared, s.name, s.name)
 	w.create(w.class("made", w.provisioned), w.node("n1"), w.claim("logs", "1Gi", "made"), w.pod("web", "logs"))
-	assert.Equal(t, `running PreBind plugin "PVBind": waiting for a volume for pvc/timeout/logs: context deadline exceeded`, w.unschedulable("web"))
+	w.pendingFor("web", `running PreBind plugin "PVBind": waiting for a volume for pvc/timeout/logs: context deadline exceeded`)
 	assert.Equal(t, w.of("n1"), w.storedClaim("logs").Annotations[storageclass.SelectedNodeAnnotation], "what was written stays")
 	w.provision()
 	assert.Equal(t, "n1", w.scheduled("web"))

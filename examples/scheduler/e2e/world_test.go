@@ -204,6 +204,12 @@ func (w *world) unschedulable(pod string) (why string) {
 	return why
 }
 
+// pendingFor waits for the scheduler to say that. It may say before that it does not know yet what was created with the pod.
+func (w *world) pendingFor(pod, why string) {
+	w.Helper()
+	eventually(w, func() bool { return strings.Contains(whyPending(w.storedPod(pod)), why) }, "%s is Pending: %s", pod, why)
+}
+
 // whyPending returns what the scheduler says in the pod's status; "" if it has said nothing, or bound it.
 func whyPending(pod *corev1.Pod) string {
 	for _, condition := range pod.Status.Conditions {
