@@ -22,6 +22,10 @@
 //	    args:
 //	      bindTimeoutSeconds: 600
 //
+// A plugin that is enabled so comes after all others, and where several reject a pod the first is heard. The profile.yaml of examples/scheduler
+// puts it in the very place of VolumeBinding, so that whole messages are the same, letter for letter. That directory is such a
+// kube-scheduler, with the go.mod that it needs.
+//
 // Whoever binds claims in the cluster goes on doing so: kube-controller-manager, or pvbinder in its place. The rights that
 // kube-scheduler has suffice.
 //

@@ -78,9 +78,16 @@ func (p *Process) signal(signal syscall.Signal) {
 // where the system does not tell.
 func (p *Process) PeakMemory() int64 { return peakMemory(p.cmd.Process.Pid) }
 
-// CPU is the processor time that the process took. It is known once the process has ended.
+// CPU is the processor time that the process took so far. It is known once the process has ended, and before that where the system tells.
 func (p *Process) CPU() time.Duration {
-	<-p.done
+	select {
+	case <-p.done: // its number may be another's by now
+	default:
+		if so, told := cpuTime(p.cmd.Process.Pid); told {
+			return so
+		}
+		<-p.done
+	}
 	return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
 }
 

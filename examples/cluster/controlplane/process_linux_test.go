@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -17,4 +18,13 @@ func TestPeakMemoryIsThatOfTheProcessAlone(t *testing.T) {
 	assert.Less(t, small.PeakMemory(), int64(len(ours)))
 	small.Kill()
 	assert.Zero(t, small.PeakMemory(), "it has ended")
+}
+
+func TestProcessorTimeIsKnownWhileTheProcessRuns(t *testing.T) {
+	busy := shell(t, `echo ready; while :; do :; done`)
+	saying(t, busy, "ready\n")
+	assert.Eventually(t, func() bool { return busy.CPU() >= 50*time.Millisecond }, time.Minute, time.Millisecond)
+	before := busy.CPU()
+	busy.Kill()
+	assert.GreaterOrEqual(t, busy.CPU(), before, "all of it, once the process has ended")
 }

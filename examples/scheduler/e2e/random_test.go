@@ -1,0 +1,206 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+// plan is a random world, which can be built many times: what is there, and the pods that come one after the other.
+type plan struct {
+	nodes      int
+	zones      []int // of nodes
+	volumes    []plannedVolume
+	capacities []int // of nodes, in Gi; nil: not published
+	onlyZone   int   // of class made; -1: all
+	pods       []plannedPod
+}
+
+// Sizes are in quarters of a Gi, all different, so that no choice is left to a tie.
+type plannedVolume struct {
+	size     int
+	node     int // -1: a whole zone
+	zone     int
+	many     bool // it allows ReadWriteMany too
+	block    bool
+	heldByOf int // the pod that it is pre-bound for; -1: none
+}
+
+type plannedClaim struct {
+	size  int
+	made  bool // of class made
+	many  bool
+	block bool
+	held  int // the volume that is pre-bound for it; -1: none
+}
+
+type plannedPod struct {
+	claims []plannedClaim
+	prefer []int // nodes, from the one with the largest weight on
+	only   int   // the node that it may run on; -1: all
+}
+
+func planWorld(random *rand.Rand) plan {
+	p := plan{nodes: 2 + random.IntN(4), onlyZone: -1}
+	chance := func(percent int) bool { return random.IntN(100) < percent }
+	sizes := random.Perm(160)
+	size := func() int {
+		next := sizes[0]
+		sizes = sizes[1:]
+		return 4 + next
+	}
+	for range p.nodes {
+		p.zones = append(p.zones, random.IntN(2))
+	}
+	if chance(60) {
+		for range p.nodes {
+			p.capacities = append(p.capacities, size()/4)
+		}
+	}
+	if chance(20) {
+		p.onlyZone = random.IntN(2)
+	}
+	for n := range p.nodes {
+		for range random.IntN(4) {
+			p.volumes = append(p.volumes, plannedVolume{size: size(), node: n, many: chance(40), block: chance(10), heldByOf: -1})
+		}
+	}
+	if chance(40) {
+		p.volumes = append(p.volumes, plannedVolume{size: size(), node: -1, zone: random.IntN(2), many: chance(40), heldByOf: -1})
+	}
+	for number := range 2 + random.IntN(4) {
+		pod := plannedPod{prefer: random.Perm(p.nodes), only: -1}
+		if chance(15) {
+			pod.only = random.IntN(p.nodes)
+		}
+		for range []int{0, 1, 1, 1, 2, 2, 2, 3, 3, 4}[random.IntN(10)] {
+			claim := plannedClaim{size: size(), made: chance(25), many: chance(20), block: chance(8), held: -1}
+			if !claim.made && chance(70) {
+				claim.size = 2 + claim.size/5
+			}
+			if v := random.IntN(1 + len(p.volumes)); v < len(p.volumes) && chance(15) && p.volumes[v].heldByOf < 0 {
+				p.volumes[v].heldByOf = number
+				claim = plannedClaim{size: p.volumes[v].size - 1, many: p.volumes[v].many, block: p.volumes[v].block, held: v}
+			}
+			pod.claims = append(pod.claims, claim)
+		}
+		p.pods = append(p.pods, pod)
+	}
+	return p
+}
+
+func quarters(n int) string { return resource.NewQuantity(int64(n)<<28, resource.BinarySI).String() }
+
+func claimName(pod, claim int) string { return fmt.Sprintf("claim-%d-%d", pod, claim) }
+
+// furnish creates what is there before the pods.
+func (p plan) furnish(w *world) {
+	made := func(class *storagev1.StorageClass) {
+		if p.onlyZone >= 0 {
+			class.AllowedTopologies = []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{
+				{Key: corev1.LabelTopologyZone, Values: []string{fmt.Sprintf("zone-%d", p.onlyZone)}}}}}
+		}
+	}
+	objects := []obj.Object{w.class("local"), w.class("made", w.provisioned, made)}
+	if p.capacities != nil {
+		objects = append(objects, w.driver())
+	}
+	for n := range p.nodes {
+		node := w.node(fmt.Sprintf("n%d", n))
+		node.Labels[corev1.LabelTopologyZone] = fmt.Sprintf("zone-%d", p.zones[n])
+		objects = append(objects, node)
+		if p.capacities != nil {
+			objects = append(objects, w.capacity(fmt.Sprintf("n%d", n), fmt.Sprintf("%dGi", p.capacities[n])))
+		}
+	}
+	names := make([]string, 0, len(p.volumes))
+	for v, volume := range p.volumes {
+		names = append(names, fmt.Sprintf("v%d", v))
+		objects = append(objects, w.disk(names[v], quarters(volume.size), fmt.Sprintf("n%d", volume.node), func(object *corev1.PersistentVolume) {
+			if volume.node < 0 {
+				only := &object.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0]
+				only.Key, only.Values[0] = corev1.LabelTopologyZone, fmt.Sprintf("zone-%d", volume.zone)
+			}
+			if volume.many {
+				object.Spec.AccessModes = append(object.Spec.AccessModes, corev1.ReadWriteMany)
+			}
+			if volume.block {
+				object.Spec.VolumeMode = new(corev1.PersistentVolumeBlock)
+			}
+			if volume.heldByOf >= 0 {
+				object.Spec.ClaimRef = &corev1.ObjectReference{Namespace: w.name, Name: p.holder(v)}
+			}
+		}))
+	}
+	w.create(objects...)
+	for v, name := range names {
+		if p.volumes[v].heldByOf < 0 {
+			w.available(name)
+		}
+	}
+}
+
+// holder returns the claim that a volume is pre-bound for.
+func (p plan) holder(volume int) string {
+	for number, pod := range p.pods {
+		for c, claim := range pod.claims {
+			if claim.held == volume {
+				return claimName(number, c)
+			}
+		}
+	}
+	return ""
+}
+
+// claimsOf creates the claims of a pod, and waits for those that have a volume without it.
+func (p plan) claimsOf(w *world, number int) {
+	var objects []obj.Object
+	for c, claim := range p.pods[number].claims {
+		class := "local"
+		if claim.made {
+			class = "made"
+		}
+		objects = append(objects, w.claim(claimName(number, c), quarters(claim.size), class, func(object *corev1.PersistentVolumeClaim) {
+			if claim.many {
+				object.Spec.AccessModes[0] = corev1.ReadWriteMany
+			}
+			if claim.block {
+				object.Spec.VolumeMode = new(corev1.PersistentVolumeBlock)
+			}
+		}))
+	}
+	w.create(objects...)
+	for c, claim := range p.pods[number].claims {
+		if claim.held >= 0 {
+			eventually(w, func() bool { return w.storedClaim(claimName(number, c)).Status.Phase == corev1.ClaimBound }, "%s is Bound", claimName(number, c))
+		}
+	}
+}
+
+// podOf returns a pod. It prefers some node to any other, so that no tie of scores is left.
+func (p plan) podOf(w *world, number int) *corev1.Pod {
+	planned := p.pods[number]
+	claims := make([]string, len(planned.claims))
+	for c := range claims {
+		claims[c] = claimName(number, c)
+	}
+	pod := w.pod(fmt.Sprintf("pod-%d", number), claims...)
+	if planned.only >= 0 {
+		pod.Spec.NodeSelector[corev1.LabelHostname] = w.of(fmt.Sprintf("n%d", planned.only))
+	}
+	affinity := &corev1.NodeAffinity{}
+	for i, n := range planned.prefer {
+		affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(affinity.PreferredDuringSchedulingIgnoredDuringExecution, corev1.PreferredSchedulingTerm{
+			Weight: int32(100 - 20*i),
+			Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{w.of(fmt.Sprintf("n%d", n))}}}},
+		})
+	}
+	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: affinity}
+	return pod
+}

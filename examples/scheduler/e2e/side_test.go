@@ -1,0 +1,233 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+
+	"github.com/pvbind/pvbind/examples/cluster/controlplane"
+)
+
+// long reports whether this run is one by hand, which takes its time.
+func long() bool { return os.Getenv("PVBIND_MODE") == "long" }
+
+// seedsOf returns the seeds of a test: so many, or the one that PVBIND_SEED says, to repeat a failure.
+func seedsOf(t *testing.T, usual, byHand uint64) (seeds []uint64) {
+	t.Helper()
+	if text := os.Getenv("PVBIND_SEED"); text != "" {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err, "PVBIND_SEED")
+		return []uint64{seed}
+	}
+	count := usual
+	if long() {
+		count = byHand
+	}
+	for seed := range count {
+		seeds = append(seeds, seed)
+	}
+	return seeds
+}
+
+// verdict is what a scheduler says of a pod, and what comes of it.
+type verdict struct {
+	node   string
+	why    string            // if it has none
+	scores map[string]string // of the nodes that could be used; none if that was one alone
+	could  string            // how many nodes could be used
+	got    map[string]string // volumes by claim
+}
+
+func (v verdict) String() string {
+	if v.node == "" {
+		return "Pending: " + v.why
+	}
+	return fmt.Sprintf("on %s of %s %v with %v", v.node, v.could, v.scores, v.got)
+}
+
+// side is one of the two schedulers.
+type side struct {
+	name    string
+	plugin  string
+	process *controlplane.Process
+}
+
+// startSide starts a scheduler that chooses by what the plugin scores and, where that is the same, by what the pod prefers.
+func startSide(t *testing.T, s *scheduler, plugin string) side {
+	t.Helper()
+	s.flags = []string{"--feature-gates=StorageCapacityScoring=true", "--vmodule=schedule_one=10"}
+	profile := &s.config.Profiles[0]
+	if profile.Plugins == nil {
+		profile.Plugins = &configv1.Plugins{}
+	}
+	profile.Plugins.Score = configv1.PluginSet{
+		Enabled:  []configv1.Plugin{{Name: plugin, Weight: new(int32(1000))}, {Name: "NodeAffinity", Weight: new(int32(1))}},
+		Disabled: []configv1.Plugin{{Name: "*"}},
+	}
+	return side{s.name, plugin, s.start(t, shared)}
+}
+
+// Random worlds, each twice on one API server: under kube-scheduler as it comes, and under the one with the plugin. Both find the same nodes
+// feasible, score them alike, say the same reasons, and leave the same behind, but where a rule says otherwise.
+func TestSideBySide(t *testing.T) {
+	startBinder(t, shared)
+	theirs, ours := startSide(t, asItComes("theirs"), "VolumeBinding"), startSide(t, withPlugin(t, "ours"), "PVBind")
+	count := map[string]int{}
+	seeds := seedsOf(t, 30, 500)
+	for _, seed := range seeds {
+		played := playWorld(t, seed, "", theirs, ours, count)
+		if played != "" { // a scheduler may not have seen yet what was created last: what is a difference is one again
+			t.Logf("again, for %s", played)
+			count["again"]++
+			if played = playWorld(t, seed, "again", theirs, ours, count); played != "" {
+				t.Error(played)
+			}
+		}
+	}
+	t.Logf("%d worlds: %v", len(seeds), count)
+}
+
+// playWorld returns a difference that no rule explains. After one that a rule explains, the two worlds are no longer the same.
+func playWorld(t *testing.T, seed uint64, again string, theirs, ours side, count map[string]int) (unexplained string) {
+	t.Helper()
+	planned := planWorld(rand.New(rand.NewPCG(seed, 17)))
+	sides := []side{theirs, ours}
+	var worlds []*world
+	for _, side := range sides {
+		w := newWorld(t, shared, fmt.Sprintf("%s-%d%s", side.name, seed, again), side.name)
+		w.provision()
+		defer w.end()
+		worlds = append(worlds, w)
+		planned.furnish(w)
+	}
+	for _, w := range worlds {
+		w.knows(2 * planned.nodes)
+	}
+	for number, pod := range planned.pods {
+		var verdicts []verdict
+		for _, w := range worlds {
+			planned.claimsOf(w, number)
+			w.create(planned.podOf(w, number))
+		}
+		for i, w := range worlds {
+			verdicts = append(verdicts, w.verdict(number, len(pod.claims), sides[i]))
+		}
+		count["pods"]++
+		if fmt.Sprint(verdicts[0]) == fmt.Sprint(verdicts[1]) {
+			if verdicts[0].node == "" {
+				count["pods that both leave Pending"]++
+			}
+			continue
+		}
+		rule := explain(pod, verdicts[0], verdicts[1])
+		said := fmt.Sprintf("PVBIND_SEED=%d pod-%d %s\n%+v\ntheirs: %s\nours:   %s", seed, number, rule, pod, verdicts[0], verdicts[1])
+		if rule == "" {
+			return said
+		}
+		count[rule]++
+		t.Log(said)
+		return ""
+	}
+	return ""
+}
+
+// knows waits until the scheduler knows so many nodes, and none of worlds before: it says how many there are for a pod that fits on none.
+func (w *world) knows(nodes int) {
+	w.Helper()
+	for try := 0; ; try++ {
+		pod := w.pod(fmt.Sprintf("probe-%d", try))
+		pod.Spec.NodeSelector[ofWorld] = "none"
+		w.create(pod)
+		why := w.unschedulable(pod.Name)
+		require.NoError(w, w.client.CoreV1().Pods(w.name).Delete(w.Context(), pod.Name, metav1.DeleteOptions{}))
+		if strings.HasPrefix(why, fmt.Sprintf("0/%d nodes are available", nodes)) {
+			return
+		}
+		require.Less(w, try, 1000, why)
+	}
+}
+
+// explain returns the rule by which two verdicts differ; "" if there is none. S6: the claims of a pod are assigned together, so more nodes
+// may be feasible, or others of their volumes be assigned, with other scores.
+func explain(pod plannedPod, theirs, ours verdict) string {
+	unbound := 0
+	for _, claim := range pod.claims {
+		if !claim.made && claim.held < 0 {
+			unbound++
+		}
+	}
+	switch {
+	case unbound < 2:
+		return ""
+	case theirs.node == "" && ours.node != "":
+		return "S6: upstream leaves it Pending, and we place it"
+	case theirs.node == "" || ours.node == "":
+		return ""
+	case theirs.could < ours.could:
+		return "S6: more nodes are feasible"
+	case theirs.could == ours.could && slices.Equal(slices.Sorted(maps.Keys(theirs.scores)), slices.Sorted(maps.Keys(ours.scores))):
+		return "S6: other volumes are assigned"
+	}
+	return ""
+}
+
+// verdict waits for what comes of a pod.
+func (w *world) verdict(number, claims int, of side) verdict {
+	w.Helper()
+	v := verdict{got: map[string]string{}}
+	name := fmt.Sprintf("pod-%d", number)
+	eventually(w, func() bool {
+		pod := w.storedPod(name)
+		v.node, v.why = strings.TrimPrefix(pod.Spec.NodeName, w.name+"-"), whyPending(pod)
+		// All claims exist: a scheduler that does not know one yet looks again when it does.
+		return v.node != "" || v.why != "" && !strings.Contains(v.why, " not found. ")
+	}, "%s/%s is scheduled, or not", w.name, name)
+	if v.node == "" {
+		return v
+	}
+	v.why = ""
+	for c := range claims {
+		claim := w.storedClaim(claimName(number, c))
+		v.got[claim.Name] = strings.ReplaceAll(strings.TrimPrefix(claim.Spec.VolumeName, w.name+"-"), string(claim.UID), claim.Name)
+	}
+	eventually(w, func() bool {
+		v.could, v.scores = w.scoresIn(of.process.Output(), name, of.plugin)
+		return v.could != ""
+	}, "it is in the log")
+	return v
+}
+
+var scored = regexp.MustCompile(`"Plugin scored node for pod" pod="([^"]*)" plugin="([^"]*)" node="([^"]*)" score=([0-9]*)`)
+
+// scoresIn returns how many nodes were feasible, and what they scored.
+func (w *world) scoresIn(log, pod, plugin string) (could string, scores map[string]string) {
+	scores = map[string]string{}
+	key := w.name + "/" + pod
+	for line := range strings.Lines(log) {
+		if !strings.Contains(line, `pod="`+key+`"`) {
+			continue
+		}
+		if _, count, bound := strings.Cut(line, " feasibleNodes="); bound {
+			could = strings.TrimSpace(count)
+		}
+		if found := scored.FindStringSubmatch(line); found != nil {
+			node := strings.TrimPrefix(found[3], w.name+"-")
+			if found[2] == plugin {
+				scores[node] = found[4]
+			} else if scores[node] == "" {
+				scores[node] = "0"
+			}
+		}
+	}
+	return could, scores
+}
