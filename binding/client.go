@@ -17,6 +17,9 @@ import (
 // which client-go decodes as an empty list. So must one that is cut short. See obj.CheckList. Of a single object the Controller
 // itself checks, with obj.CheckReply, that it is the whole of the one which it has asked for, and so it does of each in a list.
 //
+// That an object is not found proves more if a live list confirms it, which says as of when: see obj.Confirm. Else the Controller
+// reads it twice, and nothing shows that a cache has not kept both replies (V3).
+//
 // Every method is called from many goroutines at once, and must not keep or modify its arguments.
 type Client interface {
 	// GetVolume and GetClaim read from the server itself, never from a cache.

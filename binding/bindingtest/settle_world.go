@@ -136,6 +136,9 @@ func (w *world) terms(claim *corev1.PersistentVolumeClaim) match.Terms {
 	return match.Terms{Class: w.Class(storageclass.OfClaim(claim))}
 }
 
+// AbsentAsOf returns "": nothing is read.
+func (w *world) AbsentAsOf(obj.Key) string { return "" }
+
 // Owners returns the claims that are Bound to the volume.
 func (w *world) Owners(volume string) []obj.Key { return w.index.Owners(volume) }
 

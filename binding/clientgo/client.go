@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/pvbind/pvbind/binding"
@@ -86,18 +87,39 @@ func answered[T obj.Object](c *Client, key obj.Key, object T, err error) (T, err
 	return object, nil
 }
 
-// GetVolume reads a volume.
+// GetVolume reads a volume. One that is not found is listed, to confirm that: see obj.Confirm.
 func (c *Client) GetVolume(ctx context.Context, name string) (*corev1.PersistentVolume, error) {
-	return c.volume(ctx, "get", name, func(ctx context.Context) (*corev1.PersistentVolume, error) {
-		return c.Clientset.CoreV1().PersistentVolumes().Get(ctx, name, metav1.GetOptions{})
+	key, volumes := obj.VolumeKey(name), c.Clientset.CoreV1().PersistentVolumes()
+	volume, err := c.volume(ctx, "get", name, func(ctx context.Context) (*corev1.PersistentVolume, error) {
+		return volumes.Get(ctx, name, metav1.GetOptions{})
+	})
+	if !obj.IsAbsent(err, key) {
+		return volume, err
+	}
+	return c.volume(ctx, "list", name, func(ctx context.Context) (*corev1.PersistentVolume, error) {
+		list, failed := volumes.List(ctx, named(name))
+		return obj.Confirm(key, err, list, pointers(list.Items), failed)
 	})
 }
 
-// GetClaim reads a claim.
+// GetClaim reads a claim. One that is not found is listed, to confirm that: see obj.Confirm.
 func (c *Client) GetClaim(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error) {
-	return c.claim(ctx, "get", obj.ClaimKey(namespace, name), func(ctx context.Context) (*corev1.PersistentVolumeClaim, error) {
-		return c.Clientset.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, name, metav1.GetOptions{})
+	key, claims := obj.ClaimKey(namespace, name), c.Clientset.CoreV1().PersistentVolumeClaims(namespace)
+	claim, err := c.claim(ctx, "get", key, func(ctx context.Context) (*corev1.PersistentVolumeClaim, error) {
+		return claims.Get(ctx, name, metav1.GetOptions{})
 	})
+	if !obj.IsAbsent(err, key) {
+		return claim, err
+	}
+	return c.claim(ctx, "list", key, func(ctx context.Context) (*corev1.PersistentVolumeClaim, error) {
+		list, failed := claims.List(ctx, named(name))
+		return obj.Confirm(key, err, list, pointers(list.Items), failed)
+	})
+}
+
+// named returns the options to list the object of a name alone.
+func named(name string) metav1.ListOptions {
+	return metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()}
 }
 
 // ListClaims lists the claims of all namespaces.

@@ -1,8 +1,10 @@
 package clientgo_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
+	"path"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"github.com/pvbind/pvbind/binding/clientgo"
 	"github.com/pvbind/pvbind/binding/clientgo/apitest"
 	"github.com/pvbind/pvbind/binding/hooks"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // proxy stands between a clientset and its server. For paths that contain over it answers gets in the server's place: with
@@ -133,6 +136,42 @@ func TestV3AReplyThatIsNotWholeIsAnError(t *testing.T) {
 	between.answer("/", `{"kind":"VolumeAttachmentList","apiVersion":"storage.k8s.io/v1","metadata":{"resourceVersion":"99999","continue":"more"},"items":[]}`)
 	_, err = client.ListAttachments(ctx)
 	require.ErrorContains(t, err, "the list of volumeattachments is not whole")
+}
+
+// What keeps a NotFound of the API server and answers it in its place, as of before the object, does not hide it; nor does it prove
+// the absence of one that is gone again.
+func TestV3AReadThatIsNotFoundIsConfirmed(t *testing.T) {
+	server := newPair(t)
+	config := server.Start(t)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &keepsNotFound{next} })
+	set, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	client := &clientgo.Client{Clientset: set}
+	claim, err := client.GetClaim(t.Context(), "default", "data")
+	require.NoError(t, err)
+	assert.Equal(t, server.Claim("default", "data").UID, claim.UID)
+	volume, err := client.GetVolume(t.Context(), "disk")
+	require.NoError(t, err)
+	assert.Equal(t, server.Volume("disk").UID, volume.UID)
+	_, err = client.GetClaim(t.Context(), "default", "other")
+	assert.True(t, obj.IsAbsent(err, obj.ClaimKey("default", "other")), "%v", err)
+	assert.NotEmpty(t, obj.AbsentAsOf(err))
+	_, err = client.GetVolume(t.Context(), "other")
+	assert.True(t, obj.IsAbsent(err, obj.VolumeKey("other")), "%v", err)
+	assert.NotEmpty(t, obj.AbsentAsOf(err))
+}
+
+// keepsNotFound answers each read of a claim or a volume as the API server did before there was any.
+type keepsNotFound struct{ next http.RoundTripper }
+
+func (k keepsNotFound) RoundTrip(r *http.Request) (*http.Response, error) {
+	resource, name := path.Split(r.URL.Path)
+	if r.Method != http.MethodGet || !strings.HasPrefix(path.Base(resource), "persistentvolume") {
+		return k.next.RoundTrip(r)
+	}
+	body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"not found","reason":"NotFound","details":{"name":%q,"kind":%q},"code":404}`, name, path.Base(resource))
+	return &http.Response{StatusCode: http.StatusNotFound, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r, ContentLength: int64(len(body)),
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}, nil
 }
 
 // A proxy that answers all reads of claims, lists too, with success and {} ends none of them.

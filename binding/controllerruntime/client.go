@@ -73,16 +73,33 @@ func answered[T metav1.Object](object T, err error) (T, error) {
 	return object, nil
 }
 
-// GetVolume reads a volume.
+// GetVolume reads a volume. One that is not found is listed, to confirm that: see obj.Confirm.
 func (c Client) GetVolume(ctx context.Context, name string) (*corev1.PersistentVolume, error) {
-	volume := &corev1.PersistentVolume{}
-	return answered(volume, c.live().Get(ctx, client.ObjectKey{Name: name}, volume))
+	key, volume := obj.VolumeKey(name), &corev1.PersistentVolume{}
+	volume, err := answered(volume, c.live().Get(ctx, client.ObjectKey{Name: name}, volume))
+	if c.fake || !obj.IsAbsent(err, key) {
+		return volume, err
+	}
+	list := &corev1.PersistentVolumeList{}
+	failed := c.live().List(ctx, list, named(name))
+	return answered(obj.Confirm(key, err, list, pointers(list.Items), failed))
 }
 
-// GetClaim reads a claim.
+// GetClaim reads a claim. One that is not found is listed, to confirm that: see obj.Confirm.
 func (c Client) GetClaim(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error) {
-	claim := &corev1.PersistentVolumeClaim{}
-	return answered(claim, c.live().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, claim))
+	key, claim := obj.ClaimKey(namespace, name), &corev1.PersistentVolumeClaim{}
+	claim, err := answered(claim, c.live().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, claim))
+	if c.fake || !obj.IsAbsent(err, key) {
+		return claim, err
+	}
+	list := &corev1.PersistentVolumeClaimList{}
+	failed := c.live().List(ctx, list, client.InNamespace(namespace), named(name))
+	return answered(obj.Confirm(key, err, list, pointers(list.Items), failed))
+}
+
+// named selects the object of a name alone.
+func named(name string) client.MatchingFields {
+	return client.MatchingFields{metav1.ObjectNameField: name}
 }
 
 // ListClaims lists the claims of all namespaces.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/controllerruntime"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // The lists of a fake client have no resourceVersion, as that of a proxy which answers with {}. Settle takes them, and nothing else.
@@ -28,6 +31,31 @@ func TestR3AListWithoutAVersionIsAnError(t *testing.T) {
 	require.ErrorContains(t, err, "the reply is no list of pvc")
 	_, err = client.ListPods(t.Context(), "default")
 	require.ErrorContains(t, err, "the reply is no list of pods/default")
+}
+
+// What keeps a NotFound of the API server and answers it in its place does not hide an object.
+func TestV3AReadThatIsNotFoundIsConfirmed(t *testing.T) {
+	server := newServer(t, bindingtest.Volume("disk", "10Gi"), bindingtest.Claim("default", "data", "5Gi"))
+	watching, err := client.NewWithWatch(server.Start(t), client.Options{Mapper: kinds()})
+	require.NoError(t, err)
+	keeps := interceptor.NewClient(watching, interceptor.Funcs{
+		Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+			resource := map[bool]string{true: "persistentvolumes", false: "persistentvolumeclaims"}[key.Namespace == ""]
+			return apierrors.NewNotFound(corev1.Resource(resource), key.Name)
+		},
+	})
+	c := controllerruntime.Client{Client: watching, Live: keeps}
+	volume, err := c.GetVolume(t.Context(), "disk")
+	require.NoError(t, err)
+	assert.Equal(t, server.Volume("disk").UID, volume.UID)
+	claim, err := c.GetClaim(t.Context(), "default", "data")
+	require.NoError(t, err)
+	assert.Equal(t, server.Claim("default", "data").UID, claim.UID)
+	_, err = c.GetVolume(t.Context(), "other")
+	assert.True(t, obj.IsAbsent(err, obj.VolumeKey("other")), "%v", err)
+	assert.NotEmpty(t, obj.AbsentAsOf(err))
+	_, err = c.GetClaim(t.Context(), "default", "other")
+	assert.NotEmpty(t, obj.AbsentAsOf(err))
 }
 
 // silent is a client of a server whose replies never come.

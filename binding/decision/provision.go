@@ -58,8 +58,8 @@ func NextForLeftover(claim obj.Key, uid types.UID, made []Answer, view View, opt
 		case ran:
 			waiting = notDeleted(volume.Spec.ClaimRef, deleted).Beside(waiting)
 			continue
-		case now != nil && obj.OlderThan(now, answer.Version):
-			waiting = wait("P2", "what shows an earlier claim of the name proves nothing of the one that storage was made for").withBackoff().Beside(waiting)
+		case outdated(claim, now, answer.Version, view):
+			waiting = wait("P2", "what shows how it was before the claim proves nothing of that, for which storage was made").withBackoff().Beside(waiting)
 			continue
 		case !proof.IsLive():
 			return ReadLive(claim, "P2", "before what was made for it is deleted"), true

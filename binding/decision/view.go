@@ -44,6 +44,9 @@ type View interface {
 	Summary(claim *corev1.PersistentVolumeClaim) (match.Summary, error)
 	// Parsed returns what match.Parse returned for the claim; nil if it was not parsed, which is then done where it is needed.
 	Parsed(claim *corev1.PersistentVolumeClaim) *match.Parsed
+	// AbsentAsOf returns as of which resourceVersion a live read has shown that the object does not exist; "" if it has not, or
+	// does not tell.
+	AbsentAsOf(key obj.Key) string
 	// Owners returns the claims that a volume without claimRef belongs to all the same (M2), in order. See match.Terms.
 	Owners(volume string) []obj.Key
 	// ListedOwners returns those of the claims that were listed from the server since the last write, all of them; NotInCache
@@ -224,6 +227,8 @@ type Snapshot struct {
 	// LiveReads are the keys that were read from the server: what the lists have of them was read live,
 	// and what they lack of them does not exist.
 	LiveReads []obj.Key
+	// Absent are the resourceVersions as of which live reads have shown objects not to exist, where they tell.
+	Absent map[obj.Key]string
 	// Answers are the outcomes of earlier actions, the oldest first.
 	Answers []Answer
 	// Now is the time, and Announced when the announcement on each claim or volume was first seen as it is. What Announced
@@ -310,6 +315,9 @@ func (s Snapshot) Summary(claim *corev1.PersistentVolumeClaim) (match.Summary, e
 
 // Parsed returns nil: nothing is kept.
 func (s Snapshot) Parsed(*corev1.PersistentVolumeClaim) *match.Parsed { return nil }
+
+// AbsentAsOf returns s.Absent of the key.
+func (s Snapshot) AbsentAsOf(key obj.Key) string { return s.Absent[key] }
 
 // Owners returns the claims whose status is Bound and that name the volume.
 func (s Snapshot) Owners(volume string) []obj.Key { return s.owners()(volume) }

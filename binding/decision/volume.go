@@ -68,27 +68,34 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 	}
 	// The claim is gone (V3); the one that has its name now, if any, is another. Where there is nothing to write, there is no read.
 	action := releaseAndReclaim(volume, claim, view, options, "its claim is gone")
-	if outdated(claim, volume) && (action.Writes() || action.RunsHook()) {
+	if outdated(key, claim, volume.Spec.ClaimRef.ResourceVersion, view) && (action.Writes() || action.RunsHook()) {
 		if !source.IsLive() { // before an announcement too, which would be written again and again
 			return ReadLive(key, "V3", "the claim is older than the volume's claimRef"), nil
 		}
-		return awaitLaterClaim(volume, claim), nil
+		return awaitLaterClaim(volume, claim, view), nil
 	}
 	return onceVolumeLive(action.onceLive(source, key, "V3", "before the volume is released"), view), nil
 }
 
-// outdated reports whether the claim that has the name of the volume's claim was there before that one: it had to be gone when
-// the volume was bound. That it is shown proves that whoever shows it is behind (V3).
-func outdated(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
-	return claim != nil && obj.OlderThan(claim, volume.Spec.ClaimRef.ResourceVersion)
+// outdated reports whether the claim of that key which is shown, or that there is none, is what was there before another claim
+// of the name, which had that resourceVersion. It proves nothing of the later one, but that whoever shows it is behind (V3).
+func outdated(key obj.Key, claim *corev1.PersistentVolumeClaim, version string, view View) bool {
+	if claim != nil {
+		return obj.OlderThan(claim, version)
+	}
+	return obj.IsBefore(view.AbsentAsOf(key), version)
 }
 
 // awaitLaterClaim leaves the volume as it is until the claim of that name is read in a later version.
-func awaitLaterClaim(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) Action {
+func awaitLaterClaim(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View) Action {
 	ref := volume.Spec.ClaimRef
-	message := fmt.Sprintf("volume %q is bound to claim %s/%s with UID %s at resourceVersion %s, but the claim that was read has UID %s and the older resourceVersion %s; "+
+	shown := fmt.Sprintf("there is none as of the older resourceVersion %s", view.AbsentAsOf(obj.ReferencedClaim(volume)))
+	if claim != nil {
+		shown = fmt.Sprintf("the claim that was read has UID %s and the older resourceVersion %s", claim.UID, claim.ResourceVersion)
+	}
+	message := fmt.Sprintf("volume %q is bound to claim %s/%s with UID %s at resourceVersion %s, but %s; "+
 		"what answers may be out of date, or claimRef may be of another cluster; the volume is left as it is until a later version is read",
-		volume.Name, ref.Namespace, ref.Name, ref.UID, ref.ResourceVersion, claim.UID, claim.ResourceVersion)
+		volume.Name, ref.Namespace, ref.Name, ref.UID, ref.ResourceVersion, shown)
 	return wait("V3", message, warning(volume, EventVolumeMismatch, message)).withBackoff()
 }
 

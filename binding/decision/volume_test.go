@@ -142,12 +142,26 @@ func TestV3AVolumeWhoseClaimIsGone(t *testing.T) {
 	absent := Proving(decision.Snapshot{}, DataKey)
 	again := KnownClaim(func(c *corev1.PersistentVolumeClaim) { c.UID = "uid-9" })
 	recycle := WithPolicy(corev1.PersistentVolumeReclaimRecycle)
+	boundAt := func(version string) VolumeEdit {
+		return func(v *corev1.PersistentVolume) {
+			BoundToClaim(v)
+			v.Spec.ClaimRef.ResourceVersion = version
+		}
+	}
+	absentAsOf := func(version string) decision.Snapshot {
+		known := absent
+		known.Absent = map[obj.Key]string{DataKey: version}
+		return known
+	}
 	runDecisions(t, []decisionTest{
 		{name: "V3 not in the cache: read it first", volume: KnownVolume("a", BoundToClaim, bound), want: reads},
 		{name: "V3 in the cache with another UID: read it first", volume: KnownVolume("a", BoundToClaim, bound), known: Knowing(again), want: reads},
 		{name: "V3 an older cached claim, the volume being newer: read it first", volume: KnownVolume("a", RefersTo("default", "data", "uid-9"), bound), known: Knowing(KnownClaim()), want: reads},
 		{name: "V3 the read of another claim proves nothing", volume: KnownVolume("a", BoundToClaim, bound), known: Proving(decision.Snapshot{}, obj.ClaimKey("default", "other"), obj.VolumeKey("a")), want: reads},
 		{name: "V3 it is gone", volume: KnownVolume("a", BoundToClaim, bound), known: absent, want: releases},
+		{name: "V3 there was none before it was bound: nothing is released", volume: KnownVolume("a", boundAt("50"), bound), known: absentAsOf("49"), want: "V3 Wait",
+			events: []string{"Warning VolumeMismatch pv/a"}, says: []string{"there is none as of the older resourceVersion 49"}, retry: decision.RetryBackoff},
+		{name: "V3 there is none since: it is gone", volume: KnownVolume("a", boundAt("50"), bound), known: absentAsOf("50"), want: releases},
 		{name: "V3 X3 another of its name is there", volume: KnownVolume("a", BoundToClaim, bound), known: Proving(Knowing(again), DataKey), want: releases},
 		{name: "V3 it names this volume: X3 no matter", volume: KnownVolume("a", BoundToClaim, bound),
 			known: Proving(Knowing(KnownClaim(Naming("a"), func(c *corev1.PersistentVolumeClaim) { c.UID = "uid-9" })), DataKey), want: releases},

@@ -1,15 +1,11 @@
 package obj
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -32,27 +28,13 @@ func Older(a, b Object) bool { return OlderThan(a, b.GetResourceVersion()) }
 
 // OlderThan reports whether an object has a version before another one. It reports false where they cannot be compared.
 func OlderThan(object Object, version string) bool {
-	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), version)
-	return err == nil && order < 0
+	return IsBefore(object.GetResourceVersion(), version)
 }
 
-// IsAbsent reports whether the error of a live read proves that the object does not exist: a NotFound of the API server
-// itself, which names kind and object. A proxy's 404 proves nothing. client-go makes the same error of it, kind and name
-// filled in, but with a cause. A list is never absent.
-func IsAbsent(err error, key Key) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
-		return false
-	}
-	details := status.Status().Details
-	if details == nil || details.Group != corev1.GroupName || details.Name != key.Name || key.IsList() {
-		return false
-	}
-	kind := strings.TrimSuffix(strings.ToLower(details.Kind), "s") // the server names the resource, in the plural
-	byProxy := slices.ContainsFunc(details.Causes, func(cause metav1.StatusCause) bool {
-		return cause.Type == metav1.CauseTypeUnexpectedServerResponse
-	})
-	return !byProxy && kind == strings.ToLower(string(key.Kind))
+// IsBefore reports whether a resourceVersion is before another one. It reports false where they cannot be compared.
+func IsBefore(version, another string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, another)
+	return err == nil && order < 0
 }
 
 // CheckReply returns an error unless the object that a server has replied is the one of the key: it has that namespace and name,

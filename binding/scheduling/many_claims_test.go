@@ -79,6 +79,11 @@ func TestX9ManyClaims(t *testing.T) {
 			require.NoError(t, err)
 			assert.Less(t, time.Since(began), soon)
 			assert.Equal(t, c.volumes == count, plan.Fits(), "%v", len(plan.Reasons))
+			given := map[string]bool{}
+			for _, b := range plan.Bindings {
+				given[b.Volume.Name] = true
+			}
+			assert.Len(t, given, len(plan.Bindings), "S6 no volume is given twice")
 
 			ended, longest := make(chan bool), make(chan time.Duration)
 			go func() {

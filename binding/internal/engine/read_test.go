@@ -89,6 +89,17 @@ func TestV3AServerThatWentBack(t *testing.T) {
 		require.ErrorContains(t, ended.Err, "pv/a")
 		assert.Equal(t, "10", d.state.Known(a).GetResourceVersion())
 	})
+	t.Run("a confirmed NotFound counts at once, and one from before the object, as any other, when it is repeated", func(t *testing.T) {
+		for version, reads := range map[string]int{"30": 1, "31": 1, "29": 2} {
+			d := newTalk(t, rules, a, volume("20", corev1.VolumeReleased), At("30", KnownClaim(Named("other"))))
+			d.state.Observe(At("30", KnownClaim(Lost, func(c *corev1.PersistentVolumeClaim) { c.UID = "uid-9" })))
+			d.starts().announces().says("R3 Read volumeattachments").gets(nil, nil)
+			for range reads {
+				d.says("V3 Read pvc/default/data").gets(nil, AbsentAsOf(DataKey, version))
+			}
+			d.says("R3 Read pv/a")
+		}
+	})
 	t.Run("an older version once, and the new one again", func(t *testing.T) {
 		d := newTalk(t, rules, a, volume("20", corev1.VolumeReleased))
 		d.starts().announces().says("R3 Read volumeattachments").gets(nil, nil).says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 Read pv/a")

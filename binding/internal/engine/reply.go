@@ -199,7 +199,7 @@ func (s *State) handleRead(t *task, got Reply) error {
 	}
 	found, contradicts := s.contradictionIn(got, t)
 	switch {
-	case contradicts && found != t.contradicted[key]:
+	case contradicts && found != t.contradicted[key] && !t.isConfirmed(got):
 		zeromap.Put(&t.contradicted, key, found)
 		return nil // the next decision reads it again
 	case contradicts && !found.missing:
@@ -239,6 +239,13 @@ func (s *State) contradictionIn(got Reply, t *task) (found contradiction, contra
 	}
 	found.uid = got.Object.GetUID()
 	return found, s.gone.has(found.uid) || t.before != nil && obj.Older(got.Object, t.before)
+}
+
+// isConfirmed reports whether a reply says that the object does not exist, and as of no earlier version than was known when its
+// read was sent.
+func (t *task) isConfirmed(got Reply) bool {
+	asOf := obj.AbsentAsOf(got.Err)
+	return asOf != "" && (t.before == nil || !obj.IsBefore(asOf, t.before.GetResourceVersion()))
 }
 
 // replace stores what the server has in place of what was known, newer though that was.

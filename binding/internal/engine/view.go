@@ -47,6 +47,8 @@ func (v *taskView) Claim(namespace, name string) (*corev1.PersistentVolumeClaim,
 	return v.claim(key), v.sourceOf(key)
 }
 
+func (v *taskView) AbsentAsOf(key obj.Key) string { return obj.AbsentAsOf(v.task.live[key].Err) }
+
 func (v *taskView) Answered(of decision.ActionKind, about types.UID) []decision.Answer {
 	answers := decision.AnswersAbout(v.task.answers, of, about)
 	if kept, deleted := v.deleted[about]; deleted && of == decision.RunDeleter {

@@ -18,7 +18,7 @@ import (
 func CopyOf(s decision.Snapshot) decision.Snapshot {
 	return decision.Snapshot{
 		Volumes: Copies(s.Volumes), Claims: Copies(s.Claims), Classes: Copies(s.Classes), Pods: Copies(s.Pods), Attachments: Copies(s.Attachments),
-		LiveReads: slices.Clone(s.LiveReads), Answers: copiesOfAnswers(s.Answers), Now: s.Now, Announced: maps.Clone(s.Announced),
+		LiveReads: slices.Clone(s.LiveReads), Absent: maps.Clone(s.Absent), Answers: copiesOfAnswers(s.Answers), Now: s.Now, Announced: maps.Clone(s.Announced),
 	}
 }
 

@@ -38,6 +38,13 @@ func NotFoundError(key obj.Key) *apierrors.StatusError {
 	return apierrors.NewNotFound(schema.GroupResource{Resource: strings.ToLower(string(key.Kind)) + "s"}, key.Name)
 }
 
+// AbsentAsOf returns what a Client makes of the API server's NotFound and a list of that resourceVersion.
+func AbsentAsOf(key obj.Key, version string) error {
+	list := &corev1.PersistentVolumeClaimList{ListMeta: metav1.ListMeta{ResourceVersion: version}}
+	_, err := obj.Confirm[*corev1.PersistentVolumeClaim](key, NotFoundError(key), list, nil, nil)
+	return err
+}
+
 // ProxyError returns what client-go makes of a proxy's 404.
 func ProxyError(key obj.Key) *apierrors.StatusError {
 	resource := schema.GroupResource{Resource: NotFoundError(key).Status().Details.Kind}

@@ -184,6 +184,9 @@ func (v *View) Terms(claim *corev1.PersistentVolumeClaim) match.Terms {
 // Parsed returns nil: a dump is looked at once.
 func (v *View) Parsed(*corev1.PersistentVolumeClaim) *match.Parsed { return nil }
 
+// AbsentAsOf returns "": nothing is read.
+func (v *View) AbsentAsOf(obj.Key) string { return "" }
+
 // Owners returns the claims that are Bound to the volume.
 func (v *View) Owners(volume string) []obj.Key { return v.index.Owners(volume) }
 
