@@ -101,12 +101,22 @@ func (c *Controller) locked(do func() (woken, rest []obj.Key)) (woken, rest []ob
 // object that is being deleted. All else goes on. The contexts of the deleters and recyclers that run end, and their answers are
 // no success.
 //
-// A driver calls it when a list has a resourceVersion below one that it has seen for that kind, once each time, for what was
-// read already is read again. A Sync that notices it by itself returns ErrServerWentBack, and the same keys.
+// A driver calls it when a list has a resourceVersion below one that it has seen for that kind, once each time: an event tells of
+// it. When a list of another kind shows the same shortly after that, it calls ObserveRestoreAgain. A Sync that notices it by itself
+// returns ErrServerWentBack, and the same keys.
 func (c *Controller) ObserveRestore() []obj.Key {
 	defer c.lockState().Unlock()
 	c.endCalls()
 	return c.state.ObserveRestore()
+}
+
+// ObserveRestoreAgain does what ObserveRestore does, and returns the same keys, but no event tells of it: it is for a list that may
+// show what was told already, and may show another restore, as where the first notice was an old reply of a proxy. What was read
+// between the two is read again.
+func (c *Controller) ObserveRestoreAgain() []obj.Key {
+	defer c.lockState().Unlock()
+	c.endCalls()
+	return c.state.ObserveRestoreAgain()
 }
 
 // endCalls ends the calls of deleters and recyclers that were decided on until now, also of those that have yet to begin.

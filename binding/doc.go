@@ -39,7 +39,8 @@
 //  4. From time to time, call Recheck with every claim and volume of the caches, and Sync with the keys that it returns. That
 //     finds what a server has again, or in an older version, after it was restored from a backup.
 //  5. Call ObserveRestore when a list of a kind has a resourceVersion below one that was seen for that kind, and Sync with the
-//     keys that it returns: the server went back in time. A Sync that notices it by itself returns ErrServerWentBack.
+//     keys that it returns: the server went back in time. A Sync that notices it by itself returns ErrServerWentBack. Where a list
+//     may show what was told already, call ObserveRestoreAgain instead.
 //  6. Call ObserveDeleted for an object that no watch has shown and that a live read does not find: the Controller may know it
 //     from a reply of the Client alone.
 //  7. Set Workers, if it calls Sync from several goroutines, to one less than these: a tenant whose objects are slow to sync

@@ -28,6 +28,9 @@ func claimless(policy corev1.PersistentVolumeReclaimPolicy) *corev1.PersistentVo
 func TestW8ARestoreEndsTheHooksThatRun(t *testing.T) {
 	notice := map[string]func(*testing.T, *bindingtest.Server, *binding.Controller){
 		"it is told": func(_ *testing.T, _ *bindingtest.Server, controller *binding.Controller) { controller.ObserveRestore() },
+		"it is told, and was before": func(_ *testing.T, _ *bindingtest.Server, controller *binding.Controller) {
+			controller.ObserveRestoreAgain()
+		},
 		"another sync notices by its reads": func(t *testing.T, server *bindingtest.Server, controller *binding.Controller) {
 			later := server.Volume("other")
 			later.ResourceVersion = "999"

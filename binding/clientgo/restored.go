@@ -219,17 +219,18 @@ func older(version, than string) bool {
 // sameRestore is for how long the kinds may take to show one restore: their watches end with the server, and they list anew.
 const sameRestore = time.Minute
 
-// Occurrence tells the notices of one restore from that of the next. The lists of all kinds show the same restore, shortly after one
-// another, and each does so once. The zero value has seen none. It is safe for concurrent use.
+// Occurrence tells the notices of one restore from that of the next, so that each is told once. The lists of all kinds show the same
+// restore, shortly after one another, and each does so once. That two notices are of one restore is likely and no more: the first
+// may have been an old reply of a proxy. So each of them ends what runs and has all read anew; at what was read between the
+// two that costs one more read. The zero value has seen none. It is safe for concurrent use.
 type Occurrence struct {
 	mu    sync.Mutex
 	began time.Time
 	kinds sets.Set[string] // that have shown it
 }
 
-// Begins reports whether a notice is the first of a restore. By is the kind whose list has shown it; "" is a live read of an
-// object. A kind that shows one after a minute has not shown the last one, but another: to take that for the same would leave what is
-// destroyed since to itself.
+// Begins reports whether a notice is the first of a restore, and to be told. By is the kind whose list has shown it; "" is a live
+// read of an object. A kind that shows one after a minute has not shown the last one, but another.
 func (o *Occurrence) Begins(by string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -117,10 +117,11 @@ func (w *workers) sync(ctx context.Context, key obj.Key) {
 	}
 }
 
-// serverWentBack has all that is known read anew, once each time that the server went back in time. Kind is the one whose list
-// has shown it.
+// serverWentBack has all that is known read anew, and tells of it once each time that the server went back in time. Kind is the one
+// whose list has shown it.
 func (w *workers) serverWentBack(kind string, err error) {
 	if !w.restores.Begins(kind) {
+		w.add(w.controller.ObserveRestoreAgain()...)
 		return
 	}
 	w.metrics.wentBack.Inc()

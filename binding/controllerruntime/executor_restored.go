@@ -86,8 +86,10 @@ func (c askingClient) GetClaim(ctx context.Context, namespace, name string) (*co
 // serverWentBack forgets what only replies have shown.
 func (e *Executor) serverWentBack(kind string, err error) {
 	e.restores.log.Error(err, "the server went back in time; what is planned for pods is planned anew", "kind", kind)
-	e.ServerWentBack()
+	e.serverWentBackAgain()
 }
+
+func (e *Executor) serverWentBackAgain() { e.ServerWentBack() }
 
 // replace plans by informers of our own, until the context ends. Nothing of the cache counts any more: neither what it has, nor
 // what it reports once the server has reached the resourceVersion that it had.

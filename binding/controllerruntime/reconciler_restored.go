@@ -45,6 +45,10 @@ func (r *Reconciler) serverWentBack(kind string, err error) {
 	add(r.queue, keys)
 }
 
+func (r *Reconciler) serverWentBackAgain() {
+	add(r.queue, r.controller.ObserveRestoreAgain())
+}
+
 // replace reports by informers of our own, until the context ends, what happens in the namespaces of the manager's cache.
 func (r *Reconciler) replace(ctx context.Context) {
 	s := &r.restores

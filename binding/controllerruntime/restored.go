@@ -39,8 +39,10 @@ type restores struct {
 
 // subject is whoever remembers objects of a server that went back in time.
 type subject interface {
-	// serverWentBack is called once each time. Kind is the one whose list has shown it.
+	// serverWentBack is called once each time, and tells of it. Kind is the one whose list has shown it.
 	serverWentBack(kind string, err error)
+	// serverWentBackAgain does the same where it was told already.
+	serverWentBackAgain()
 	// replace watches with informers of its own, until the context ends: those of the manager's cache see nothing.
 	replace(context.Context)
 }
@@ -178,10 +180,12 @@ func (s *restores) check(ctx context.Context) {
 	}
 }
 
-// wentBack tells the subject, once each time that the server went back in time.
+// wentBack tells the subject that the list of a kind has shown that the server went back in time.
 func (s *restores) wentBack(kind string, err error) {
 	if s.told.Begins(kind) {
 		s.serverWentBack(kind, err)
+	} else {
+		s.serverWentBackAgain()
 	}
 }
 

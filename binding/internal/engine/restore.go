@@ -30,13 +30,20 @@ type restore struct {
 // ObserveRestore notes that the server went back in time, and returns the keys of all claims and volumes, in order: the next
 // sync of each begins with a live read (W8). What was read before proves nothing any more, nor that an object is gone.
 func (s *State) ObserveRestore() []obj.Key {
+	keys := s.ObserveRestoreAgain()
+	s.restore.unsaid = len(keys) > 0
+	return keys
+}
+
+// ObserveRestoreAgain does what ObserveRestore does where somebody has told of it already: no event does.
+func (s *State) ObserveRestoreAgain() []obj.Key {
 	for _, running := range s.tasks {
 		running.live, running.contradicted, running.outdated = nil, nil, true
 	}
 	keys := slices.AppendSeq(slices.Collect(maps.Keys(s.objects[obj.KindVolume])), maps.Keys(s.objects[obj.KindClaim]))
 	slices.SortFunc(keys, obj.CompareKeys)
-	s.restore.unsaid = len(keys) > 0
-	s.restore.gone, s.gone, s.gonePods = s.gone, tombstones[types.UID]{}, tombstones[types.UID]{}
+	s.restore.gone.take(&s.gone)
+	s.gonePods = tombstones[types.UID]{}
 	return s.distrust(keys...)
 }
 

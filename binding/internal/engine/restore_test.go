@@ -191,3 +191,26 @@ func TestW8ASecondTime(t *testing.T) {
 	assert.Equal(t, "W8 Read pv/a: the server went back in time", step.Action.String(), "once more")
 	require.Len(t, state.Unread(), 2)
 }
+
+// A list of another kind that shows what was told already may show another restore: all is read once more, and what was gone before
+// the first notice may still be there again. No second event tells of it.
+func TestW8WhatWasToldIsReadAnewAndNotTold(t *testing.T) {
+	state, _, other := orphan()
+	b, claim := obj.VolumeKey("other"), KnownClaim()
+	state.Observe(claim)
+	state.ObserveDeleted(claim)
+	state.ObserveRestore()
+	step := state.Start(b)
+	told := len(step.Publish)
+	for !step.Done {
+		step = state.Proceed(b, engine.Reply{Object: other})
+		told += len(step.Publish)
+	}
+	require.Equal(t, 1, told)
+
+	state.ObserveRestoreAgain()
+	require.Len(t, state.Unread(), 2)
+	assert.Empty(t, reads(t, state, state.Start(b), b, other).Publish)
+	assert.Equal(t, []obj.Key{DataKey}, state.Observe(claim))
+	assert.Nil(t, state.Known(DataKey), "it is read before it is believed")
+}

@@ -288,6 +288,16 @@ func (t *tombstones[ID]) add(id ID) {
 	zeromap.Put(&t.young, id, struct{}{})
 }
 
+// take adds all that others are, in order, and leaves none there.
+func (t *tombstones[ID]) take(others *tombstones[ID]) {
+	for _, ids := range []map[ID]struct{}{others.old, others.young} {
+		for _, id := range slices.Sorted(maps.Keys(ids)) {
+			t.add(id)
+		}
+	}
+	*others = tombstones[ID]{}
+}
+
 func (t *tombstones[ID]) has(id ID) bool {
 	_, young := t.young[id]
 	_, old := t.old[id]

@@ -1,0 +1,78 @@
+package clientgo_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/clientgo"
+	"github.com/pvbind/pvbind/binding/hooks"
+)
+
+// endless is a deleter that runs until its context ends.
+type endless struct {
+	begun chan string
+	ended chan error
+}
+
+func newEndless() *endless { return &endless{make(chan string, 10), make(chan error, 10)} }
+
+func (e *endless) Delete(ctx context.Context, request hooks.ReclaimRequest) error {
+	e.begun <- request.Volume.Name
+	<-ctx.Done()
+	e.ended <- context.Cause(ctx)
+	return ctx.Err()
+}
+
+// A proxy that answers from a cache for a while looks like a restore. One that comes within the minute after that ends the deleter
+// that runs all the same; it is told no second time.
+func TestW8ARestoreShortlyAfterAnOldReply(t *testing.T) {
+	server, ours, registry := newServer(t,
+		bindingtest.Volume("free", "1Gi"), bindingtest.Claim("default", "old", "1Gi"),
+		bindingtest.Volume("disk", "10Gi", func(v *corev1.PersistentVolume) {
+			v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
+			v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/disk"}}
+		}),
+		bindingtest.Claim("default", "data", "5Gi")), newEndless(), prometheus.NewRegistry()
+	first := server.Claim("default", "old")
+	first.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"}
+	reply, err := json.Marshal(first)
+	require.NoError(t, err)
+	set, between := behindProxy(t, server)
+	r := start(t, server, func(r *clientgo.Runner) {
+		r.Clientset, r.Recorder, r.Registerer, r.Resync = set, server.Server, registry, -1
+		r.Hooks.SourceDeleters = map[string]hooks.Deleter{"hostPath": ours}
+	})
+	r.eventually(func() bool { return r.bound("old", "data") }, "both are bound")
+
+	between.answer("/persistentvolumeclaims/old", string(reply))
+	remove(t, server, "old")
+	r.eventually(func() bool { return told(server) == 1 }, "W8 live reads show the claim that is gone, as it was")
+	between.answer("", "")
+	r.eventually(func() bool { return r.phase("free") == corev1.VolumeReleased }, "V3 then the server answers")
+
+	snapshot := server.Snapshot()
+	remove(t, server, "data")
+	require.Equal(t, "disk", <-ours.begun)
+	server.Restore(snapshot)
+	select {
+	case cause := <-ours.ended:
+		require.ErrorIs(t, cause, binding.ErrServerWentBack)
+	case <-time.After(patience):
+		require.Fail(t, "the deleter goes on, though its claim is there again")
+	}
+	pair(t, server, "later")
+	r.eventually(func() bool { return r.bound("later") }, "work goes on")
+	assert.Equal(t, corev1.VolumeBound, r.phase("disk"))
+	assert.Equal(t, 1, told(server), "N once within a minute")
+	assert.EqualValues(t, 1, counted(t, registry, "pvbind_server_went_back_total"))
+}

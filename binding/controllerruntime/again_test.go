@@ -1,0 +1,97 @@
+package controllerruntime_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/clientgo"
+	"github.com/pvbind/pvbind/binding/clientgo/apitest"
+	"github.com/pvbind/pvbind/binding/controllerruntime"
+	"github.com/pvbind/pvbind/binding/hooks"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+// endless is a deleter that runs until its context ends.
+type endless struct {
+	begun chan string
+	ended chan error
+}
+
+func (e *endless) Delete(ctx context.Context, request hooks.ReclaimRequest) error {
+	e.begun <- request.Volume.Name
+	<-ctx.Done()
+	e.ended <- context.Cause(ctx)
+	return ctx.Err()
+}
+
+func remove(t *testing.T, server *apitest.Server, claim string) {
+	t.Helper()
+	stored := server.Claim("default", claim)
+	stored.Finalizers = nil
+	_, err := server.Update(t.Context(), stored)
+	require.NoError(t, err)
+	require.NoError(t, server.Delete(t.Context(), obj.ClaimKey("default", claim), metav1.DeleteOptions{}))
+}
+
+// A proxy that answers from a cache for a while looks like a restore. One that comes within the minute after that ends the deleter
+// that runs all the same; it is told no second time.
+func TestW8ARestoreShortlyAfterAnOldReply(t *testing.T) {
+	server, ours := newServer(t,
+		bindingtest.Volume("free", "1Gi"), bindingtest.Claim("default", "old", "1Gi"),
+		bindingtest.Volume("disk", "10Gi", func(v *corev1.PersistentVolume) {
+			v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
+			v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/disk"}}
+		}),
+		bindingtest.Claim("default", "data", "5Gi")), &endless{make(chan string, 10), make(chan error, 10)}
+	first := server.Claim("default", "old")
+	live, err := client.NewWithWatch(server.Start(t), client.Options{Scheme: scheme.Scheme, Mapper: kinds()})
+	require.NoError(t, err)
+	var old atomic.Bool
+	behindProxy := interceptor.NewClient(live, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			if claim, ok := object.(*corev1.PersistentVolumeClaim); ok && key.Name == "old" && old.Load() {
+				first.DeepCopyInto(claim)
+				return nil
+			}
+			return c.Get(ctx, key, object, options...)
+		},
+	})
+	manage(t, server, &controllerruntime.Reconciler{
+		Client: behindProxy, Recorder: server.Server, Hooks: hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": ours}},
+	}, func(o *ctrl.Options) { o.Cache.NewInformer = clientgo.NewInformer })
+	eventually(t, func() bool { return isBound(server, "old") && isBound(server, "data") }, "both are bound")
+
+	old.Store(true)
+	remove(t, server, "old")
+	eventually(t, func() bool { return told(server) == 1 }, "W8 live reads show the claim that is gone, as it was")
+	old.Store(false)
+	eventually(t, func() bool { return server.Volume("free").Status.Phase == corev1.VolumeReleased }, "V3 then the server answers")
+
+	snapshot := server.Snapshot()
+	remove(t, server, "data")
+	require.Equal(t, "disk", <-ours.begun)
+	server.Restore(snapshot)
+	select {
+	case cause := <-ours.ended:
+		require.ErrorIs(t, cause, binding.ErrServerWentBack)
+	case <-time.After(patience):
+		require.Fail(t, "the deleter goes on, though its claim is there again")
+	}
+	createPair(t, server, "default", "later")
+	eventually(t, func() bool { return isBound(server, "later") }, "work goes on")
+	assert.Equal(t, corev1.VolumeBound, server.Volume("disk").Status.Phase)
+	assert.Equal(t, 1, told(server), "N once within a minute")
+}
