@@ -70,7 +70,7 @@ var killers = []struct {
 }{
 	{room: "internal/scenario", run: []string{"^TestScenario$"}},
 	{room: "scheduling", run: []string{"^Test(PlanPod|S10S|NextForPlanMigrated)"}},
-	{room: "internal/engine", run: []string{"^TestR3WhatIsAttachedAsASyncReadsIt$"}},
+	{room: "internal/engine", run: []string{"^Test(R3WhatIsAttachedAsASyncReadsIt|V1AVolumeInPlaceOfAnother)$"}},
 	{room: "internal/engine", run: []string{"^Test(Rh(How|No|Namespaces|W9)|W9|P2WhatIsMade)"}},
 	{room: ".", run: []string{"^Test(RhATenants|RhW9|W9)"}},
 	{room: "internal/history", run: []string{"^TestVerbsTakeNothingFromWhoIsBound$"}},

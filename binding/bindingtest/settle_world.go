@@ -146,3 +146,6 @@ func (w *world) Owners(volume string) []obj.Key { return w.index.Owners(volume) 
 func (w *world) ListedOwners(volume string) ([]obj.Key, decision.Source) {
 	return w.index.Owners(volume), decision.FromLiveRead
 }
+
+// Replaced returns false, for no cache is late.
+func (w *world) Replaced(string) bool { return false }

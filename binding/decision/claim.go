@@ -128,6 +128,9 @@ func nextUnbound(claim *corev1.PersistentVolumeClaim, view View, options Options
 	case err != nil:
 		return Action{}, err
 	case found.Volume != nil:
+		if read, needed := readOwners(found.Volume, "C1", view); needed {
+			return read.explained(Explanation{State: ClaimBinding, Volume: found.Volume.Name}), nil
+		}
 		action, err = bind(found.Volume, claim, view, options)
 	default:
 		action, err = nextUnmatched(claim, view, options)

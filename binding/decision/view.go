@@ -52,6 +52,9 @@ type View interface {
 	// ListedOwners returns those of the claims that were listed from the server since the last write, all of them; NotInCache
 	// means that they were not.
 	ListedOwners(volume string) ([]obj.Key, Source)
+	// Replaced reports whether another volume is known to have had the name before. A claim that a cache does not show yet may be
+	// Bound to that one.
+	Replaced(volume string) bool
 	// Answered returns the answers to actions of this kind about the object with this UID that were given since
 	// the sync began, the oldest first.
 	Answered(of ActionKind, about types.UID) []Answer
@@ -326,6 +329,9 @@ func (s Snapshot) Owners(volume string) []obj.Key { return s.owners()(volume) }
 func (s Snapshot) ListedOwners(volume string) ([]obj.Key, Source) {
 	return s.Owners(volume), s.source(obj.ClaimsKey(), FromLiveRead, NotInCache)
 }
+
+// Replaced returns false: the lists have nothing of what was before.
+func (s Snapshot) Replaced(string) bool { return false }
 
 // Answered returns the answers to actions of this kind about this object.
 func (s Snapshot) Answered(of ActionKind, about types.UID) []Answer {

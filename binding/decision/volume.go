@@ -131,24 +131,37 @@ func nextFree(volume *corev1.PersistentVolume, view View, options Options) (Acti
 	return nothing("V1", "available"), match.CheckWellFormed(volume)
 }
 
-// readOwners returns the next live read before a volume that is Bound and has no claimRef is given to anybody. Somebody removed
-// that, and a cache of claims that is behind may not show whose data is on the volume (M2): all claims are listed, and each owner
-// among them that is not known by then is read, which makes it known. Nobody becomes an owner after that without a write to the
-// volume, on whose version the decision is.
+// readOwners returns the next live read before a volume without claimRef that may have an owner is given to anybody. A cache of
+// claims that is behind may not show whose data is on the volume (M2): all claims are listed, and each owner among them that is
+// not known by then is read, which makes it known. Nobody becomes an owner after that without a write to the volume, on whose
+// version the decision is.
 func readOwners(volume *corev1.PersistentVolume, rule string, view View) (read Action, needed bool) {
-	if volume.Spec.ClaimRef != nil || volume.Status.Phase != corev1.VolumeBound {
+	if volume.Spec.ClaimRef != nil || !mayHaveOwner(volume, view) {
 		return Action{}, false
 	}
 	owners, listed := view.ListedOwners(volume.Name)
 	if !listed.IsLive() {
-		return ReadLive(obj.ClaimsKey(), rule, "a claim may be bound to the volume, which lost its claimRef"), true
+		return ReadLive(obj.ClaimsKey(), rule, "a claim may be bound to the volume, which has no claimRef"), true
 	}
 	for _, owner := range owners {
 		if _, source := view.Claim(owner.Namespace, owner.Name); !source.IsLive() {
-			return ReadLive(owner, rule, "it is bound to volume "+volume.Name+", which lost its claimRef"), true
+			return ReadLive(owner, rule, "it is bound to volume "+volume.Name+", which has no claimRef"), true
 		}
 	}
 	return Action{}, false
+}
+
+// mayHaveOwner reports whether a claim may be bound to a volume without claimRef, whatever the caches show: somebody removed the
+// claimRef of one that is Bound, or made the volume in place of another that a claim was bound to. One that is Available was
+// looked at before.
+func mayHaveOwner(volume *corev1.PersistentVolume, view View) bool {
+	switch volume.Status.Phase {
+	case corev1.VolumeBound:
+		return true
+	case corev1.VolumeAvailable:
+		return false
+	}
+	return view.Replaced(volume.Name)
 }
 
 // volumeContended leaves a volume without claimRef that several claims own (V1). No claim gets it until a person says which.

@@ -37,6 +37,7 @@ type store struct {
 	// gonePods has pods and attachments. They come and go by the thousand, and would evict the others.
 	gonePods tombstones[types.UID]
 	// goneVolumes has the names of volumes. What a volume has stood for is no leftover, not even if the server went back (X2).
+	// A volume that has the name of one may be made in its place, under the claim that was bound to that one (V1).
 	goneVolumes tombstones[string]
 }
 
@@ -128,6 +129,9 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 	case *corev1.Pod:
 		named = s.relinkPod(key, parsed.pod)
 	case *corev1.PersistentVolume:
+		if old != nil && old.GetUID() != object.UID {
+			s.goneVolumes.add(key.Name)
+		}
 		s.index.Set(object)
 	case *corev1.PersistentVolumeClaim:
 		delete(s.parsedClaims, key)

@@ -116,6 +116,9 @@ func (v *taskView) ListedOwners(volume string) ([]obj.Key, decision.Source) {
 	return nil, decision.NotInCache
 }
 
+// Replaced reports whether a volume of that name is known to have gone.
+func (v *taskView) Replaced(volume string) bool { return v.goneVolumes.has(volume) }
+
 // Waiting returns the claim to offer a volume to: the one that the volume is pre-bound to, or one that names it, or the
 // neediest that it fits (W1).
 func (v *taskView) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {

@@ -195,6 +195,9 @@ func (v *View) ListedOwners(volume string) ([]obj.Key, decision.Source) {
 	return v.index.Owners(volume), source(len(v.claims) > 0, false)
 }
 
+// Replaced returns false: a dump has nothing of what was before.
+func (v *View) Replaced(string) bool { return false }
+
 // Answered returns nil: no hook was run.
 func (v *View) Answered(decision.ActionKind, types.UID) []decision.Answer { return nil }
 

@@ -1,0 +1,46 @@
+package engine_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+// V1, X3: a volume that is made in place of another is listed for before it is given away or made Available, however its
+// controller was told that the other is gone.
+func TestV1AVolumeInPlaceOfAnother(t *testing.T) {
+	a := obj.VolumeKey("a")
+	first := At("10", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound)))
+	second := At("20", KnownVolume("a", InPhase(corev1.VolumePending)))
+	second.UID = "uid-of-second"
+	for name, told := range map[string]func(d *talk){
+		"its deletion is seen":      func(d *talk) { d.state.ObserveDeleted(first); d.state.Observe(second) },
+		"its deletion comes late":   func(d *talk) { d.state.Observe(second); d.state.ObserveDeleted(first) },
+		"its deletion is not shown": func(d *talk) { d.state.Observe(second) },
+	} {
+		t.Run(name+": it is made Available", func(t *testing.T) {
+			d := newTalk(t, decision.Options{}, a, first)
+			told(d)
+			d.starts().says("V1 Read pvc").gets(nil, nil).says("V1 UpdateVolumeStatus pv/a").stored().ends()
+		})
+		t.Run(name+": a claim takes it", func(t *testing.T) {
+			d := newTalk(t, decision.Options{}, DataKey, first)
+			told(d)
+			d.state.Observe(KnownClaim())
+			d.starts().says("C1 Read pvc").gets(nil, nil).says("B1 UpdateVolume pv/a")
+		})
+	}
+	t.Run("nobody had its name before", func(t *testing.T) {
+		newTalk(t, decision.Options{}, a, second).starts().says("V1 UpdateVolumeStatus pv/a")
+		newTalk(t, decision.Options{}, DataKey, second, KnownClaim()).starts().says("B1 UpdateVolume pv/a")
+	})
+	t.Run("it was made Available", func(t *testing.T) {
+		available := At("21", second.DeepCopy())
+		available.Status.Phase = corev1.VolumeAvailable
+		newTalk(t, decision.Options{}, DataKey, first, available, KnownClaim()).starts().says("B1 UpdateVolume pv/a")
+	})
+}
