@@ -47,6 +47,13 @@ func (e *takenEvents) create(action clienttesting.Action) (bool, runtime.Object,
 	return true, event, nil
 }
 
+// yet returns the events that were taken.
+func (e *takenEvents) yet() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.all)
+}
+
 func (e *takenEvents) recorder(t *testing.T) func(namespace, name, message string) {
 	set := fake.NewClientset()
 	set.PrependReactor("create", "events", e.create)
@@ -68,12 +75,10 @@ func TestNATenantsEventsAreNotDroppedForOthers(t *testing.T) {
 		time.Sleep(10*time.Second + time.Millisecond)
 		record("victim", "data", "nothing fits")
 		time.Sleep(4 * time.Second)
-		taken.mu.Lock()
-		assert.Less(t, slices.Index(taken.all, "victim/data nothing fits"), 13, "in its turn")
-		assert.Contains(t, taken.all, "victim/data nothing fits")
-		taken.mu.Unlock()
+		assert.Less(t, slices.Index(taken.yet(), "victim/data nothing fits"), 13, "in its turn")
+		assert.Contains(t, taken.yet(), "victim/data nothing fits")
 		time.Sleep(2 * time.Hour)
-		assert.Len(t, taken.all, many+1)
+		assert.Len(t, taken.yet(), many+1)
 	})
 }
 
@@ -104,11 +109,9 @@ func TestNAnEventIsSentAgain(t *testing.T) {
 				record("default", long, "first")
 				record("default", "other", "then")
 				time.Sleep(5 * time.Second)
-				taken.mu.Lock()
-				assert.Contains(t, taken.all, "default/other then")
-				taken.mu.Unlock()
+				assert.Contains(t, taken.yet(), "default/other then")
 				time.Sleep(time.Minute)
-				assert.Equal(t, test.again || test.err == nil, slices.Contains(taken.all, "default/"+long+" first"))
+				assert.Equal(t, test.again || test.err == nil, slices.Contains(taken.yet(), "default/"+long+" first"))
 			})
 		})
 	}
@@ -125,6 +128,6 @@ func TestNTheLaterEventCounts(t *testing.T) {
 		record("default", "other", "nothing fits")
 		record("default", "data", "one is too small")
 		time.Sleep(time.Minute)
-		assert.Equal(t, []string{"default/first is being sent", "default/data one is too small", "default/other nothing fits"}, taken.all)
+		assert.Equal(t, []string{"default/first is being sent", "default/data one is too small", "default/other nothing fits"}, taken.yet())
 	})
 }
