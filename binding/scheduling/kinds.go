@@ -47,7 +47,8 @@ func (r *rivals) jointly() bool { return len(r.kinds) > 1 && len(r.claims) <= ma
 // kindKey is what the claims of a kind have in common.
 type kindKey struct {
 	modes    accessmode.Set
-	selector string
+	selects  bool
+	selector string // as its bytes
 }
 
 // rivalsOf sorts the claims by what volumes they could have: in order, for the result must not depend on chance. Of kinds the
@@ -57,8 +58,9 @@ func rivalsOf(claims []*unboundClaim) []*rivals {
 	groups, kinds := map[match.Group]*rivals{}, map[match.Group]map[kindKey]*kind{}
 	for _, claim := range claims {
 		group, key := claim.criteria.Group, kindKey{modes: claim.criteria.Modes}
-		if claim.Claim.Spec.Selector != nil {
-			key.selector = claim.Claim.Spec.Selector.String()
+		if selector := claim.Claim.Spec.Selector; selector != nil {
+			encoded, _ := selector.Marshal() // which does not fail; String takes the square of its size
+			key.selects, key.selector = true, string(encoded)
 		}
 		if groups[group] == nil {
 			groups[group], kinds[group] = &rivals{}, map[kindKey]*kind{}
