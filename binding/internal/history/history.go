@@ -78,6 +78,9 @@ const (
 
 var faults = []Fault{Conflicts, forbids, Fails, LosesAnswer, ArrivesLate, throttles, SaysNotFound, SaysProxyNotFound, saysOldNotFound, AnswersBare}
 
+// oldest is the first resourceVersion of a server.
+const oldest = "1"
+
 // Directed returns a history on the server in which nothing is random. Its caller adds the controllers and takes each step.
 func Directed(server *bindingtest.Server) *History {
 	return &History{Rand: rand.New(rand.NewPCG(0, 0)), extent: small, Server: server}
@@ -145,8 +148,9 @@ func (h *History) suffer(c *Controller, call *bindingtest.Call, do func() error)
 	case SaysProxyNotFound:
 		return testkit.ProxyError(call.Key)
 	case saysOldNotFound:
-		if call.Verb == bindingtest.VerbGet && call.Key.Kind == obj.KindClaim {
-			return testkit.AbsentAsOf(call.Key, "1")
+		claim := h.Server.Claim(call.Key.Namespace, call.Key.Name)
+		if call.Verb == bindingtest.VerbGet && call.Key.Kind == obj.KindClaim && (claim == nil || claim.ResourceVersion != oldest) {
+			return testkit.AbsentAsOf(call.Key, oldest)
 		}
 	case AnswersBare: // it arrived, and nobody can tell
 		if call.Key.Kind == obj.KindVolume || call.Key.Kind == obj.KindClaim {
