@@ -78,9 +78,6 @@ const (
 
 var faults = []Fault{Conflicts, forbids, Fails, LosesAnswer, ArrivesLate, throttles, SaysNotFound, SaysProxyNotFound, saysOldNotFound, AnswersBare}
 
-// oldest is the first resourceVersion of a server.
-const oldest = "1"
-
 // Directed returns a history on the server in which nothing is random. Its caller adds the controllers and takes each step.
 func Directed(server *bindingtest.Server) *History {
 	return &History{Rand: rand.New(rand.NewPCG(0, 0)), extent: small, Server: server}
@@ -89,6 +86,7 @@ func Directed(server *bindingtest.Server) *History {
 // newRandom returns a history on a new server with one or two controllers. The source decides all that happens.
 func newRandom(source rand.Source, of extent) *History {
 	h := &History{Rand: rand.New(source), extent: of, Server: bindingtest.NewServer()}
+	_, _ = h.Server.Create(context.Background(), bindingtest.Node("first", "zone")) // at resourceVersion 1, before all claims
 	rules := decision.Options{Protection: decision.ProtectionOff}
 	if h.oneIn(2) {
 		rules.Protection = decision.ProtectionOn
@@ -148,9 +146,8 @@ func (h *History) suffer(c *Controller, call *bindingtest.Call, do func() error)
 	case SaysProxyNotFound:
 		return testkit.ProxyError(call.Key)
 	case saysOldNotFound:
-		claim := h.Server.Claim(call.Key.Namespace, call.Key.Name)
-		if call.Verb == bindingtest.VerbGet && call.Key.Kind == obj.KindClaim && (claim == nil || claim.ResourceVersion != oldest) {
-			return testkit.AbsentAsOf(call.Key, oldest)
+		if call.Verb == bindingtest.VerbGet && call.Key.Kind == obj.KindClaim {
+			return testkit.AbsentAsOf(call.Key, "1")
 		}
 	case AnswersBare: // it arrived, and nobody can tell
 		if call.Key.Kind == obj.KindVolume || call.Key.Kind == obj.KindClaim {
