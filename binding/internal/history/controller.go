@@ -51,7 +51,7 @@ type runningSync struct {
 	Reply  *engine.Reply    // nil until it is there
 	reads  []obj.Key        // since its last write
 	proof  hookrun.Evidence // what its next call of a deleter or recycler relies on
-	failed bool             // a hook did: it is to be tried again
+	failed bool             // a hook did, or what answered was behind: it is to be tried again
 
 	restores       int // how often its controller had noticed a restore when it was asked
 	serverRestores int // how often there was one
@@ -92,7 +92,7 @@ func (c *Controller) observe(change bindingtest.Change) {
 // learn keeps the replies that the controller gets, to judge its next decisions by.
 func (h *History) learn(c *Controller, running *runningSync) {
 	target, err := running.Action.Target(), running.Reply.Err
-	running.failed = running.failed || err != nil && (running.Action.RunsHook() || running.Action.Kind == decision.CreateVolume)
+	running.failed = running.failed || err != nil && (running.Action.RunsHook() || running.Action.Kind == decision.CreateVolume || obj.AbsentAsOf(err) != "")
 	switch {
 	case running.Action.RunsHook():
 		return
