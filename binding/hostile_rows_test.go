@@ -384,6 +384,7 @@ func (b boundClaims) Volume(string) (*corev1.PersistentVolume, decision.Source) 
 	return labelledVolume, decision.FromCache
 }
 
+func (b boundClaims) Owners(string) []obj.Key                                     { return nil }
 func (b boundClaims) Class(string) *storagev1.StorageClass                        { return nil }
 func (b boundClaims) CSIDriver(string) *storagev1.CSIDriver                       { return nil }
 func (b boundClaims) CSIStorageCapacities(string) []*storagev1.CSIStorageCapacity { return nil }

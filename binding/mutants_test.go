@@ -75,6 +75,7 @@ var killers = []struct {
 	failed *regexp.Regexp
 }{
 	{room: "internal/scenario", run: []string{"^TestScenario$"}, failed: anyTest},
+	{room: "obj", run: []string{"", "-test.short"}, failed: anyTest},
 	{room: "decision", run: []string{"", "-test.short"}, failed: anyTest},
 	{room: "scheduling", run: []string{"", "-test.short"}, failed: anyTest},
 	{room: "internal/engine", run: []string{"", "-test.short"}, failed: anyTest},

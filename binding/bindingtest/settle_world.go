@@ -143,8 +143,12 @@ func (w *world) AbsentAsOf(obj.Key) string { return "" }
 func (w *world) Owners(volume string) []obj.Key { return w.index.Owners(volume) }
 
 // ListedOwners returns the same: the claims are all that there are.
-func (w *world) ListedOwners(volume string) ([]obj.Key, decision.Source) {
-	return w.index.Owners(volume), decision.FromLiveRead
+func (w *world) ListedOwners(volume string) (owners []*corev1.PersistentVolumeClaim, source decision.Source) {
+	for _, key := range w.index.Owners(volume) {
+		owner, _ := w.Claim(key.Namespace, key.Name)
+		owners = append(owners, owner)
+	}
+	return owners, decision.FromLiveRead
 }
 
 // Replaced returns false, for no cache is late.

@@ -34,7 +34,8 @@ func preBind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClai
 
 // bind returns the next of the four writes that bind a volume and a claim (B1 to B4), or Nothing. Its caller has decided that
 // the two belong together. A crash after any of the writes leaves a pair that the next decision recognises and continues: the
-// volume's claimRef is the record. None begins or goes on with a volume whose storage may be deleted or scrubbed (R8).
+// volume's claimRef is the record. None begins or goes on with a volume whose storage may be deleted or scrubbed (R8), and none
+// begins before it is known that nobody else has the volume (V1).
 func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View, options Options) (Action, error) {
 	if claim.UID == "" {
 		// A claimRef without a UID is a reservation: written for such a claim it would never be done.
@@ -45,8 +46,12 @@ func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, 
 	}
 	action := nextOfFour(volume, claim)
 	if action.Writes() {
-		if waiting, blocked := awaitDestruction(volume, claim, view, options); blocked {
-			action = waiting
+		first, blocked := awaitDestruction(volume, claim, view, options)
+		if !blocked && volume.Spec.ClaimRef == nil && phase.Owned(claim) != volume.Name {
+			first, blocked = readOwners(volume, view)
+		}
+		if blocked {
+			action = first
 		}
 	}
 	state := ClaimBinding

@@ -128,9 +128,6 @@ func nextUnbound(claim *corev1.PersistentVolumeClaim, view View, options Options
 	case err != nil:
 		return Action{}, err
 	case found.Volume != nil:
-		if read, needed := readOwners(found.Volume, "C1", view); needed {
-			return read.explained(Explanation{State: ClaimBinding, Volume: found.Volume.Name}), nil
-		}
 		action, err = bind(found.Volume, claim, view, options)
 	default:
 		action, err = nextUnmatched(claim, view, options)
@@ -224,9 +221,6 @@ func bindRequested(claim *corev1.PersistentVolumeClaim, volume *corev1.Persisten
 		return Action{}, err
 	}
 	if len(mismatches) == 0 {
-		if read, needed := readOwners(volume, "C7", view); needed {
-			return read.explained(Explanation{State: ClaimBinding, Volume: volume.Name}), nil
-		}
 		return bind(volume, claim, view, options)
 	}
 	message := fmt.Sprintf("the volume %q that the claim names does not fit it: %s", volume.Name, mismatches)

@@ -65,12 +65,24 @@ func NextForLeftover(claim obj.Key, uid types.UID, made []Answer, view View, opt
 			return ReadLive(claim, "P2", "before what was made for it is deleted"), true
 		case !source.IsLive():
 			return ReadLive(obj.VolumeKey(volume.Name), "P2", "before what was made for a claim that is gone is deleted"), true
+		case obj.IsBefore(view.AbsentAsOf(obj.VolumeKey(volume.Name)), cmp.Or(goneAsOf(claim, now, view), answer.Version)):
+			waiting = wait("P2", "what shows that there is no volume as of before the claim went proves nothing of a volume that was retained").withBackoff().Beside(waiting)
+			continue
 		}
 		// Nobody announces it, for there is no object to do so on. The call is made soon after those reads, or not at all: a
 		// restore of the server, and nothing else, brings the claim back, and its name into use.
 		return Action{Kind: RunDeleter, Hook: answer.Hook, Volume: volume, Token: max(1, view.Clock().UnixNano()), Rule: "P2", Why: "it was made for a claim that is gone"}, true
 	}
 	return waiting, waiting.Kind == Wait
+}
+
+// goneAsOf returns a resourceVersion as of which an earlier claim is gone: that of the claim which has its name now, or as of which there
+// is none; "" if a read does not tell.
+func goneAsOf(claim obj.Key, now *corev1.PersistentVolumeClaim, view View) string {
+	if now != nil {
+		return now.ResourceVersion
+	}
+	return view.AbsentAsOf(claim)
 }
 
 // notDeleted returns the Wait after a deleter that has not deleted what was made for a claim that is gone.

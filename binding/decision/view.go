@@ -51,7 +51,7 @@ type View interface {
 	Owners(volume string) []obj.Key
 	// ListedOwners returns those of the claims that were listed from the server since the last write, all of them; NotInCache
 	// means that they were not.
-	ListedOwners(volume string) ([]obj.Key, Source)
+	ListedOwners(volume string) ([]*corev1.PersistentVolumeClaim, Source)
 	// Replaced reports whether another volume is known to have had the name before. A claim that a cache does not show yet may be
 	// Bound to that one.
 	Replaced(volume string) bool
@@ -326,8 +326,13 @@ func (s Snapshot) AbsentAsOf(key obj.Key) string { return s.Absent[key] }
 func (s Snapshot) Owners(volume string) []obj.Key { return s.owners()(volume) }
 
 // ListedOwners returns the same as Owners, if all claims were listed.
-func (s Snapshot) ListedOwners(volume string) ([]obj.Key, Source) {
-	return s.Owners(volume), s.source(obj.ClaimsKey(), FromLiveRead, NotInCache)
+func (s Snapshot) ListedOwners(volume string) (owners []*corev1.PersistentVolumeClaim, source Source) {
+	for _, claim := range s.Claims {
+		if phase.Owned(claim) == volume {
+			owners = append(owners, claim)
+		}
+	}
+	return owners, s.source(obj.ClaimsKey(), FromLiveRead, NotInCache)
 }
 
 // Replaced returns false: the lists have nothing of what was before.

@@ -68,7 +68,8 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 	}
 	// The claim is gone (V3); the one that has its name now, if any, is another. Where there is nothing to write, there is no read.
 	action := releaseAndReclaim(volume, claim, view, options, "its claim is gone")
-	if outdated(key, claim, volume.Spec.ClaimRef.ResourceVersion, view) && (action.Writes() || action.RunsHook()) {
+	behind := outdated(key, claim, volume.Spec.ClaimRef.ResourceVersion, view) || absentBefore(volume, view)
+	if behind && (action.Writes() || action.RunsHook()) {
 		if !source.IsLive() { // before an announcement too, which would be written again and again
 			return ReadLive(key, "V3", "the claim is older than the volume's claimRef"), nil
 		}
@@ -84,6 +85,12 @@ func outdated(key obj.Key, claim *corev1.PersistentVolumeClaim, version string, 
 		return obj.OlderThan(claim, version)
 	}
 	return obj.IsBefore(view.AbsentAsOf(key), version)
+}
+
+// absentBefore reports whether the claim of a claimRef without resourceVersion, as a person writes it, was shown to be absent as of
+// before that was written. A claim has its UID before its volume does.
+func absentBefore(volume *corev1.PersistentVolume, view View) bool {
+	return volume.Spec.ClaimRef.ResourceVersion == "" && obj.IsBefore(view.AbsentAsOf(obj.ReferencedClaim(volume)), volume.ResourceVersion)
 }
 
 // awaitLaterClaim leaves the volume as it is until the claim of that name is read in a later version.
@@ -119,7 +126,7 @@ func nextFree(volume *corev1.PersistentVolume, view View, options Options) (Acti
 		return action, nil
 	}
 	if available := phase.OfVolume(volume, phase.VolumeFree); volume.Status.Phase != available {
-		if read, needed := readOwners(volume, "V1", view); needed {
+		if read, needed := readOwners(volume, view); needed {
 			return read, nil
 		}
 		return setPhase(volume, available, "V1", "nobody has it"), nil
@@ -131,35 +138,45 @@ func nextFree(volume *corev1.PersistentVolume, view View, options Options) (Acti
 	return nothing("V1", "available"), match.CheckWellFormed(volume)
 }
 
-// readOwners returns the next live read before a volume without claimRef that may have an owner is given to anybody. A cache of
-// claims that is behind may not show whose data is on the volume (M2): all claims are listed, and each owner among them that is
+// readOwners returns the next live read before a free volume that may have an owner is given to anybody, or made Available. A cache
+// of claims that is behind may not show whose data is on the volume (M2): all claims are listed, and each owner among them that is
 // not known by then is read, which makes it known. Nobody becomes an owner after that without a write to the volume, on whose
 // version the decision is.
-func readOwners(volume *corev1.PersistentVolume, rule string, view View) (read Action, needed bool) {
-	if volume.Spec.ClaimRef != nil || !mayHaveOwner(volume, view) {
+func readOwners(volume *corev1.PersistentVolume, view View) (read Action, needed bool) {
+	if !mayHaveOwner(volume, view) {
 		return Action{}, false
 	}
 	owners, listed := view.ListedOwners(volume.Name)
 	if !listed.IsLive() {
-		return ReadLive(obj.ClaimsKey(), rule, "a claim may be bound to the volume, which has no claimRef"), true
+		return ReadLive(obj.ClaimsKey(), "V1", "a claim may be bound to the volume, which has no claimRef to it"), true
 	}
 	for _, owner := range owners {
-		if _, source := view.Claim(owner.Namespace, owner.Name); !source.IsLive() {
-			return ReadLive(owner, rule, "it is bound to volume "+volume.Name+", which has no claimRef"), true
+		key := obj.KeyOf(owner)
+		claim, source := view.Claim(owner.Namespace, owner.Name)
+		switch {
+		case !source.IsLive():
+			return ReadLive(key, "V1", "it is bound to volume "+volume.Name+", which has no claimRef to it"), true
+		case outdated(key, claim, owner.ResourceVersion, view):
+			message := fmt.Sprintf("claim %s/%s is bound to volume %q in a list, and was read in an older version; what answers may be out of date, and the volume is left as it is", owner.Namespace, owner.Name, volume.Name)
+			return wait("V1", message, warning(volume, EventVolumeMismatch, message)).withBackoff(), true
 		}
 	}
 	return Action{}, false
 }
 
-// mayHaveOwner reports whether a claim may be bound to a volume without claimRef, whatever the caches show: somebody removed the
-// claimRef of one that is Bound, or made the volume in place of another that a claim was bound to. One that is Available was
-// looked at before.
+// mayHaveOwner reports whether a claim may be bound to a free volume, whatever the caches show: somebody edited or removed the
+// claimRef of one that was bound, or made the volume in place of another that a claim was bound to. One that is Available was
+// looked at before, unless it shows that somebody removed its claimRef and kube-controller-manager, which does not look, made it so.
+// Of one that was scrubbed just now nobody is left.
 func mayHaveOwner(volume *corev1.PersistentVolume, view View) bool {
 	switch volume.Status.Phase {
 	case corev1.VolumeBound:
 		return true
+	case corev1.VolumeReleased, corev1.VolumeFailed:
+		scrubbed := view.Answered(RunRecycler, volume.UID)
+		return len(scrubbed) == 0 || scrubbed[len(scrubbed)-1].Err != nil
 	case corev1.VolumeAvailable:
-		return false
+		return phase.BoundByController(volume)
 	}
 	return view.Replaced(volume.Name)
 }

@@ -23,7 +23,12 @@ func TestAVolumeThatNobodyHolds(t *testing.T) {
 		{name: "V1 Available", volume: KnownVolume("a"), want: "V1 Nothing"},
 		{name: "V1 Bound", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), known: listed(Knowing()), want: available},
 		{name: "V1 Bound, and a cache may not show its owner yet", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), want: "V1 Read pvc"},
-		{name: "V1 B2 message and reason go with the phase", volume: KnownVolume("a", InPhase(corev1.VolumeFailed), failed),
+		{name: "V1 and if the UID in its claimRef was removed first", volume: KnownVolume("a", PreBound, InPhase(corev1.VolumeBound)), want: "V1 Read pvc"},
+		{name: "V1 and if its claimRef was edited before it was removed", volume: KnownVolume("a", InPhase(corev1.VolumeReleased)), want: "V1 Read pvc"},
+		{name: "V1 and then it failed", volume: KnownVolume("a", InPhase(corev1.VolumeFailed)), want: "V1 Read pvc"},
+		{name: "V1 R4 it was scrubbed just now", volume: KnownVolume("a", InPhase(corev1.VolumeReleased)), known: Answering(Knowing(), decision.Answer{Of: decision.RunRecycler, For: KnownVolume("a").UID}), want: available},
+		{name: "V1 R4 that failed", volume: KnownVolume("a", InPhase(corev1.VolumeReleased)), known: Answering(Knowing(), decision.Answer{Of: decision.RunRecycler, For: KnownVolume("a").UID, Err: ErrBroken}), want: "V1 Read pvc"},
+		{name: "V1 B2 message and reason go with the phase", volume: KnownVolume("a", InPhase(corev1.VolumeFailed), failed), known: listed(Knowing()),
 			want: "V1 UpdateVolumeStatus pv/a: -status.message status.phase=Available -status.reason"},
 		{name: "V1 reserved, its claim does not exist", volume: KnownVolume("a", PreBound, InPhase(corev1.VolumePending)), want: available},
 		{name: "V1 reserved, its claim has another volume", volume: KnownVolume("a", PreBound, InPhase(corev1.VolumePending)), known: Knowing(KnownClaim(BoundTo("b"))), want: available},
@@ -37,6 +42,7 @@ func TestAVolumeThatNobodyHolds(t *testing.T) {
 		{name: "X7 V1 a malformed claim waits for nothing", volume: KnownVolume("a", InPhase(corev1.VolumePending)), known: Knowing(KnownClaim(MalformedSelector)), want: available},
 		{name: "X7 W1 and keeps no other from it", volume: KnownVolume("a"), known: Knowing(KnownClaim(MalformedSelector, Named("aaa")), KnownClaim()), want: offered},
 
+		{name: "V1 Available, though its claimRef was removed", volume: KnownVolume("a", VolumeNote(BoundBy, "yes")), want: "V1 Nothing"},
 		{name: "M2 V1 it lost its claimRef: back to its claim", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"), Named("other")), KnownClaim()),
 			want: "V1 Requeue pvc/default/other"},
 		{name: "M2 V1 an annotation is no proof", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), known: listed(Knowing(KnownClaim(Naming("a"), ClaimNote(Completed, "yes"), Requesting("50Gi")))), want: available},
@@ -49,7 +55,7 @@ func TestAVolumeThatNobodyHolds(t *testing.T) {
 
 		{name: "W1 a claim waits: it goes first, without a write", volume: KnownVolume("a", InPhase(corev1.VolumePending)), known: wanted, want: offered},
 		{name: "W1 the same once Available", volume: KnownVolume("a"), known: wanted, want: offered},
-		{name: "W1 M9 one that cannot be had is made Available first", volume: KnownVolume("a", InPhase(corev1.VolumeReleased)), known: wanted, want: available},
+		{name: "W1 M9 one that cannot be had is made Available first", volume: KnownVolume("a", InPhase(corev1.VolumeReleased)), known: listed(wanted), want: available},
 		{name: "W1 M9 the same for Bound", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), known: listed(wanted), want: available},
 		{name: "W1 M12 no matter if it is reserved", volume: KnownVolume("a", PreBound, InPhase(corev1.VolumeReleased)), known: wanted, want: offered},
 		{name: "W1 reserved: nobody else's", volume: KnownVolume("a", RefersTo("default", "new", "")), known: wanted, want: "V1 Nothing"},
@@ -132,7 +138,7 @@ func TestAVolumeThatAClaimHolds(t *testing.T) {
 		{name: "V2 it is reserved for the claim's name only", volume: KnownVolume("a", BoundToClaim, bound, made, remove), known: lacking(KnownVolume("b", PreBound)), want: "V2 Wait", events: told, says: []string{"without a UID"}},
 		{name: "V2 nobody has it", volume: KnownVolume("a", BoundToClaim, bound, made, remove), known: lacking(KnownVolume("b")), want: "V2 Wait", events: told, says: []string{"is not bound to it"}},
 		{name: "V4 then Available", volume: KnownVolume("a", bound), known: listed(elsewhere), want: "V1 UpdateVolumeStatus pv/a: status.phase=Available"},
-		{name: "V4 the same for what a person reserved", volume: KnownVolume("a", PreBound, bound), known: elsewhere, want: "V1 UpdateVolumeStatus pv/a: status.phase=Available"},
+		{name: "V4 the same for what a person reserved", volume: KnownVolume("a", PreBound, bound), known: listed(elsewhere), want: "V1 UpdateVolumeStatus pv/a: status.phase=Available"},
 	})
 }
 
@@ -162,6 +168,9 @@ func TestV3AVolumeWhoseClaimIsGone(t *testing.T) {
 		{name: "V3 there was none before it was bound: nothing is released", volume: KnownVolume("a", boundAt("50"), bound), known: absentAsOf("49"), want: "V3 Wait",
 			events: []string{"Warning VolumeMismatch pv/a"}, says: []string{"there is none as of the older resourceVersion 49"}, retry: decision.RetryBackoff},
 		{name: "V3 there is none since: it is gone", volume: KnownVolume("a", boundAt("50"), bound), known: absentAsOf("50"), want: releases},
+		{name: "V3 a person's claimRef says no version: there was none before that was written", volume: At("50", KnownVolume("a", BoundToClaim, bound)), known: absentAsOf("49"), want: "V3 Wait",
+			events: []string{"Warning VolumeMismatch pv/a"}, says: []string{"there is none as of the older resourceVersion 49"}, retry: decision.RetryBackoff},
+		{name: "V3 a person's claimRef says no version: there is none since", volume: At("50", KnownVolume("a", BoundToClaim, bound)), known: absentAsOf("50"), want: releases},
 		{name: "V3 X3 another of its name is there", volume: KnownVolume("a", BoundToClaim, bound), known: Proving(Knowing(again), DataKey), want: releases},
 		{name: "V3 it names this volume: X3 no matter", volume: KnownVolume("a", BoundToClaim, bound),
 			known: Proving(Knowing(KnownClaim(Naming("a"), func(c *corev1.PersistentVolumeClaim) { c.UID = "uid-9" })), DataKey), want: releases},

@@ -36,8 +36,10 @@ func TestV3AnAbsenceIsConfirmed(t *testing.T) {
 
 	_, err = obj.Confirm(key, notFound, asOf("7", "more"), none, nil)
 	require.ErrorContains(t, err, "is not whole")
-	_, err = obj.Confirm(key, notFound, asOf("", ""), none, nil)
-	require.ErrorContains(t, err, "is no list")
+	for _, incomparable := range []string{"", "0", "01", "v1"} {
+		_, err = obj.Confirm(key, notFound, asOf(incomparable, ""), none, nil)
+		require.ErrorContains(t, err, "is no list", "%q proves nothing of when", incomparable)
+	}
 	_, err = obj.Confirm(key, notFound, asOf("7", ""), none, errors.New("no rights"))
 	assert.False(t, obj.IsAbsent(err, key), "%v", err)
 	require.ErrorContains(t, err, "no rights")

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/storageclass"
@@ -115,6 +116,8 @@ func (c *planCheck) checkBinding(claim *corev1.PersistentVolumeClaim, planned *c
 		c.checkVolume(claim, volume)
 	case volume.ResourceVersion != planned.ResourceVersion:
 		c.fail(CauseVolumeTaken, claim, volume.Name, "the volume was changed since the plan was made and is not the claim's")
+	case volume.Spec.ClaimRef == nil && match.OwnedByAnother(obj.KeyOf(claim), c.view.Owners(volume.Name)):
+		c.fail(CauseVolumeTaken, claim, volume.Name, "another claim is bound to the volume, which has no claimRef")
 	case claim.UID == "":
 		c.err = &obj.InvalidError{Object: obj.KeyOf(claim).String(), Field: "metadata.uid", Problem: "is missing"}
 	default:

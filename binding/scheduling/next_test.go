@@ -80,6 +80,7 @@ func TestNextForPlan(t *testing.T) {
 		"S8 another of the name":        {[]obj.Object{data(), logs(), volume(func(v *corev1.PersistentVolume) { v.UID = "uid-2" })}, "S8 GiveUp data VolumeAbsent"},
 		"S8 claimRef taken away":        {[]obj.Object{data(), logs(), volume(newer)}, "S8 GiveUp data VolumeTaken"},
 		"S8 its UID cleared":            {[]obj.Object{data(), logs(), volume(newer, RefersTo("default", "data", ""))}, "S8 GiveUp data VolumeTaken"},
+		"S8 M2 another is bound to it":  {[]obj.Object{data(), logs(), volume(), claimNamed("owner", BoundTo("pv-a"))}, "S8 GiveUp data VolumeTaken"},
 		"S8 given to another":           {[]obj.Object{data(), logs(), volume(newer, RefersToOther)}, "S8 GiveUp data VolumeTaken"},
 		"S8 the claim got another":      {[]obj.Object{data(BoundTo("pv-z"), newerClaim), logs(), volume()}, "S8 GiveUp data BoundElsewhere"},
 		"S8 node affinity changed":      {[]obj.Object{data(), logs(), volume(held, newer, OnlyIn("b"))}, "S8 GiveUp data VolumeElsewhere"},

@@ -92,6 +92,8 @@ type ObjectView interface {
 	Volume(name string) (*corev1.PersistentVolume, decision.Source)
 	// Claim looks up a claim.
 	Claim(namespace, name string) (*corev1.PersistentVolumeClaim, decision.Source)
+	// Owners returns the claims that are Bound and name the volume, to which it belongs without a claimRef too (M2).
+	Owners(volume string) []obj.Key
 }
 
 // View is what a plan may know of the cluster beside the volumes to choose from. Everything in it is read only. Snapshot

@@ -15,6 +15,7 @@ import (
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/binding/scheduling"
 	"github.com/pvbind/pvbind/examples/internal/dump"
+	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
@@ -239,4 +240,18 @@ func (v liveView) Claim(namespace, name string) (*corev1.PersistentVolumeClaim, 
 		return nil, decision.AbsentInLiveRead
 	}
 	return claim, decision.FromLiveRead
+}
+
+// Owners returns the claims that are Bound to the volume.
+func (v liveView) Owners(volume string) (owners []obj.Key) {
+	claims, err := v.client.ListClaims(v)
+	if err != nil {
+		return nil
+	}
+	for _, claim := range claims {
+		if phase.Owned(claim) == volume {
+			owners = append(owners, obj.KeyOf(claim))
+		}
+	}
+	return owners
 }

@@ -9,7 +9,10 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/internal/engine"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
@@ -36,11 +39,26 @@ func TestR3WhatIsAttachedAsASyncReadsIt(t *testing.T) {
 		assert.Positive(t, d.step.After, "W6")
 		assert.Equal(t, []string{"Normal VolumeDelete"}, d.published)
 	})
-	t.Run("R3 the list is newer than the cache: attached while it was on its way", func(t *testing.T) {
+	t.Run("R3 either may be newer: attached while the list was on its way", func(t *testing.T) {
 		d := toList(t)
 		assert.Equal(t, []obj.Key{AKey}, d.state.Observe(AttachedTo("n")), "W5")
-		d = listing(d).says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 Read pv/a").again()
-		d.says("R3 RunDeleter pv/a")
+		listing(d).ends()
+		assert.Equal(t, []string{"Normal VolumeDelete"}, d.published)
+	})
+	t.Run("R3 either may be newer: attached after the list", func(t *testing.T) {
+		d := listing(toList(t)).says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 Read pv/a")
+		d.state.Observe(AttachedTo("n"))
+		d.again().ends()
+		assert.Equal(t, []string{"Normal VolumeDelete"}, d.published)
+	})
+	t.Run("R4 so may that of pods: one that comes after the list", func(t *testing.T) {
+		rules := decision.Options{Hooks: hooks.Names{Recyclers: sets.New("hostPath")}}
+		scrubbed := KnownVolume("a", BoundToClaim, WithPolicy(corev1.PersistentVolumeReclaimRecycle), InPhase(corev1.VolumeReleased), OnHostPath)
+		d := newTalk(t, rules, AKey, scrubbed, PodUsing("another", PodPhase(corev1.PodSucceeded))).starts().announces().says("R4 Read pods/default").gets(nil, nil)
+		d.says("R4 Read volumeattachments").gets(nil, nil).says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R4 Read pv/a")
+		d.state.Observe(PodUsing("web"))
+		d.again().ends()
+		assert.Equal(t, []string{"Normal VolumeFailedRecycle"}, d.published)
 	})
 	t.Run("R3 B6 the proof ends with a write", func(t *testing.T) {
 		failed := func(v *corev1.PersistentVolume) {

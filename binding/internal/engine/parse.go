@@ -74,10 +74,10 @@ func (r Reply) Parsed() Reply {
 		r.parsed = Parse(r.Object)
 	}
 	if len(r.Claims) > 0 && r.owners == nil {
-		r.owners = map[string][]obj.Key{}
+		r.owners = map[string][]*corev1.PersistentVolumeClaim{}
 		for _, claim := range r.Claims {
 			if volume := phase.Owned(claim); volume != "" {
-				r.owners[volume] = append(r.owners[volume], obj.KeyOf(claim))
+				r.owners[volume] = append(r.owners[volume], claim)
 			}
 		}
 	}

@@ -123,6 +123,18 @@ func TestP2WhatIsMadeForAClaimThatIsGone(t *testing.T) {
 		e.gets(nil, ErrBroken)
 		d.starts().says("P2 Read pv/pvc-uid-9").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-9")
 	})
+	t.Run("P2 X2 that there was no volume before the claim went proves nothing of one that was retained", func(t *testing.T) {
+		d := whileMaking(t).gets(MadeVolume(), nil).says("P2 Read pvc/default/data").gets(nil, AbsentAsOf(DataKey, "70")).says("P2 Read pv/pvc-uid-1")
+		assert.Positive(t, d.gets(nil, AbsentAsOf(OwnKey, "69")).ends().step.After, "W6")
+		d.starts().says("P2 Read pvc/default/data").gets(nil, AbsentAsOf(DataKey, "70")).says("P2 Read pv/pvc-uid-1").gets(nil, AbsentAsOf(OwnKey, "70")).says("P2 RunDeleter pv/pvc-uid-1")
+	})
+	t.Run("P2 X2 nor before the claim was as provisioner was given it", func(t *testing.T) {
+		version := ProvisioningClaim().ResourceVersion
+		d := whileMaking(t).gets(MadeVolume(), nil).isProvenGone().says("P2 Read pv/pvc-uid-1")
+		d.gets(nil, AbsentAsOf(OwnKey, "1")).ends()
+		require.NotEqual(t, "1", version)
+		d.starts().isProvenGone().says("P2 Read pv/pvc-uid-1").gets(nil, AbsentAsOf(OwnKey, version)).says("P2 RunDeleter pv/pvc-uid-1")
+	})
 	t.Run("P2 X2 a volume that is seen to stand for it meanwhile has its say", func(t *testing.T) {
 		d := whileMaking(t).gets(MadeVolume(), nil).leftoverDeleted(InProgress(time.Hour)).ends()
 		d.comesAndGoes(storedOwn()).starts().ends()

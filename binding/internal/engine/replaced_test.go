@@ -5,7 +5,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/internal/engine"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 )
@@ -31,7 +34,23 @@ func TestV1AVolumeInPlaceOfAnother(t *testing.T) {
 			d := newTalk(t, decision.Options{}, DataKey, first)
 			told(d)
 			d.state.Observe(KnownClaim())
-			d.starts().says("C1 Read pvc").gets(nil, nil).says("B1 UpdateVolume pv/a")
+			d.starts().says("V1 Read pvc").gets(nil, nil).says("B1 UpdateVolume pv/a")
+		})
+	}
+	for name, reply := range map[string]struct {
+		claim obj.Object
+		err   error
+	}{
+		"in an older version":            {claim: At("29", KnownClaim(Named("owner")))},
+		"in none as of an older version": {err: AbsentAsOf(obj.ClaimKey("default", "owner"), "29")},
+	} {
+		t.Run("V1 its owner is in the list, and read "+name, func(t *testing.T) {
+			d := newTalk(t, decision.Options{}, DataKey, KnownVolume("a", InPhase(corev1.VolumeBound)), KnownClaim(Naming("a")))
+			d.starts().says("V1 Read pvc")
+			d.took(d.state.Proceed(d.key, engine.Reply{Claims: []*corev1.PersistentVolumeClaim{At("30", KnownClaim(Named("owner"), BoundTo("a")))}}))
+			d.says("V1 Read pvc/default/owner").gets(reply.claim, reply.err).ends()
+			assert.Positive(t, d.step.After, "W6")
+			assert.Equal(t, []string{"Warning VolumeMismatch"}, d.published)
 		})
 	}
 	t.Run("nobody had its name before", func(t *testing.T) {

@@ -204,7 +204,7 @@ func (s *State) handleRead(t *task, got Reply) error {
 		return nil // the next decision reads it again
 	case contradicts && !found.missing:
 		t.wake(s.replace(key, got.Parsed().parsed), t.key)
-		if err := s.notice(t, got.Object); err != nil {
+		if err := s.notice(t, got.Object.GetResourceVersion(), got.Object); err != nil {
 			t.wake(s.clearDoubt(key), t.key)
 			return err
 		}
@@ -213,6 +213,12 @@ func (s *State) handleRead(t *task, got Reply) error {
 			t.wake(s.ObserveDeleted(known), t.key)
 		}
 		zeromap.Put(&t.contradicted, key, contradiction{missing: true})
+		if asOf := obj.AbsentAsOf(got.Err); t.isBefore(asOf) {
+			if err := s.notice(t, asOf, nil); err != nil {
+				t.wake(s.clearDoubt(key), t.key)
+				return err
+			}
+		}
 	case got.Err != nil:
 		return s.unreadError(key, got.Err)
 	case got.Object != nil:
@@ -245,7 +251,12 @@ func (s *State) contradictionIn(got Reply, t *task) (found contradiction, contra
 // read was sent.
 func (t *task) isConfirmed(got Reply) bool {
 	asOf := obj.AbsentAsOf(got.Err)
-	return asOf != "" && (t.before == nil || !obj.IsBefore(asOf, t.before.GetResourceVersion()))
+	return asOf != "" && !t.isBefore(asOf)
+}
+
+// isBefore reports whether a resourceVersion is before that of what was known when the read was sent.
+func (t *task) isBefore(version string) bool {
+	return t.before != nil && obj.IsBefore(version, t.before.GetResourceVersion())
 }
 
 // replace stores what the server has in place of what was known, newer though that was.

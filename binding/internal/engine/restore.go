@@ -95,15 +95,16 @@ func (s *State) observeLive(key obj.Key, parsed Parsed) []obj.Key {
 	return s.observe(parsed)
 }
 
-// notice takes an older version, or an object that was gone, that a sync has read twice. Where the object is being read anew
-// that is no news. Else the server went back just now: all that is known is read anew, and the sync ends with the error.
-func (s *State) notice(t *task, found obj.Object) error {
+// notice takes an older version, or an object that was gone, or that there was none as of an older version, that a sync has read
+// twice. Where the object is being read anew that is no news. Else the server went back just now: all that is known is read anew,
+// and the sync ends with the error.
+func (s *State) notice(t *task, version string, found obj.Object) error {
 	if _, expected := s.restore.unread[t.pending.Key]; expected {
 		return nil
 	}
 	t.wake(s.ObserveRestore(), t.key)
 	s.tell(t, found)
-	return fmt.Errorf("metadata.resourceVersion: the server has %s, though a later one was known or the object was deleted: %w", found.GetResourceVersion(), ErrWentBack)
+	return fmt.Errorf("metadata.resourceVersion: the server has %s, though a later one was known or the object was deleted: %w", version, ErrWentBack)
 }
 
 // tell publishes the event on an object that the server has, once each time that the server went back.

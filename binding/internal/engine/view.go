@@ -73,12 +73,12 @@ func (v *taskView) DefaultClass() *storagev1.StorageClass {
 }
 
 func (v *taskView) PodsOf(namespace, claim string) ([]*corev1.Pod, decision.Source) {
-	if read, live := v.task.live[obj.PodsKey(namespace)]; live {
-		return read.Parsed().podsByClaim[obj.ClaimKey(namespace, claim)], decision.FromLiveRead
-	}
 	var users []*corev1.Pod
 	for _, key := range v.podsOf(obj.ClaimKey(namespace, claim)) {
 		users = append(users, as[*corev1.Pod](v.Known(key)))
+	}
+	if read, live := v.task.live[obj.PodsKey(namespace)]; live {
+		return append(users, read.Parsed().podsByClaim[obj.ClaimKey(namespace, claim)]...), decision.FromLiveRead
 	}
 	if len(v.objects[obj.KindPod]) == 0 {
 		return nil, decision.NotInCache
@@ -87,12 +87,12 @@ func (v *taskView) PodsOf(namespace, claim string) ([]*corev1.Pod, decision.Sour
 }
 
 func (v *taskView) AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, decision.Source) {
-	if read, live := v.task.live[obj.AttachmentsKey()]; live {
-		return obj.AttachmentsOf(read.Attachments, volume), decision.FromLiveRead
-	}
 	var found []*storagev1.VolumeAttachment
 	for _, key := range v.attachmentsByVolume.of(obj.VolumeKey(volume)) {
 		found = append(found, as[*storagev1.VolumeAttachment](v.Known(key)))
+	}
+	if read, live := v.task.live[obj.AttachmentsKey()]; live {
+		return append(found, obj.AttachmentsOf(read.Attachments, volume)...), decision.FromLiveRead
 	}
 	return found, decision.SourceOf(found)
 }
@@ -109,7 +109,7 @@ func (v *taskView) Summary(claim *corev1.PersistentVolumeClaim) (match.Summary, 
 // or by a write whose outcome is not known.
 func (v *taskView) Owners(volume string) []obj.Key { return v.index.Owners(volume) }
 
-func (v *taskView) ListedOwners(volume string) ([]obj.Key, decision.Source) {
+func (v *taskView) ListedOwners(volume string) ([]*corev1.PersistentVolumeClaim, decision.Source) {
 	if read, live := v.task.live[obj.ClaimsKey()]; live {
 		return read.Parsed().owners[volume], decision.FromLiveRead
 	}

@@ -204,6 +204,9 @@ func (e *Executor) Claim(namespace, name string) (*corev1.PersistentVolumeClaim,
 	return lookUp[*corev1.PersistentVolumeClaim](e, obj.ClaimKey(namespace, name))
 }
 
+// Owners returns the claims that are Bound to the volume, as a scheduling.View does.
+func (e *Executor) Owners(volume string) []obj.Key { return e.index.Owners(volume) }
+
 // CSINode looks up the CSINode of a node, as a scheduling.CSINodeView does.
 func (e *Executor) CSINode(node string) *storagev1.CSINode {
 	if e.CSINodeOf == nil {

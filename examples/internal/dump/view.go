@@ -191,8 +191,11 @@ func (v *View) AbsentAsOf(obj.Key) string { return "" }
 func (v *View) Owners(volume string) []obj.Key { return v.index.Owners(volume) }
 
 // ListedOwners returns the same: a dump that has claims is taken for one that has all.
-func (v *View) ListedOwners(volume string) ([]obj.Key, decision.Source) {
-	return v.index.Owners(volume), source(len(v.claims) > 0, false)
+func (v *View) ListedOwners(volume string) (owners []*corev1.PersistentVolumeClaim, from decision.Source) {
+	for _, key := range v.Owners(volume) {
+		owners = append(owners, v.claims[key])
+	}
+	return owners, source(len(v.claims) > 0, false)
 }
 
 // Replaced returns false: a dump has nothing of what was before.
