@@ -69,7 +69,16 @@ func ClaimBindingStateOf(claim *corev1.PersistentVolumeClaim, volume *corev1.Per
 // Nothing else proves ownership. The tenant may write spec and annotations,
 // bind-completed too, but no status.
 func Owned(claim *corev1.PersistentVolumeClaim) string {
-	if claim.Status.Phase != corev1.ClaimBound {
+	return namedIn(corev1.ClaimBound, claim)
+}
+
+// Lost returns the name of the volume that a Lost claim names, which was its own; "" if it is not Lost, or names none.
+func Lost(claim *corev1.PersistentVolumeClaim) string {
+	return namedIn(corev1.ClaimLost, claim)
+}
+
+func namedIn(phase corev1.PersistentVolumeClaimPhase, claim *corev1.PersistentVolumeClaim) string {
+	if claim.Status.Phase != phase {
 		return ""
 	}
 	return claim.Spec.VolumeName

@@ -56,6 +56,8 @@ func TestR8WhatIsAnnounced(t *testing.T) {
 		{name: "R8 one that does not stand any more is announced anew", volume: MadeByOwn(), known: says(readLive, 7), want: announces("1")},
 		{name: "R8 one that is not of this sync is announced anew", volume: MadeByOwn(stands), known: says(readLive, 6), want: "R8 UpdateVolume pv/a: " + tokenGrows},
 		{name: "R8 another's has just been seen", volume: MadeByOwn(announcedBy("another", false)), known: readLive, want: "R8 Wait", says: another, retry: decision.RetryAfter},
+		{name: "F3 R8 so it stays, though it is being deleted: one that is made under its name would not have the announcement", known: readLive, want: "R8 Wait", says: another, retry: decision.RetryAfter,
+			volume: recycled(announcedBy("another", false), VolumeFinalizers(VolumeProtection), func(v *corev1.PersistentVolume) { BeingDeleted(v) })},
 		{name: "R8 another's is young", volume: recycled(announcedBy("another", false)), known: young, want: "R8 Wait", says: another, retry: decision.RetryAfter},
 		{name: "R8 another's came after ours: nothing is done with the answer", volume: MadeByOwn(announcedBy("another", false)), known: Answering(says(readLive, 6), decision.Answer{Of: decision.RunDeleter, Hook: Own, For: "uid-of-volume", Token: 6}),
 			want: "R8 Wait", says: another, retry: decision.RetryAfter},

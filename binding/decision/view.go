@@ -49,6 +49,8 @@ type View interface {
 	AbsentAsOf(key obj.Key) string
 	// Owners returns the claims that a volume without claimRef belongs to all the same (M2), in order. See match.Terms.
 	Owners(volume string) []obj.Key
+	// Losers returns the claims that are Lost and name the volume, in order: it may have their data, though its claimRef does not say so.
+	Losers(volume string) []obj.Key
 	// ListedOwners returns those of the claims that were listed from the server since the last write, all of them; NotInCache
 	// means that they were not.
 	ListedOwners(volume string) ([]*corev1.PersistentVolumeClaim, Source)
@@ -324,6 +326,17 @@ func (s Snapshot) AbsentAsOf(key obj.Key) string { return s.Absent[key] }
 
 // Owners returns the claims whose status is Bound and that name the volume.
 func (s Snapshot) Owners(volume string) []obj.Key { return s.owners()(volume) }
+
+// Losers returns the claims whose status is Lost and that name the volume.
+func (s Snapshot) Losers(volume string) (losers []obj.Key) {
+	for _, claim := range s.Claims {
+		if phase.Lost(claim) == volume {
+			losers = append(losers, obj.KeyOf(claim))
+		}
+	}
+	slices.SortFunc(losers, obj.CompareKeys)
+	return losers
+}
 
 // ListedOwners returns the same as Owners, if all claims were listed.
 func (s Snapshot) ListedOwners(volume string) (owners []*corev1.PersistentVolumeClaim, source Source) {

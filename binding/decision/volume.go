@@ -35,12 +35,19 @@ func DraftForVolume(volume *corev1.PersistentVolume, view View, options Options)
 		return action, nil
 	}
 	action, err := nextByClaim(volume, view, options)
-	settled := action.Kind == Nothing || action.Kind == Wait // else the phase may still have to become Bound
+	// Else the phase may still have to become Bound, or a hook may go on, for which the announcement on the volume stands: one that is made
+	// under its name would not have it.
+	settled := action.Kind == Nothing || action.Kind == Wait && !awaitsHook(action)
 	if settled && options.Protection != ProtectionOff && reclaim.VolumeReleasable(volume) {
 		// A crash before this write leaves a volume that is being deleted and protected, as it was.
 		return removeFinalizer(volume, reclaim.VolumeProtection, "F3", "it is being deleted and not bound"), nil
 	}
 	return action, err
+}
+
+// awaitsHook reports whether a Wait is for a deleter or recycler that is at work, of this controller or of another (Rh, R8).
+func awaitsHook(waiting Action) bool {
+	return waiting.Rule == "Rh" || waiting.Rule == "R8" && waiting.Retry == RetryAfter
 }
 
 // nextByClaim decides by the claim that the volume's claimRef names.
@@ -252,6 +259,9 @@ func awaitOther(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeC
 // releaseAndReclaim decides on a volume whose claim is gone, or has another volume in its place. A Failed volume stays Failed:
 // that says that reclaiming was tried.
 func releaseAndReclaim(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View, options Options, why string) Action {
+	if waiting, kept := keepForLoser(volume, view); kept {
+		return waiting
+	}
 	if released := phase.OfVolume(volume, phase.VolumeOrphaned); volume.Status.Phase != released {
 		// A crash after this write leaves a Released volume whose policy is still to be carried out;
 		// the next decision does.
@@ -280,6 +290,19 @@ func releaseAndReclaim(volume *corev1.PersistentVolume, claim *corev1.Persistent
 		return nothing("R2", "released; "+verdict.Message)
 	}
 	return wait("R3", verdict.Message)
+}
+
+// keepForLoser leaves a volume as it is that is to lose its data, while a claim that was bound to it, or is, names it (V3). A person has
+// edited its claimRef, perhaps by mistake, for the UID in it may still be that claim's; or a restore of the server has.
+func keepForLoser(volume *corev1.PersistentVolume, view View) (waiting Action, kept bool) {
+	owners := slices.Concat(view.Owners(volume.Name), view.Losers(volume.Name))
+	if len(owners) == 0 || volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain || storageDeleted(volume, view) {
+		return Action{}, false
+	}
+	ref := volume.Spec.ClaimRef
+	message := fmt.Sprintf("volume %q is bound to claim %s/%s, which is gone or has another volume; %s was bound to it and names it, so it may have that claim's data, and is left as it is until that changes or the claim is gone",
+		volume.Name, ref.Namespace, ref.Name, claimNames(owners))
+	return wait("V3", message, warning(volume, EventVolumeMismatch, message)), true
 }
 
 // awaitPods blocks recycling while a pod that has not finished uses the old claim (R4). Before a recycler runs, a live
@@ -392,8 +415,6 @@ func runHook(volume *corev1.PersistentVolume, kind ActionKind, hook string, view
 	switch {
 	case !ran && len(attachments) > 0: // one that is being deleted counts until it is gone
 		return awaitUnused(volume, kind, attachedTo(attachments)).withBackoff(), false
-	case !ran && len(view.Owners(volume.Name)) > 0: // a restore of the server, or a person, gave it another claimRef
-		return awaitUnused(volume, kind, "it is bound to "+claimNames(view.Owners(volume.Name))).withBackoff(), false
 	case !ran && token == 0:
 		action, problem := announce(volume, kind, view, options)
 		if problem != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -108,6 +109,17 @@ func (v *taskView) Summary(claim *corev1.PersistentVolumeClaim) (match.Summary, 
 // Owners returns the claims that are Bound and name the volume, or the one that it is being bound to: by a sync that runs,
 // or by a write whose outcome is not known.
 func (v *taskView) Owners(volume string) []obj.Key { return v.index.Owners(volume) }
+
+// Losers returns the claims that are Lost and name the volume.
+func (v *taskView) Losers(volume string) (losers []obj.Key) {
+	for key := range v.claimsByVolume[obj.VolumeKey(volume)] {
+		if claim := v.claim(key); claim != nil && phase.Lost(claim) == volume {
+			losers = append(losers, key)
+		}
+	}
+	slices.SortFunc(losers, obj.CompareKeys)
+	return losers
+}
 
 func (v *taskView) ListedOwners(volume string) ([]*corev1.PersistentVolumeClaim, decision.Source) {
 	if read, live := v.task.live[obj.ClaimsKey()]; live {

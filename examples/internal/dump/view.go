@@ -15,6 +15,7 @@ import (
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/binding/scheduling"
+	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
@@ -35,6 +36,7 @@ type View struct {
 	pods       map[obj.Key][]*corev1.Pod // by the claims they name
 	podCount   int
 	attached   map[string][]*storagev1.VolumeAttachment // by the volumes they name
+	losers     map[string][]obj.Key                     // the Lost claims by the volumes they name
 	index      index.Index
 }
 
@@ -58,6 +60,7 @@ func NewView(objects []obj.Object) *View {
 		classes:    map[string]*storagev1.StorageClass{},
 		pods:       map[obj.Key][]*corev1.Pod{},
 		attached:   map[string][]*storagev1.VolumeAttachment{},
+		losers:     map[string][]obj.Key{},
 	}
 	var classes []*storagev1.StorageClass
 	for _, object := range objects {
@@ -81,6 +84,11 @@ func NewView(objects []obj.Object) *View {
 	}
 	v.byDefault = storageclass.Default(classes)
 	v.sort()
+	for _, claim := range v.Claims {
+		if volume := phase.Lost(claim); volume != "" {
+			v.losers[volume] = append(v.losers[volume], obj.KeyOf(claim))
+		}
+	}
 	v.choose()
 	return v
 }
@@ -190,7 +198,10 @@ func (v *View) AbsentAsOf(obj.Key) string { return "" }
 // Owners returns the claims that are Bound to the volume.
 func (v *View) Owners(volume string) []obj.Key { return v.index.Owners(volume) }
 
-// ListedOwners returns the same: a dump that has claims is taken for one that has all.
+// Losers returns the claims that are Lost and name the volume.
+func (v *View) Losers(volume string) []obj.Key { return v.losers[volume] }
+
+// ListedOwners returns the same as Owners: a dump that has claims is taken for one that has all.
 func (v *View) ListedOwners(volume string) (owners []*corev1.PersistentVolumeClaim, from decision.Source) {
 	for _, key := range v.Owners(volume) {
 		owners = append(owners, v.claims[key])
