@@ -159,7 +159,7 @@ func (f fleet) start(b *testing.B, c cluster, by string) (processes []*controlpl
 	kubeconfig, err := c.plane.Kubeconfig("pvextender", c.plane.Config().BearerToken)
 	require.NoError(b, err)
 	extender, err := c.plane.Run("pvextender", filepath.Join(programs, "pvextender"), "--kubeconfig", kubeconfig, "--listen=127.0.0.1:0", "--logging-format=json")
-	processes = append(processes, cleanedUp(b, extender, err))
+	processes = append(processes, controlplane.ForTest(b, extender, err))
 	var address string
 	eventually(b, func() bool {
 		address = addressIn(extender.Output())

@@ -1,16 +1,12 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/pvbind/pvbind/examples/cluster/controlplane"
@@ -69,12 +65,7 @@ func startCluster(dir string) (c cluster, err error) {
 	}
 	config := c.plane.Config()
 	config.ContentType = "application/vnd.kubernetes.protobuf" // what tests spend, the schedulers do not have
-	if c.client, err = kubernetes.NewForConfig(config); err == nil {
-		err = wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-			_, err := c.client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceDefault, metav1.GetOptions{})
-			return err == nil, nil
-		})
-	}
+	c.client, err = kubernetes.NewForConfig(config)
 	if err != nil {
 		c.plane.Stop()
 	}
