@@ -150,6 +150,8 @@ func classOfCapacity(object any) ([]string, error) {
 func (e *Executor) podGone(ctx context.Context, key obj.Key, uid types.UID) bool {
 	pod, err := e.pods.Pods(key.Namespace).Get(key.Name)
 	if err != nil || pod.UID != uid {
+		ctx, cancel := context.WithTimeout(ctx, defaultTimeout)
+		defer cancel()
 		pod, err = e.clientset.CoreV1().Pods(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	}
 	return obj.IsAbsent(err, key) || err == nil && pod.UID != "" && pod.UID != uid

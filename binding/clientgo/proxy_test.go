@@ -41,14 +41,20 @@ func (p *proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 	code, body := http.StatusOK, p.body
 	switch query := r.URL.Query(); {
 	case query.Has("sendInitialEvents"):
-		code, body = http.StatusUnprocessableEntity, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`
+		code, body = http.StatusUnprocessableEntity, streamingRefused
 	case query.Has("watch"):
 		code, body = http.StatusGone, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`
 	case strings.HasSuffix(r.URL.Path, p.over):
 		p.lists++
 	}
-	return &http.Response{StatusCode: code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r, ContentLength: int64(len(body)),
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}, nil
+	return reply(r, code, body), nil
+}
+
+const streamingRefused = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`
+
+func reply(to *http.Request, code int, body string) *http.Response {
+	return &http.Response{StatusCode: code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: to, ContentLength: int64(len(body)),
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}
 }
 
 func (p *proxy) answer(over, body string) {

@@ -96,7 +96,9 @@ func (n *noticing) WatchWithContext(ctx context.Context, options metav1.ListOpti
 	if goesOn {
 		n.seen.Reached(options.ResourceVersion)
 	}
-	newest, err := n.list(ctx, metav1.ListOptions{Limit: 1}) // without a version: as new as the server has
+	asking, cancel := context.WithTimeout(ctx, defaultTimeout) // nobody reads the watch until then
+	defer cancel()
+	newest, err := n.list(asking, metav1.ListOptions{Limit: 1}) // without a version: as new as the server has
 	if err == nil {
 		err = n.reached(newest)
 	}

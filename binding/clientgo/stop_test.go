@@ -3,12 +3,15 @@ package clientgo_test
 import (
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo"
@@ -91,4 +94,58 @@ func TestClassesComeFirst(t *testing.T) {
 	server.Deny(nil)
 	r.eventually(r.has(decision.EventWaitForConsumer), "C3 the claim waits for a pod")
 	assert.Nil(t, r.Volume("disk").Spec.ClaimRef, "M11 it was not bound before its class was known")
+}
+
+// Whoever asks a server that never answers asks in vain, but does not wait for ever: only the lists and watches of informers have no
+// deadline, which client-go makes anew.
+func TestRequestsHaveADeadline(t *testing.T) {
+	for name, factory := range map[string]func(kubernetes.Interface) informers.SharedInformerFactory{
+		"a resync asks how far the server is, where informers are the program's": func(set kubernetes.Interface) informers.SharedInformerFactory {
+			return informers.NewSharedInformerFactory(set, 0)
+		},
+		"informers of ours ask when a watch begins": func(kubernetes.Interface) informers.SharedInformerFactory { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, asked := newPair(t), &deadlines{}
+			config := server.Start(t)
+			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+				asked.server = next
+				return asked
+			})
+			set, err := kubernetes.NewForConfig(config)
+			require.NoError(t, err)
+			r := start(t, server, func(r *clientgo.Runner) {
+				r.Clientset, r.Informers, r.Resync = set, factory(set), 50*time.Millisecond
+			})
+			r.eventually(func() bool { return r.bound("data") && asked.small.Load() > 0 }, "it binds, and asks")
+			require.NoError(t, r.stop())
+			assert.Empty(t, asked.without)
+		})
+	}
+}
+
+// deadlines notes the requests that have no deadline, but for those of informers. They cannot stream a list, and watch after it.
+type deadlines struct {
+	server http.RoundTripper
+	small  atomic.Int32 // lists of one object
+
+	mu      sync.Mutex
+	without []string
+}
+
+func (d *deadlines) RoundTrip(r *http.Request) (*http.Response, error) {
+	query := r.URL.Query()
+	if query.Has("sendInitialEvents") {
+		return reply(r, http.StatusUnprocessableEntity, streamingRefused), nil
+	}
+	if query.Get("limit") == "1" {
+		d.small.Add(1)
+	}
+	_, has := r.Context().Deadline()
+	if ofInformer := query.Has("watch") || query.Get("limit") == "500"; !has && !ofInformer {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.without = append(d.without, r.Method+" "+r.URL.String())
+	}
+	return d.server.RoundTrip(r)
 }

@@ -158,6 +158,8 @@ func (w *watch) replace(ctx context.Context) {
 // newestOf returns what asks for the resourceVersion that the server has now, which is not that of a cache.
 func newestOf[List runtime.Object](at Endpoint[List]) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
+		ctx, cancel := context.WithTimeout(ctx, defaultTimeout)
+		defer cancel()
 		list, err := at.List(ctx, metav1.ListOptions{Limit: 1})
 		if err != nil {
 			return "", err

@@ -179,7 +179,7 @@ func (e *Executor) podGone(ctx context.Context, key obj.Key, uid types.UID) bool
 	pod, name := &corev1.Pod{}, client.ObjectKey{Namespace: key.Namespace, Name: key.Name}
 	err := e.cache.Get(ctx, name, pod)
 	if err != nil || pod.UID != uid {
-		err = e.live.Get(ctx, name, pod)
+		err = Client{Live: e.live}.live().Get(ctx, name, pod)
 	}
 	return obj.IsAbsent(err, key) || err == nil && pod.UID != "" && pod.UID != uid
 }
