@@ -10,11 +10,11 @@ import (
 	"sync/atomic"
 	"testing"
 	"text/template"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/pvbind/pvbind/examples/cluster/clustertest"
 	"github.com/pvbind/pvbind/examples/cluster/controlplane"
 )
 
@@ -92,7 +92,7 @@ func startExtender(t *testing.T, args ...string) (process *controlplane.Process,
 	name := fmt.Sprintf("pvextender-%d", extenders.Add(1)) // a log of its own
 	process, err = plane.Run(name, program, append([]string{"--kubeconfig", kubeconfig, "--listen=127.0.0.1:0", "--logging-format=json"}, args...)...)
 	controlplane.ForTest(t, process, err)
-	eventually(t, func() bool {
+	clustertest.Eventually(t, func() bool {
 		address = addressIn(process.Output())
 		return address != ""
 	}, "the extender listens")
@@ -107,12 +107,4 @@ func addressIn(log string) string {
 		}
 	}
 	return ""
-}
-
-// patience is how long a test waits for what must come, before it fails.
-const patience = 2 * time.Minute
-
-func eventually(t *testing.T, so func() bool, what string) {
-	t.Helper()
-	require.Eventually(t, so, patience, 20*time.Millisecond, what)
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/examples/cluster/clustertest"
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/storageclass"
 )
@@ -72,15 +73,15 @@ func (p plan) bringLate(w *world) {
 		}
 		objects = append(objects, object)
 	}
-	w.create(objects...)
+	w.Create(objects...)
 	for v, volume := range p.late {
 		if volume.phase == "" {
 			continue
 		}
-		stored, err := w.client.CoreV1().PersistentVolumes().Get(w.Context(), objects[v].GetName(), metav1.GetOptions{})
+		stored, err := w.Client.CoreV1().PersistentVolumes().Get(w.Context(), objects[v].GetName(), metav1.GetOptions{})
 		require.NoError(w, err)
 		stored.Status.Phase = volume.phase
-		_, err = w.client.CoreV1().PersistentVolumes().UpdateStatus(w.Context(), stored, metav1.UpdateOptions{})
+		_, err = w.Client.CoreV1().PersistentVolumes().UpdateStatus(w.Context(), stored, metav1.UpdateOptions{})
 		require.NoError(w, err)
 	}
 }
@@ -88,20 +89,20 @@ func (p plan) bringLate(w *world) {
 // planned waits until the scheduler has rejected a pod, or has begun to carry out a plan for it.
 func (w *world) planned(number, claims int) (fits bool) {
 	w.Helper()
-	eventually(w, func() bool {
+	clustertest.Eventually(w, func() bool {
 		for c := range claims {
-			fits = fits || w.storedClaim(claimName(number, c)).Annotations[storageclass.SelectedNodeAnnotation] != ""
+			fits = fits || w.StoredClaim(claimName(number, c)).Annotations[storageclass.SelectedNodeAnnotation] != ""
 		}
-		volumes, err := w.client.CoreV1().PersistentVolumes().List(context.Background(), metav1.ListOptions{})
+		volumes, err := w.Client.CoreV1().PersistentVolumes().List(context.Background(), metav1.ListOptions{})
 		require.NoError(w, err)
 		for i := range volumes.Items {
 			ref := volumes.Items[i].Spec.ClaimRef
 			for c := range claims {
-				fits = fits || ref != nil && ref.UID != "" && ref.Namespace == w.name && ref.Name == claimName(number, c)
+				fits = fits || ref != nil && ref.UID != "" && ref.Namespace == w.Namespace && ref.Name == claimName(number, c)
 			}
 		}
-		return fits || whyPending(w.storedPod(fmt.Sprintf("pod-%d", number))) != ""
-	}, "%s/pod-%d is planned", w.name, number)
+		return fits || clustertest.WhyPending(w.StoredPod(fmt.Sprintf("pod-%d", number))) != ""
+	}, "%s/pod-%d is planned", w.Namespace, number)
 	return fits
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/pvbind/pvbind/examples/cluster/clustertest"
 	"github.com/pvbind/pvbind/examples/cluster/controlplane"
 )
 
@@ -70,4 +71,20 @@ func startCluster(dir string) (c cluster, err error) {
 		c.plane.Stop()
 	}
 	return c, err
+}
+
+// world is one on a control plane.
+type world struct{ *clustertest.World }
+
+func newWorld(t testing.TB, c cluster, name, scheduler string) *world {
+	t.Helper()
+	w := makeWorld(t, c, name, scheduler)
+	t.Cleanup(w.End)
+	return w
+}
+
+// makeWorld returns a world that ends with its control plane.
+func makeWorld(t testing.TB, c cluster, name, scheduler string) *world {
+	t.Helper()
+	return &world{clustertest.NewWorld(t, c.client, name, scheduler)}
 }

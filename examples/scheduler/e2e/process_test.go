@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,12 +79,4 @@ func startBinder(t testing.TB, c cluster) *controlplane.Process {
 	require.NoError(t, err)
 	process, err := c.plane.Run("pvbinder", filepath.Join(programs, "pvbinder"), "--kubeconfig", kubeconfig, "--leader-elect=false", "--bind-address=")
 	return controlplane.ForTest(t, process, err)
-}
-
-// patience is how long a test waits for what must come, before it fails.
-const patience = 2 * time.Minute
-
-func eventually(t testing.TB, so func() bool, what string, args ...any) {
-	t.Helper()
-	require.Eventually(t, so, patience, 10*time.Millisecond, append([]any{what}, args...)...)
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/examples/cluster/clustertest"
 )
 
 // plan is a random world, which can be built many times: what is there, and the pods that come one after the other.
@@ -118,32 +119,32 @@ func (p plan) furnish(w *world) {
 				{Key: corev1.LabelTopologyZone, Values: []string{fmt.Sprintf("zone-%d", p.onlyZone)}}}}}
 		}
 	}
-	objects := []obj.Object{w.class("local"), w.class("made", w.provisioned, made)}
+	objects := []obj.Object{w.Class("local"), w.Class("made", w.Provisioned, made)}
 	if p.capacities != nil {
-		objects = append(objects, w.driver())
+		objects = append(objects, w.Driver())
 	}
 	for n := range p.nodes {
-		node := w.node(fmt.Sprintf("n%d", n))
+		node := w.Node(fmt.Sprintf("n%d", n))
 		node.Labels[corev1.LabelTopologyZone] = fmt.Sprintf("zone-%d", p.zones[n])
 		objects = append(objects, node)
 		if p.capacities != nil {
-			objects = append(objects, w.capacity(fmt.Sprintf("n%d", n), fmt.Sprintf("%dGi", p.capacities[n])))
+			objects = append(objects, w.Capacity(fmt.Sprintf("n%d", n), fmt.Sprintf("%dGi", p.capacities[n])))
 		}
 	}
 	for v, volume := range p.volumes {
 		objects = append(objects, volume.of(w, fmt.Sprintf("v%d", v), "local"))
 	}
-	w.create(objects...)
+	w.Create(objects...)
 	for v, volume := range p.volumes {
 		if volume.holder == "" {
-			w.available(fmt.Sprintf("v%d", v))
+			w.Available(fmt.Sprintf("v%d", v))
 		}
 	}
 }
 
 func (v plannedVolume) of(w *world, name, class string) *corev1.PersistentVolume {
-	return w.disk(name, quarters(v.size), fmt.Sprintf("n%d", v.node), func(volume *corev1.PersistentVolume) {
-		volume.Spec.StorageClassName = w.of(class)
+	return w.Disk(name, quarters(v.size), fmt.Sprintf("n%d", v.node), func(volume *corev1.PersistentVolume) {
+		volume.Spec.StorageClassName = w.Of(class)
 		if v.node < 0 {
 			only := &volume.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0]
 			only.Key, only.Values[0] = corev1.LabelTopologyZone, fmt.Sprintf("zone-%d", v.zone)
@@ -155,7 +156,7 @@ func (v plannedVolume) of(w *world, name, class string) *corev1.PersistentVolume
 			volume.Spec.VolumeMode = new(corev1.PersistentVolumeBlock)
 		}
 		if v.holder != "" {
-			volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: w.name, Name: v.holder}
+			volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: w.Namespace, Name: v.holder}
 		}
 	})
 }
@@ -164,7 +165,7 @@ func (v plannedVolume) of(w *world, name, class string) *corev1.PersistentVolume
 func (p plan) claimsOf(w *world, number int) {
 	var objects []obj.Object
 	for c, claim := range p.pods[number].claims {
-		objects = append(objects, w.claim(claimName(number, c), quarters(claim.size), claim.class(), func(object *corev1.PersistentVolumeClaim) {
+		objects = append(objects, w.Claim(claimName(number, c), quarters(claim.size), claim.class(), func(object *corev1.PersistentVolumeClaim) {
 			if claim.many {
 				object.Spec.AccessModes[0] = corev1.ReadWriteMany
 			}
@@ -173,10 +174,10 @@ func (p plan) claimsOf(w *world, number int) {
 			}
 		}))
 	}
-	w.create(objects...)
+	w.Create(objects...)
 	for c, claim := range p.pods[number].claims {
 		if claim.held {
-			eventually(w, func() bool { return w.storedClaim(claimName(number, c)).Status.Phase == corev1.ClaimBound }, "%s is Bound", claimName(number, c))
+			clustertest.Eventually(w, func() bool { return w.StoredClaim(claimName(number, c)).Status.Phase == corev1.ClaimBound }, "%s is Bound", claimName(number, c))
 		}
 	}
 }
@@ -188,16 +189,16 @@ func (p plan) podOf(w *world, number int) *corev1.Pod {
 	for c := range claims {
 		claims[c] = claimName(number, c)
 	}
-	pod := w.pod(fmt.Sprintf("pod-%d", number), claims...)
+	pod := w.Pod(fmt.Sprintf("pod-%d", number), claims...)
 	if planned.only >= 0 {
-		pod.Spec.NodeSelector[corev1.LabelHostname] = w.of(fmt.Sprintf("n%d", planned.only))
+		pod.Spec.NodeSelector[corev1.LabelHostname] = w.Of(fmt.Sprintf("n%d", planned.only))
 	}
 	affinity := &corev1.NodeAffinity{}
 	for i, n := range planned.prefer {
 		affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(affinity.PreferredDuringSchedulingIgnoredDuringExecution, corev1.PreferredSchedulingTerm{
 			Weight: int32(100 - 20*i),
 			Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
-				{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{w.of(fmt.Sprintf("n%d", n))}}}},
+				{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{w.Of(fmt.Sprintf("n%d", n))}}}},
 		})
 	}
 	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: affinity}

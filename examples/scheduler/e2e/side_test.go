@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
+	"github.com/pvbind/pvbind/examples/cluster/clustertest"
 	"github.com/pvbind/pvbind/examples/cluster/controlplane"
 )
 
@@ -113,7 +114,7 @@ func (s *sideBySide) play(t *testing.T, seed uint64, again string) (unexplained 
 	for _, side := range s.sides {
 		w := newWorld(t, shared, fmt.Sprintf("%s-%d%s", side.name, seed, again), side.name)
 		w.provision()
-		defer w.end()
+		defer w.End()
 		worlds = append(worlds, w)
 		planned.furnish(w)
 	}
@@ -165,7 +166,7 @@ func (s *sideBySide) schedule(t *testing.T, planned plan, number int, worlds []*
 		if late {
 			w.knows(2 * planned.nodes)
 		}
-		w.create(planned.podOf(w, number))
+		w.Create(planned.podOf(w, number))
 	}
 	claims, verdicts := len(planned.pods[number].claims), make([]verdict, len(worlds))
 	if late {
@@ -188,10 +189,10 @@ func (s *sideBySide) schedule(t *testing.T, planned plan, number int, worlds []*
 func (w *world) knows(nodes int) {
 	w.Helper()
 	for try := 0; ; try++ {
-		pod := w.pod(fmt.Sprintf("probe-%d", try))
-		pod.Spec.NodeSelector[ofWorld] = "none"
-		w.create(pod)
-		why := w.unschedulable(pod.Name)
+		pod := w.Pod(fmt.Sprintf("probe-%d", try))
+		pod.Spec.NodeSelector[clustertest.Label] = "none"
+		w.Create(pod)
+		why := w.Unschedulable(pod.Name)
 		w.forget([]string{pod.Name})
 		if strings.HasPrefix(why, fmt.Sprintf("0/%d nodes are available", nodes)) {
 			return
@@ -204,7 +205,7 @@ func (w *world) knows(nodes int) {
 func (w *world) forget(pods []string) {
 	w.Helper()
 	for _, pod := range pods {
-		require.NoError(w, w.client.CoreV1().Pods(w.name).Delete(w.Context(), pod, metav1.DeleteOptions{}))
+		require.NoError(w, w.Client.CoreV1().Pods(w.Namespace).Delete(w.Context(), pod, metav1.DeleteOptions{}))
 	}
 }
 
@@ -242,22 +243,22 @@ func (w *world) verdict(number, claims int, of side) verdict {
 	w.Helper()
 	v := verdict{got: map[string]string{}}
 	name := fmt.Sprintf("pod-%d", number)
-	eventually(w, func() bool {
-		pod := w.storedPod(name)
-		v.node, v.why = strings.TrimPrefix(pod.Spec.NodeName, w.name+"-"), whyPending(pod)
+	clustertest.Eventually(w, func() bool {
+		pod := w.StoredPod(name)
+		v.node, v.why = strings.TrimPrefix(pod.Spec.NodeName, w.Namespace+"-"), clustertest.WhyPending(pod)
 		// All claims exist: a scheduler that does not know one yet looks again when it does, as it does where the binder was faster.
 		overtaken := strings.HasPrefix(v.why, "running PreBind plugin") && !strings.Contains(v.why, "context deadline exceeded")
 		return v.node != "" || v.why != "" && !strings.Contains(v.why, " not found. ") && !overtaken
-	}, "%s/%s is scheduled, or not", w.name, name)
+	}, "%s/%s is scheduled, or not", w.Namespace, name)
 	if v.node == "" {
 		return v
 	}
 	v.why = ""
 	for c := range claims {
-		claim := w.storedClaim(claimName(number, c))
-		v.got[claim.Name] = strings.ReplaceAll(strings.TrimPrefix(claim.Spec.VolumeName, w.name+"-"), string(claim.UID), claim.Name)
+		claim := w.StoredClaim(claimName(number, c))
+		v.got[claim.Name] = strings.ReplaceAll(strings.TrimPrefix(claim.Spec.VolumeName, w.Namespace+"-"), string(claim.UID), claim.Name)
 	}
-	eventually(w, func() bool {
+	clustertest.Eventually(w, func() bool {
 		v.could, v.scores = w.scoresIn(of.process.Output(), name, of.plugin)
 		return v.could != ""
 	}, "it is in the log")
@@ -269,7 +270,7 @@ var scored = regexp.MustCompile(`"Plugin scored node for pod" pod="([^"]*)" plug
 // scoresIn returns how many nodes were feasible, and what they scored.
 func (w *world) scoresIn(log, pod, plugin string) (could string, scores map[string]string) {
 	scores = map[string]string{}
-	key := w.name + "/" + pod
+	key := w.Namespace + "/" + pod
 	for line := range strings.Lines(log) {
 		if !strings.Contains(line, `pod="`+key+`"`) {
 			continue
@@ -278,7 +279,7 @@ func (w *world) scoresIn(log, pod, plugin string) (could string, scores map[stri
 			could = strings.TrimSpace(count)
 		}
 		if found := scored.FindStringSubmatch(line); found != nil {
-			node := strings.TrimPrefix(found[3], w.name+"-")
+			node := strings.TrimPrefix(found[3], w.Namespace+"-")
 			if found[2] == plugin {
 				scores[node] = found[4]
 			} else if scores[node] == "" {
