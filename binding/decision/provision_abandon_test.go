@@ -69,7 +69,7 @@ func TestP2AClaimThatNeedsNoVolumeAnyMore(t *testing.T) {
 			want: "F2 UpdateClaim pvc/default/data: -finalizer " + ClaimProtection},
 		{name: "F2 P2 while a pod uses it, the storage goes before it", claim: ProvisioningClaim(ClaimBeingDeleted, ClaimFinalizers(ClaimProtection, ProvisioningFinalizer)), known: Proving(Knowing(PodUsing("web-0", Scheduled)), OwnKey), options: protected, want: deletesOwn},
 
-		{name: "P2 B3 bound to its own volume: the finalizer goes in the write that binds it", claim: ProvisioningClaim(), known: Answering(Knowing(ClassOf("fast", Own), KnownVolume(OwnKey.Name, OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound))), Stored("uid-of-volume")), options: Hooked(),
+		{name: "P2 B3 bound to its own volume: the finalizer goes in the write that binds it", claim: ProvisioningClaim(), known: Answering(Knowing(ClassOf("fast", Own), KnownVolume(OwnKey.Name, OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound))), Stored("uid-of-volume", 7)), options: Hooked(),
 			want: "B3 UpdateClaim pvc/default/data: spec.volumeName=pvc-uid-1 +annotation " + Completed + " +annotation " + BoundBy + unannounced + " -finalizer " + ProvisioningFinalizer},
 		{name: "P2 B3 by a binder without hooks too", claim: ProvisioningClaim(), known: Knowing(ClassOf("fast", Own), KnownVolume(OwnKey.Name, OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound))),
 			want: "B3 UpdateClaim pvc/default/data: spec.volumeName=pvc-uid-1 +annotation " + Completed + " +annotation " + BoundBy + " -finalizer " + ProvisioningFinalizer},

@@ -16,14 +16,16 @@ import (
 // unsureVolume returns the volume that was provisioned for a claim and may have lost its storage; nil if there is none. Until the
 // claim is bound, an announcement on it says that somebody was about to delete what was made for it, because there was no volume.
 // One that shows up later may have been on its way since before, from another controller or through a server that is slow. What
-// this sync itself has stored is newer than the announcement.
+// this sync itself has stored is newer than the announcement if that stood already when the provisioner was called.
 func unsureVolume(claim *corev1.PersistentVolumeClaim, view View) *corev1.PersistentVolume {
-	_, announced := reclaim.AnnouncementOf(claim)
+	announcement, announced := reclaim.AnnouncementOf(claim)
 	volume, _ := view.Volume(ProvisionedName(claim.UID))
 	if !announced || !provisioning(claim) || volume == nil || phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound {
 		return nil
 	}
-	stored := func(answer Answer) bool { return answer.Err == nil && answer.Volume.UID == volume.UID }
+	stored := func(answer Answer) bool {
+		return answer.Err == nil && answer.Volume.UID == volume.UID && answer.Standing == announcement.Token
+	}
 	if slices.ContainsFunc(view.Answered(CreateVolume, claim.UID), stored) {
 		return nil
 	}

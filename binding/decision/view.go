@@ -112,6 +112,8 @@ type Answer struct {
 	Token int64
 	// Version is the resourceVersion of the claim that a provisioner was given.
 	Version string
+	// Standing is the token of the announcement on that claim, 0 without one; of a CreateVolume it is that of the provisioner before.
+	Standing int64
 	// Volume is what a provisioner returned, or what a CreateVolume has stored.
 	Volume *corev1.PersistentVolume
 	// Err is nil for success.

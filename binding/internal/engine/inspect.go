@@ -265,6 +265,7 @@ func describeAnswers(n Notebook, key obj.Key, answers []decision.Answer) {
 		if answer.Of == decision.RunProvisioner {
 			n.Version(key, answer.Version)
 		}
+		n.Token(answer.Standing)
 		n.Object(orNil(answer.Volume))
 		describeFlag(n, answer.Unsettled)
 		if describeFlag(n, answer.Err != nil) {

@@ -28,7 +28,7 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		{namespaceQueues{}, []string{"keys", "queued"}},
 		{sighting{}, []string{"text", "since"}},
 		{rejection{}, []string{"claimVersion", "volume", "volumeVersion"}},
-		{decision.Answer{}, []string{"Of", "Hook", "For", "Token", "Version", "Volume", "Err", "Unsettled"}},
+		{decision.Answer{}, []string{"Of", "Hook", "For", "Token", "Version", "Standing", "Volume", "Err", "Unsettled"}},
 		{decision.Event{}, []string{"Type", "Reason", "Message", "On", "UID", "Hook", "same"}},
 	} {
 		var fields []string

@@ -11,6 +11,7 @@ import (
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // outcome is what an error says of a write.
@@ -103,10 +104,10 @@ func (s *State) handleStored(t *task, got Reply) error {
 	default:
 		t.wake(s.observe(got.Parsed().parsed), t.key, t.volume)
 	}
-	t.forgetProvisioned(stored)
 	if t.pending.Kind == decision.CreateVolume {
 		t.recordAnswer(got, false)
 	}
+	t.forgetProvisioned(stored)
 	if t.pending.Announces() {
 		t.answers = append(t.answers, decision.Answer{Of: t.pending.Kind, For: stored.GetUID(), Token: t.pending.Token})
 	}
@@ -161,8 +162,14 @@ func (s *State) markRejected(t *task) {
 func (t *task) recordAnswer(got Reply, unsettled bool) {
 	volume, _ := got.Object.(*corev1.PersistentVolume)
 	answer := decision.Answer{Of: t.pending.Kind, Hook: t.pending.Hook, For: t.pending.About(), Token: t.pending.Token, Volume: volume, Err: got.Err, Unsettled: unsettled}
+	for _, before := range t.answers {
+		if answer.Of == decision.CreateVolume && before.Of == decision.RunProvisioner && before.For == answer.For {
+			answer.Standing = before.Standing
+		}
+	}
 	if answer.Of == decision.RunProvisioner {
-		answer.Version = t.pending.Request.Claim.ResourceVersion
+		standing, _ := reclaim.AnnouncementOf(t.pending.Request.Claim)
+		answer.Version, answer.Standing = t.pending.Request.Claim.ResourceVersion, standing.Token
 		t.answers = slices.DeleteFunc(t.answers, func(a decision.Answer) bool {
 			return (a.Of == decision.RunDeleter || a.Of == decision.UpdateClaim) && a.For == answer.For
 		})

@@ -67,9 +67,10 @@ func NotStored(err error) decision.Answer {
 	return decision.Answer{Of: decision.CreateVolume, For: "uid-1", Err: err}
 }
 
-// Stored returns the answer of the API server that it stored the volume made for ProvisioningClaim, with this UID.
-func Stored(volume types.UID) decision.Answer {
-	return decision.Answer{Of: decision.CreateVolume, For: "uid-1", Volume: &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{UID: volume}}}
+// Stored returns the answer of the API server that it stored the volume made for ProvisioningClaim, with this UID. It was made after the
+// announcement with this token, 0 if there was none.
+func Stored(volume types.UID, standing int64) decision.Answer {
+	return decision.Answer{Of: decision.CreateVolume, For: "uid-1", Standing: standing, Volume: &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{UID: volume}}}
 }
 
 // Hooked returns options with every hook there is for Own and for hostPath.
