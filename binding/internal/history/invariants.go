@@ -204,6 +204,9 @@ func (h *History) JudgeVolume(world decision.Snapshot, volume *corev1.Persistent
 		if claim != nil && obj.OlderThan(claim, volume.Spec.ClaimRef.ResourceVersion) {
 			return // V3: a restore, or whoever answers in the server's place, shows the claim of before
 		}
+		if claims := append(world.Owners(volume.Name), world.Losers(volume.Name)...); len(claims) > 0 && volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+			return // R3: it may have their data
+		}
 		if !judge.IsReleased(volume) {
 			h.Broke("V3: %s is %s", volume.Name, volume.Status.Phase)
 		}

@@ -22,8 +22,9 @@ func named(name string) ClaimEdit {
 func TestTheJudgeOfData(t *testing.T) {
 	mine, theirs, pending := KnownClaim(BoundTo("a"), named("mine")), KnownClaim(BoundTo("a"), named("theirs")), KnownClaim(named("pending"))
 	claims := []*corev1.PersistentVolumeClaim{mine, theirs, pending}
-	t.Run("X2 a claim is Bound to it", func(t *testing.T) {
-		assert.Contains(t, judge.WrongOfReclaim("a", claims, nil), "X2: the storage of a is destroyed, and mine is Bound to it")
+	t.Run("X2 a claim that was bound to it names it", func(t *testing.T) {
+		assert.Contains(t, judge.WrongOfReclaim("a", claims, nil), "X2: the storage of a is destroyed, and mine is Bound and names it")
+		assert.Contains(t, judge.WrongOfReclaim("a", []*corev1.PersistentVolumeClaim{pending, KnownClaim(BoundTo("a"), Lost)}, nil), "data is Lost and names it")
 		assert.Empty(t, judge.WrongOfReclaim("b", claims, nil))
 	})
 	t.Run("X2 it is attached", func(t *testing.T) {
