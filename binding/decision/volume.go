@@ -75,8 +75,7 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 	}
 	// The claim is gone (V3); the one that has its name now, if any, is another. Where there is nothing to write, there is no read.
 	action := releaseAndReclaim(volume, claim, view, options, "its claim is gone")
-	behind := outdated(key, claim, volume.Spec.ClaimRef.ResourceVersion, view) || absentBefore(volume, view)
-	if behind && (action.Writes() || action.RunsHook()) {
+	if outdated(key, claim, volume.Spec.ClaimRef.ResourceVersion, view) && (action.Writes() || action.RunsHook()) {
 		if !source.IsLive() { // before an announcement too, which would be written again and again
 			return ReadLive(key, "V3", "the claim is older than the volume's claimRef"), nil
 		}
@@ -92,12 +91,6 @@ func outdated(key obj.Key, claim *corev1.PersistentVolumeClaim, version string, 
 		return obj.OlderThan(claim, version)
 	}
 	return obj.IsBefore(view.AbsentAsOf(key), version)
-}
-
-// absentBefore reports whether the claim of a claimRef without resourceVersion, as a person writes it, was shown to be absent as of
-// before that was written. A claim has its UID before its volume does.
-func absentBefore(volume *corev1.PersistentVolume, view View) bool {
-	return volume.Spec.ClaimRef.ResourceVersion == "" && obj.IsBefore(view.AbsentAsOf(obj.ReferencedClaim(volume)), volume.ResourceVersion)
 }
 
 // awaitLaterClaim leaves the volume as it is until the claim of that name is read in a later version.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -216,16 +217,13 @@ func (s *State) handleRead(t *task, got Reply) error {
 			return err
 		}
 	case contradicts:
+		if err := s.checkAbsence(t, obj.AbsentAsOf(got.Err)); err != nil {
+			return err
+		}
 		if known := s.Known(key); known != nil && known.GetUID() == found.uid { // one that was observed since is another
 			t.wake(s.ObserveDeleted(known), t.key)
 		}
 		zeromap.Put(&t.contradicted, key, contradiction{missing: true})
-		if asOf := obj.AbsentAsOf(got.Err); t.isBefore(asOf) {
-			if err := s.notice(t, asOf, nil); err != nil {
-				t.wake(s.clearDoubt(key), t.key)
-				return err
-			}
-		}
 	case got.Err != nil:
 		return s.unreadError(key, got.Err)
 	case got.Object != nil:
@@ -254,16 +252,36 @@ func (s *State) contradictionIn(got Reply, t *task) (found contradiction, contra
 	return found, s.gone.has(found.uid) || t.before != nil && obj.Older(got.Object, t.before)
 }
 
-// isConfirmed reports whether a reply says that the object does not exist, and as of no earlier version than was known when its
-// read was sent.
+// isConfirmed reports whether a reply says that the object does not exist, and as of no earlier version than was known of anything in
+// this sync when its read was sent.
 func (t *task) isConfirmed(got Reply) bool {
 	asOf := obj.AbsentAsOf(got.Err)
-	return asOf != "" && !t.isBefore(asOf)
+	return asOf != "" && !t.precedesObject(asOf) && !t.precedesOwn(asOf)
 }
 
-// isBefore reports whether a resourceVersion is before that of what was known when the read was sent.
-func (t *task) isBefore(version string) bool {
+// precedesObject reports whether a resourceVersion is before that of the object as it was known when its read was sent.
+func (t *task) precedesObject(version string) bool {
 	return t.before != nil && obj.IsBefore(version, t.before.GetResourceVersion())
+}
+
+// precedesOwn reports whether a resourceVersion is before that of the object that the sync is about, if it is not that which is read: the
+// sync has read nothing of others before it knew of that.
+func (t *task) precedesOwn(version string) bool {
+	return t.pending.Key != t.key && obj.IsBefore(version, t.version)
+}
+
+// checkAbsence returns an error where the object that is read does not exist as of a version that is too old to say so. Shown twice, that
+// is as an older version of it: the server went back, which is noticed. Where that is known, and the sync's own object has been read
+// since, whoever shows it is behind.
+func (s *State) checkAbsence(t *task, asOf string) error {
+	own := t.precedesOwn(asOf)
+	if !own && !t.precedesObject(asOf) {
+		return nil
+	}
+	if err := s.notice(t, asOf, nil); err != nil || !own {
+		return err
+	}
+	return fmt.Errorf("%s: not found as of resourceVersion %s, and %s has a later one: what answers is out of date", t.pending.Key, asOf, t.key)
 }
 
 // replace stores what the server has in place of what was known, newer though that was.

@@ -72,11 +72,11 @@ const (
 	throttles         Fault = "is throttled"
 	SaysNotFound      Fault = "is told NotFound"
 	SaysProxyNotFound Fault = "is told NotFound by a proxy"
-	saysOldNotFound   Fault = "is told NotFound, as of before all" // by what keeps old replies
+	SaysOldNotFound   Fault = "is told NotFound, as of before all" // by what keeps old replies
 	AnswersBare       Fault = "is answered with bare metadata"
 )
 
-var faults = []Fault{Conflicts, forbids, Fails, LosesAnswer, ArrivesLate, throttles, SaysNotFound, SaysProxyNotFound, saysOldNotFound, AnswersBare}
+var faults = []Fault{Conflicts, forbids, Fails, LosesAnswer, ArrivesLate, throttles, SaysNotFound, SaysProxyNotFound, SaysOldNotFound, AnswersBare}
 
 // Directed returns a history on the server in which nothing is random. Its caller adds the controllers and takes each step.
 func Directed(server *bindingtest.Server) *History {
@@ -145,7 +145,7 @@ func (h *History) suffer(c *Controller, call *bindingtest.Call, do func() error)
 		}
 	case SaysProxyNotFound:
 		return testkit.ProxyError(call.Key)
-	case saysOldNotFound:
+	case SaysOldNotFound:
 		if call.Verb == bindingtest.VerbGet && call.Key.Kind == obj.KindClaim {
 			return testkit.AbsentAsOf(call.Key, "1")
 		}

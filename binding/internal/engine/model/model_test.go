@@ -175,6 +175,9 @@ func (m *model) beginning() *state {
 // unsettled returns the state before any controller has taken a step.
 func (m *model) unsettled() *state {
 	now := &state{server: tinyServer{revisions: m.revisions}, people: m.people, faults: m.faults, pauses: m.pauses, lies: m.lies, travel: m.travel}
+	for at := range now.server.written {
+		now.server.written[at] = beforeAll
+	}
 	for _, name := range m.start {
 		object, ok := m.rows[name].object(&now.server)
 		if !ok {

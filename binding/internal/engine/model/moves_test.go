@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -47,6 +48,7 @@ const (
 	outwaits                      // as outlives, of a leader that is paused for so long
 	lies                          // a read is told NotFound, as by a server restored elsewhere
 	proxies                       // a read is told NotFound, by a proxy
+	recalls                       // a read is told NotFound, by what keeps replies from before the object
 	bares                         // a read is answered with the metadata of another object, by a proxy
 	backsUp                       // a backup of the server is made
 	goesBack                      // the server is restored from it
@@ -145,7 +147,7 @@ func (m *model) waitsOf(found []move, now *state, who uint8, l *leader) []move {
 // faultsOf returns what may happen to a call.
 func (m *model) faultsOf(found []move, now *state, who, at uint8, running *request) []move {
 	if now.lies > 0 && running.action.Kind == decision.Read && !isList(running.action.Key) {
-		found = append(found, move{proxies, who, at}, move{bares, who, at})
+		found = append(found, move{proxies, who, at}, move{recalls, who, at}, move{bares, who, at})
 		if now.server.objects[running.target] != nil {
 			found = append(found, move{lies, who, at})
 		}
@@ -194,7 +196,7 @@ func (m *model) apply(now *state, mv move) *state {
 	case conflicts, losesRequest, losesAnswer, goesOn, delays:
 		next.faults--
 		m.step(&next, mv)
-	case lies, proxies, bares:
+	case lies, proxies, recalls, bares:
 		next.lies--
 		m.step(&next, mv)
 	case arrives:
@@ -397,6 +399,8 @@ func (m *model) send(now *state, l *leader, at int, how moveKind) {
 		got = m.beginHook(now, &running)
 	case how == lies:
 		got = answer{fail: notFound, lied: true}
+	case how == recalls:
+		got = answer{fail: fromBefore}
 	case how == proxies:
 		got = answer{fail: proxied}
 	case how == bares:
@@ -494,6 +498,8 @@ func replyOf(read obj.Key, a *answer) engine.Reply {
 	switch {
 	case a.fail == notFound:
 		return engine.Reply{Err: NotFoundError(read)}
+	case a.fail == fromBefore:
+		return engine.Reply{Err: AbsentAsOf(read, strconv.Itoa(beforeAll))}
 	case a.fail == proxied:
 		return engine.Reply{Err: ProxyError(read)}
 	case a.fail == metadataOnly:

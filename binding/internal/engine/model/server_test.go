@@ -41,6 +41,9 @@ type tinyServer struct {
 	log       [len(watched)][]change // shared with copies, which only ever append
 }
 
+// beforeAll is a version that each name had before it was stored.
+const beforeAll = 1
+
 // answer is what a server says to a request: the object that it stored or holds, or why not.
 type answer struct {
 	got    *revision
@@ -59,6 +62,7 @@ const (
 	invalid       = failure(metav1.StatusReasonInvalid)
 	noAnswer      = failure("NoAnswer")   // the connection is lost
 	proxied       = failure("Proxied")    // a proxy says NotFound
+	fromBefore    = failure("FromBefore") // there was none before the first version of that name
 	metadataOnly  = failure("Metadata")   // a proxy answers with another object, of which it has the metadata
 	staleToken    = failure("StaleToken") // of the storage
 	inProgress    = failure("InProgress") // of a hook
