@@ -69,6 +69,9 @@ type ProvisionRequest struct {
 	// Volume is what will be stored, but for its source. The provisioner sets that, and where it has to
 	// the capacity, access modes, node affinity, labels and annotations, and returns it.
 	Volume *corev1.PersistentVolume
+	// Token grows as that of ReclaimRequest, with which it is counted. Storage that refuses smaller tokens keeps this one before it
+	// hands the storage out, found or made: a deleter that was called before, and paused, is refused then.
+	Token int64
 }
 
 // DeepCopy returns a request that shares nothing with this one.

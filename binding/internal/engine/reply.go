@@ -162,7 +162,7 @@ func (t *task) recordAnswer(got Reply, unsettled bool) {
 	volume, _ := got.Object.(*corev1.PersistentVolume)
 	answer := decision.Answer{Of: t.pending.Kind, Hook: t.pending.Hook, For: t.pending.About(), Token: t.pending.Token, Volume: volume, Err: got.Err, Unsettled: unsettled}
 	if answer.Of == decision.RunProvisioner {
-		answer.Version = t.pending.Request.Claim.ResourceVersion
+		answer.Version, answer.Token = t.pending.Request.Claim.ResourceVersion, t.pending.Request.Token
 		t.answers = slices.DeleteFunc(t.answers, func(a decision.Answer) bool {
 			return (a.Of == decision.RunDeleter || a.Of == decision.UpdateClaim) && a.For == answer.For
 		})
@@ -251,6 +251,7 @@ func (t *task) isConfirmed(got Reply) bool {
 // replace stores what the server has in place of what was known, newer though that was.
 func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 	if known := s.Known(key); known != nil {
+		s.keepAnnounced(key)
 		woken = s.ObserveDeleted(known)
 	}
 	s.gone.remove(parsed.object.GetUID())
