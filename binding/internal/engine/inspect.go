@@ -209,7 +209,7 @@ func (s *State) describeRestore(n Notebook, keys []obj.Key) {
 	n.KeySet(s.restore.unread)
 	n.KeySet(s.restore.held)
 	describeFlag(n, s.restore.unsaid)
-	describeFlag(n, s.AwaitsCalls())
+	describeFlag(n, s.restore.calls.After(s.now))
 	for _, key := range keys {
 		describeAnswers(n, key, s.restore.made[key])
 		describeAnswers(n, key, s.unclaimed[key])
@@ -370,7 +370,14 @@ func (s *State) Awaits(key obj.Key) bool {
 }
 
 // AwaitsCalls reports whether calls of others may go on that began before the server went back in time (W8).
-func (s *State) AwaitsCalls() bool { return s.restore.calls.After(s.now) }
+func (s *State) AwaitsCalls() bool {
+	for key, end := range s.restore.announced {
+		if end.After(s.now) && !s.isAnnounced(key) {
+			return true
+		}
+	}
+	return s.restore.calls.After(s.now)
+}
 
 // OutwaitCalls lets so much time pass that they are over.
 func (s *State) OutwaitCalls() { s.restore.calls, s.restore.announced = time.Time{}, nil }
