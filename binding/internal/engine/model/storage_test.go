@@ -94,7 +94,7 @@ func (m *model) runHook(now *state, of *request) answer {
 	if !m.acceptsToken(now, at, tokenSent(action)) {
 		return answer{fail: staleToken}
 	}
-	if action.Kind != decision.RunProvisioner && now.storage.given.has(at) {
+	if of.outrun && action.Kind != decision.RunProvisioner && now.storage.given.has(at) {
 		m.broke("W8: %s, and a claim has got it since the restore was noticed", action)
 	}
 	m.effect.destroys |= destructionsOf(action, nil)

@@ -9,6 +9,7 @@ import (
 	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/internal/judge"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
@@ -91,7 +92,8 @@ func troubledWorlds() (worlds []modelWorld) {
 func restoredBesideACall() []modelWorld {
 	ends := actions("delete pvc/default/a")
 	worlds := []modelWorld{
-		{name: "a recycler, two leaders and a restore", tables: recycledForAnother, absent: []string{"pvc/default/a"}, rules: recyclerOnly},
+		{name: "a recycler, two leaders and a restore", tables: recycledForAnother, absent: []string{"pvc/default/a"}, rules: recyclerOnly,
+			lags: []obj.Kind{obj.KindVolume}}, // so that the announcement may not be known
 		{name: "a recycler, two leaders and a restore to before the claim", tables: recycledPair, rules: recyclerHook, settledFirst: true, people: 1, actionTexts: ends},
 		{name: "a deleter of what was made, two leaders, a long pause and a restore", tables: ownProvisioner, absent: []string{"pv/x"}, provisionable: []string{"pvc-a.1"}, rules: ownHooks,
 			people: 1, pauses: 1, actionTexts: ends, onlyLong: true},
