@@ -456,7 +456,7 @@ func (m *model) perform(now *state, of *request) answer {
 		m.judgeWrite(now, at, before, of.outrun)
 		m.judgeEnd(now, action, before)
 		m.retainStorage(now, at, before)
-		if action.Kind == decision.CreateVolume && (of.outrun || now.travel == wentBack && of.noticed == 0) { // the storage has seen no token since the restore
+		if m.whileCalled && action.Kind == decision.CreateVolume && (of.outrun || now.travel == wentBack && of.noticed == 0) { // the storage has seen no token since the restore
 			now.storage.excused |= nameAt(at)
 		}
 		if action.Claim != nil {

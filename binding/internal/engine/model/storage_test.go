@@ -97,6 +97,9 @@ func (m *model) runHook(now *state, of *request) answer {
 	if of.outrun && action.Kind != decision.RunProvisioner && now.storage.given.has(at) {
 		m.broke("W8: %s, and a claim has got it since the restore was noticed", action)
 	}
+	if m.whileCalled && now.travel == wentBack && of.noticed == 0 { // it could not know whom to wait for
+		now.storage.excused |= nameAt(at)
+	}
 	m.effect.destroys |= destructionsOf(action, nil)
 	if !of.outrun { // else nobody could know
 		m.judgeHook(now, action)

@@ -93,8 +93,9 @@ func restoredBesideACall() []modelWorld {
 	ends := actions("delete pvc/default/a")
 	worlds := []modelWorld{
 		{name: "a recycler, two leaders and a restore", tables: recycledForAnother, absent: []string{"pvc/default/a"}, rules: recyclerOnly,
-			lags: []obj.Kind{obj.KindVolume}}, // so that the announcement may not be known
-		{name: "a recycler, two leaders and a restore to before the claim", tables: recycledPair, rules: recyclerHook, settledFirst: true, people: 1, actionTexts: ends},
+			lags: []obj.Kind{obj.KindVolume}, sabotage: takesAnyToken}, // so that the announcement may not be known, nor the token help
+		{name: "a recycler, two leaders and a restore to before the claim", tables: recycledPair, rules: recyclerHook, settledFirst: true, people: 1, actionTexts: ends,
+			sabotage: takesAnyToken},
 		{name: "a deleter of what was made, two leaders, a long pause and a restore", tables: ownProvisioner, absent: []string{"pv/x"}, provisionable: []string{"pvc-a.1"}, rules: ownHooks,
 			people: 1, pauses: 1, actionTexts: ends, onlyLong: true},
 	}
