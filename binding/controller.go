@@ -99,7 +99,8 @@ func (c *Controller) locked(do func() (woken, rest []obj.Key)) (woken, rest []ob
 // claims and volumes that are known, to be synced. Each of these syncs begins with a live read. Until all are read, nothing is
 // destroyed: no storage is deleted or scrubbed, no volume is Released or taken from a claim, and no finalizer removed from an
 // object that is being deleted. All else goes on. The contexts of the deleters and recyclers that run end, and their answers are
-// no success.
+// no success. Another controller may be in a call that it has announced and the server has lost: for Hooks.Timeout and hooks.Margin no
+// hook is called, and what was announced before is given to nobody. Those syncs say when to run again.
 //
 // A driver calls it when a list has a resourceVersion below one that it has seen for that kind, once each time: an event tells of
 // it. When a list of another kind shows the same shortly after that, it calls ObserveRestoreAgain. A Sync that notices it by itself

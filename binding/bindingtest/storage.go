@@ -195,7 +195,7 @@ func (s *Storage) Provision(ctx context.Context, request hooks.ProvisionRequest)
 
 func (s *Storage) provision(ctx context.Context, request hooks.ProvisionRequest, nodes nodes) (*corev1.PersistentVolume, error) {
 	name := request.Volume.Name
-	call := &StorageCall{Verb: StorageProvision, Volume: name, Claim: request.Claim.UID, Node: request.Node}
+	call := &StorageCall{Verb: StorageProvision, Volume: name, Claim: request.Claim.UID, Node: request.Node, Token: request.Token}
 	var made Kept
 	err := s.perform(ctx, call, func() StorageEffect {
 		kept, there := s.kept[name]

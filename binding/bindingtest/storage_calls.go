@@ -41,7 +41,7 @@ type StorageCall struct {
 	Claim  types.UID
 	// Node is the one that a provisioner was asked to be on.
 	Node string
-	// Token is that of a deletion or recycling; 0 for none, which is never refused.
+	// Token is that of the request; 0 for none, which is never refused.
 	Token int64
 	// Effect is what the call did, once it has.
 	Effect StorageEffect

@@ -3,6 +3,7 @@ package decision
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +31,14 @@ func awaitAnnounced(object obj.Object, key obj.Key, view View, options Options) 
 	return action, true
 }
 
+// AwaitCalls returns the Wait of a controller that has noticed that the server went back in time, until no call of a hook goes on
+// that another one may have announced before (W8).
+func AwaitCalls(rest time.Duration) Action {
+	action := wait("R8", "the server went back in time: another controller may be at work that has announced what the server has lost")
+	action.Retry, action.After = RetryAfter, rest
+	return action
+}
+
 // Halted reports whether nothing is made or bound for a claim yet, because another controller may be destroying what was made for
 // it (R8). It takes no volume that is offered to it meanwhile, and looks for one itself once that is over.
 func Halted(claim *corev1.PersistentVolumeClaim, view View, options Options) bool {
@@ -50,6 +59,18 @@ func announcedToken(object obj.Object, view View, options Options) int64 {
 	return standing.Token
 }
 
+// provisionToken returns the token for the call of a provisioner: larger than that of each deleter that was called for the claim,
+// so that one which was paused is refused when it goes on, though a restore of the server has taken its announcement away. It is no
+// more than an hour ahead of the clock: a tenant may have written the announcement, and then nobody could delete the storage.
+func provisionToken(claim *corev1.PersistentVolumeClaim, view View) int64 {
+	previous, _ := reclaim.AnnouncementOf(claim)
+	for _, deleted := range view.Answered(RunDeleter, claim.UID) {
+		previous.Token = max(previous.Token, deleted.Token)
+	}
+	now := max(1, view.Clock().UnixNano())
+	return max(now, min(previous.Token, now+int64(reclaim.LongestCall)-1)+1)
+}
+
 // unspent returns the token for the next call of a deleter or recycler: the one that was announced, unless a call was made
 // with it; else 0.
 func unspent(token int64, calls []Answer) int64 {
@@ -63,6 +84,9 @@ func unspent(token int64, calls []Answer) int64 {
 // leaves an announcement that others wait for, this controller too once it has started again.
 func announce(object obj.Object, kind ActionKind, view View, options Options) (action Action, problem string) {
 	previous, _ := reclaim.AnnouncementOf(object)
+	for _, made := range view.Answered(RunProvisioner, object.GetUID()) { // which the storage has seen since
+		previous.Token = max(previous.Token, made.Token)
+	}
 	next, ok := previous.Next(options.Identity, view.Clock(), options.HookTimeout)
 	if !ok {
 		return Action{}, fmt.Sprintf("no token is larger than that in its annotation %s: remove the annotation", reclaim.AnnouncementAnnotation)

@@ -71,7 +71,7 @@ func NextForLeftover(claim obj.Key, uid types.UID, made []Answer, view View, opt
 		}
 		// Nobody announces it, for there is no object to do so on. The call is made soon after those reads, or not at all: a
 		// restore of the server, and nothing else, brings the claim back, and its name into use.
-		return Action{Kind: RunDeleter, Hook: answer.Hook, Volume: volume, Token: max(1, view.Clock().UnixNano()), Rule: "P2", Why: "it was made for a claim that is gone"}, true
+		return Action{Kind: RunDeleter, Hook: answer.Hook, Volume: volume, Token: max(answer.Token+1, view.Clock().UnixNano()), Rule: "P2", Why: "it was made for a claim that is gone"}, true
 	}
 	return waiting, waiting.Kind == Wait
 }
@@ -185,6 +185,7 @@ func runProvisioner(claim *corev1.PersistentVolumeClaim, class *storagev1.Storag
 		problem := "what may have been made for it before is deleted first; then it is made anew"
 		return discard(claim, request.Volume, problem, view, options), nil
 	case !ran:
+		request.Token = provisionToken(claim, view)
 		return Action{Kind: RunProvisioner, Hook: provisioner, Request: request, Rule: "P2", Why: "no volume fits, and class " + class.Name + " provisions"}, nil
 	case made.Err != nil:
 		return notProvisioned(claim, made), nil
@@ -227,8 +228,9 @@ func notProvisioned(claim *corev1.PersistentVolumeClaim, answer Answer) Action {
 	}
 	message := fmt.Sprintf("the provisioner failed: %v", answer.Err)
 	failed := answer.retry(wait("P2", message, warning(claim, EventProvisioningFailed, message)))
-	if answer.hookError().Meaning == hooks.Refused {
-		return failed // it is refused on every node
+	switch answer.hookError().Meaning {
+	case hooks.Refused, hooks.StaleToken: // on every node
+		return failed
 	}
 	return reschedule(claim, failed)
 }

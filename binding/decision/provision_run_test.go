@@ -270,6 +270,7 @@ func TestP2AProvisionerThatFails(t *testing.T) {
 		{name: "Rh P2 W6 a HookError without a meaning", claim: plain, known: Answering(absent, NotMade(Meaning(hooks.Failed))), options: Hooked(), want: "P2 Wait", events: []string{failedOwn}, says: broken, retry: decision.RetryBackoff},
 		{name: "Rh P2 refused for good", claim: plain, known: Answering(absent, NotMade(Meaning(hooks.Refused))), options: Hooked(), want: "P2 Wait", events: []string{failedOwn}, says: broken},
 		{name: "Rh P2 refused for good, wrapped", claim: plain, known: Answering(absent, NotMade(wrapped)), options: Hooked(), want: "P2 Wait", events: []string{failedOwn}, says: []string{"in short: the disk is broken"}},
+		{name: "R8 P2 the storage has seen a larger token: the node stays, and it is tried again", claim: placed, known: Answering(absent, NotMade(Meaning(hooks.StaleToken))), options: Hooked(), want: "P2 Wait", events: []string{failedOwn}, says: broken, retry: decision.RetryBackoff},
 		{name: "Rh P2 refused for good on a node: it stays, for another would be refused too", claim: placed, known: Answering(absent, NotMade(Meaning(hooks.Refused))), options: Hooked(), want: "P2 Wait", events: []string{failedOwn}, says: broken},
 		{name: "Rh W6 in progress", claim: plain, known: Answering(absent, NotMade(InProgress(0))), options: Hooked(), want: "Rh Wait", retry: decision.RetryBackoff},
 		{name: "Rh in progress: ask again after d", claim: plain, known: Answering(absent, NotMade(InProgress(time.Minute))), options: Hooked(), want: "Rh Wait", retry: decision.RetryAfter},

@@ -16,7 +16,9 @@
 // context, for longer than Timeout and Margin together. By then another controller may have deleted or recycled the storage,
 // and bound the volume to another claim. ReclaimRequest.Token is for that: it is larger in each later call, so that storage
 // which keeps the largest one, with the storage and in the same transaction as what it does, can refuse the late call.
-// Return an Error with StaleToken for it. Once it has seen a token, it should refuse a call without one, as of a release that
+// Return an Error with StaleToken for it. ProvisionRequest.Token is counted with it: keep it before the storage is handed out, also
+// where that is found and not made. A Provision is larger than each Delete before it for the same claim. So a Delete that was paused
+// is refused, also where a restore of the server took its announcement away. Once the storage has seen a token, it should refuse a call without one, as of a release that
 // knew of none, too: package binding says what holds beside such a release.
 //
 // For storage that cannot refuse:
@@ -27,6 +29,9 @@
 //     here have the UID of their claim in their name. The name comes again where the storage of a claim is made anew, because
 //     it did not fit or could not be stored, and where a restore of the server brings the claim back. The former is only once
 //     a later Delete of the same storage has succeeded: let that be only when no earlier one goes on.
+//
+// A restore of the server takes announcements with it. A controller that notices one announces and calls nothing for Timeout and
+// Margin. One that starts only after the restore cannot notice it: start it when those before have ended, or that much later.
 //
 // All controllers of a cluster should have the same Timeout. An announcement says how long its call may take, and who sees it
 // waits for that, or for its own Timeout where that is longer.

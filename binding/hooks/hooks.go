@@ -69,6 +69,9 @@ type ProvisionRequest struct {
 	// Volume is what will be stored, but for its source. The provisioner sets that, and where it has to
 	// the capacity, access modes, node affinity, labels and annotations, and returns it.
 	Volume *corev1.PersistentVolume
+	// Token is counted with those of ReclaimRequest for the same storage, and larger than those before. Storage that keeps the largest
+	// one keeps this one before it hands the storage out, found or made, and refuses a smaller one with the Meaning StaleToken.
+	Token int64
 }
 
 // DeepCopy returns a request that shares nothing with this one.
@@ -153,8 +156,8 @@ const (
 	Refused Meaning = "Refused"
 	// NotMine means that another component deletes or recycles this storage. The volume is left as it is until it changes.
 	NotMine Meaning = "NotMine"
-	// StaleToken means that the storage has seen a larger token. The volume keeps its phase, and the call is announced anew,
-	// with back-off, if it is still due (R8).
+	// StaleToken means that the storage has seen a larger token. The volume keeps its phase, or the claim its node, and the call is
+	// announced anew, if that is needed, and made with back-off, if it is still due (R8).
 	StaleToken Meaning = "StaleToken"
 	// InUse means that the storage is still used. The volume keeps its phase (R3).
 	InUse Meaning = "InUse"

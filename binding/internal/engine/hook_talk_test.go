@@ -43,6 +43,13 @@ func (d *talk) took(step engine.Step) *talk {
 
 func (d *talk) starts() *talk { return d.took(d.state.Start(d.key)) }
 
+// outwaitsCalls starts the sync again when no call goes on that began before the server went back (W8).
+func (d *talk) outwaitsCalls() *talk {
+	d.Helper()
+	d.state.OutwaitCalls()
+	return d.starts()
+}
+
 // says asserts the action of the step: "P2 Read pv/pvc-uid-1".
 func (d *talk) says(action string) *talk {
 	d.Helper()

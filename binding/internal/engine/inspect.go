@@ -96,6 +96,7 @@ func (o offers) clone() offers {
 
 func (r restore) clone() restore {
 	r.unread, r.held, r.made, r.gone = maps.Clone(r.unread), maps.Clone(r.held), maps.Clone(r.made), r.gone.clone()
+	r.announced = maps.Clone(r.announced)
 	return r
 }
 
@@ -208,9 +209,11 @@ func (s *State) describeRestore(n Notebook, keys []obj.Key) {
 	n.KeySet(s.restore.unread)
 	n.KeySet(s.restore.held)
 	describeFlag(n, s.restore.unsaid)
+	describeFlag(n, s.restore.calls.After(s.now))
 	for _, key := range keys {
 		describeAnswers(n, key, s.restore.made[key])
 		describeAnswers(n, key, s.unclaimed[key])
+		describeFlag(n, s.restore.announced[key].After(s.now) && !s.isAnnounced(key))
 		kept, deleted := s.deleted[uidOf(s.Known(key))]
 		if describeFlag(n, deleted) {
 			describeAnswers(n, key, []decision.Answer{kept})
@@ -367,10 +370,23 @@ func (s *State) Awaits(key obj.Key) bool {
 	return announced && announcement.By != s.options.Identity && !s.Outwaited(key)
 }
 
+// AwaitsCalls reports whether calls of others may go on that began before the server went back in time (W8).
+func (s *State) AwaitsCalls() bool {
+	for key, end := range s.restore.announced {
+		if end.After(s.now) && !s.isAnnounced(key) {
+			return true
+		}
+	}
+	return s.restore.calls.After(s.now)
+}
+
+// OutwaitCalls lets so much time pass that they are over.
+func (s *State) OutwaitCalls() { s.restore.calls, s.restore.announced = time.Time{}, nil }
+
 // SeesAnnouncements reports whether any object that is known carries an announcement, or a sync has made one.
 func (s *State) SeesAnnouncements() bool {
 	for _, running := range s.tasks {
-		if slices.ContainsFunc(running.answers, func(answer decision.Answer) bool { return answer.Token != 0 }) {
+		if slices.ContainsFunc(running.answers, func(a decision.Answer) bool { return a.Token != 0 && a.Of != decision.RunProvisioner }) {
 			return true
 		}
 	}

@@ -70,7 +70,7 @@ func TestP2WhatIsMadeForAClaimThatIsGone(t *testing.T) {
 		d := whileMaking(t).gets(MadeVolume(), nil).says("P2 Read pvc/default/data").gets(ProvisioningClaim(), nil).says("P2 Read pvc/default/data")
 		d.gets(ProvisioningClaim(), nil)
 		require.ErrorIs(t, d.step.Err, engine.ErrWentBack, "W8")
-		d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+		d.outwaitsCalls().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
 	})
 	t.Run("P2 so is what may have been made, for its answer was lost", func(t *testing.T) {
 		d := whileMaking(t).gets(nil, ErrConnection).isProvenGone().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunDeleter pv/pvc-uid-1")

@@ -163,14 +163,14 @@ func (s *State) markRejected(t *task) {
 func (t *task) recordAnswer(got Reply, unsettled bool) {
 	volume, _ := got.Object.(*corev1.PersistentVolume)
 	answer := decision.Answer{Of: t.pending.Kind, Hook: t.pending.Hook, For: t.pending.About(), Token: t.pending.Token, Volume: volume, Err: got.Err, Unsettled: unsettled}
-	for _, before := range t.answers {
-		if answer.Of == decision.CreateVolume && before.Of == decision.RunProvisioner && before.For == answer.For {
-			answer.Standing = before.Standing
+	switch answer.Of {
+	case decision.CreateVolume:
+		for _, made := range decision.AnswersAbout(t.answers, decision.RunProvisioner, answer.For) {
+			answer.Standing = made.Standing
 		}
-	}
-	if answer.Of == decision.RunProvisioner {
+	case decision.RunProvisioner:
 		standing, _ := reclaim.AnnouncementOf(t.pending.Request.Claim)
-		answer.Version, answer.Standing = t.pending.Request.Claim.ResourceVersion, standing.Token
+		answer.Version, answer.Token, answer.Standing = t.pending.Request.Claim.ResourceVersion, t.pending.Request.Token, standing.Token
 		t.answers = slices.DeleteFunc(t.answers, func(a decision.Answer) bool {
 			return (a.Of == decision.RunDeleter || a.Of == decision.UpdateClaim) && a.For == answer.For
 		})
@@ -287,6 +287,7 @@ func (s *State) checkAbsence(t *task, asOf string) error {
 // replace stores what the server has in place of what was known, newer though that was.
 func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 	if known := s.Known(key); known != nil {
+		s.keepAnnounced(key)
 		woken = s.ObserveDeleted(known)
 	}
 	s.gone.remove(parsed.object.GetUID())

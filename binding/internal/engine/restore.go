@@ -5,26 +5,33 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // ErrWentBack is in the error of the sync that notices that the server went back in time.
 var ErrWentBack = errors.New("the server went back in time: it may have been restored from a backup, and nothing is destroyed until every claim and volume has been read anew")
 
 // restore is what is left to do since the server went back in time (W8): every claim and volume that was known is read live,
-// and until the last one has been, nothing is destroyed. The zero value is a server that never went back.
+// and until the last one has been, nothing is destroyed. What others had announced may be gone, and they still at work: that is
+// waited for. The zero value is a server that never went back.
 type restore struct {
 	unread map[obj.Key]struct{}          // the claims and volumes that were not read since
 	held   map[obj.Key]struct{}          // the syncs that would destroy something, to be run again after the last read
 	made   map[obj.Key][]decision.Answer // what provisioners made in those syncs
 	gone   tombstones[types.UID]         // the UIDs that were known to be gone before, and may be there again
 	unsaid bool                          // no event has told of it yet
+
+	calls     time.Time             // by then each call of a hook is over that began before it was noticed
+	announced map[obj.Key]time.Time // the same of what was known to be announced then
 }
 
 // ObserveRestore notes that the server went back in time, and returns the keys of all claims and volumes, in order: the next
@@ -44,7 +51,54 @@ func (s *State) ObserveRestoreAgain() []obj.Key {
 	slices.SortFunc(keys, obj.CompareKeys)
 	s.restore.gone.take(&s.gone)
 	s.gonePods = tombstones[types.UID]{}
+	s.restore.calls = s.callsEnd(reclaim.Announcement{})
+	for key := range s.announced {
+		s.keepAnnounced(key)
+	}
 	return s.distrust(keys...)
+}
+
+// callsEnd returns when a call that may have been announced so until now is over, whoever makes it (R8).
+func (s *State) callsEnd(announcement reclaim.Announcement) time.Time {
+	return s.now.Add(max(announcement.Lasts(), min(s.options.HookTimeout, reclaim.LongestCall)) + hooks.Margin)
+}
+
+// keepAnnounced notes that an object has an announcement, before an older version without it takes its place. An earlier call of
+// our own may still be at work too, though its context has ended.
+func (s *State) keepAnnounced(key obj.Key) {
+	if s.isAnnounced(key) {
+		announcement, _ := reclaim.AnnouncementOf(s.Known(key))
+		zeromap.Put(&s.restore.announced, key, s.callsEnd(announcement))
+	}
+}
+
+// isAnnounced reports whether the object that is known has an announcement.
+func (s *State) isAnnounced(key obj.Key) bool {
+	_, announced := s.announced[key]
+	return announced
+}
+
+// postpone returns the Wait in place of an action that comes too soon after the server went back. It may have taken with it what
+// another controller has announced, and that one may be paused, or not have noticed. So nothing is announced until its call is
+// over, no hook called, and nothing stored that a provisioner has found or made before. Nor is a volume taken from a claim: it may have been
+// an old reply that looked like a restore, and what it shows outlive it for a while. What was known to be announced, and is not
+// any more, is not written to either, nor given to anybody: R8 does not say so of what looks as if nobody had announced it.
+func (s *State) postpone(t *task, action decision.Action) (waiting decision.Action, postponed bool) {
+	if !action.Writes() && !action.RunsHook() {
+		return decision.Action{}, false
+	}
+	var until time.Time
+	takes := action.Kind == decision.UpdateVolume && unbinds(as[*corev1.PersistentVolume](s.Known(action.Target())), action.Volume)
+	if action.Announces() || action.RunsHook() || action.Kind == decision.CreateVolume || takes {
+		until = s.restore.calls
+	}
+	for _, key := range []obj.Key{t.key, action.Target(), s.volumeFor(action)} {
+		if end, lost := s.restore.announced[key]; lost && end.After(until) && !s.isAnnounced(key) {
+			until = end
+		}
+	}
+	rest := until.Sub(s.now)
+	return decision.AwaitCalls(rest), rest > 0
 }
 
 // distrust has these objects read anew, and nothing destroyed before that is done.

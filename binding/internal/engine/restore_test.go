@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -70,6 +71,10 @@ func TestW8NothingIsDestroyedBeforeTheLastRead(t *testing.T) {
 	step = reads(t, state, state.Start(b), b, other)
 	require.True(t, step.Done, "%s", step.Action)
 	assert.Contains(t, step.Next, a, "the last read wakes it")
+	step = reads(t, state, state.Start(a), a, orphaned)
+	require.True(t, step.Done, "%s", step.Action)
+	assert.Equal(t, 150*time.Second, step.After, "what was announced before, and is lost, is waited for")
+	state.SetTime(time.Time{}.Add(step.After))
 	assert.True(t, reads(t, state, state.Start(a), a, orphaned).Action.Announces(), "R8 the deleter is next")
 }
 

@@ -57,7 +57,11 @@ func (s *State) advance(t *task) Step {
 		return s.finish(t, action, err)
 	case s.hold(t, action):
 		return s.stop(t)
-	case !s.lockVolume(t, s.volumeFor(action)):
+	}
+	if waiting, postponed := s.postpone(t, action); postponed {
+		return s.finish(t, waiting, nil)
+	}
+	if !s.lockVolume(t, s.volumeFor(action)) {
 		return s.stop(t)
 	}
 	if read, needed := s.readInDoubt(t); needed { // of the volume, which is locked only now
@@ -144,6 +148,9 @@ func (s *State) decide(t *task) (decision.Action, error) {
 		return decision.Action{}, nil
 	}
 	leftover, left := decision.NextForLeftover(t.key, uidOf(s.Known(t.key)), slices.DeleteFunc(slices.Clone(t.answers), s.stoodFor), view, s.options)
+	if waiting, postponed := s.postpone(t, leftover); postponed {
+		leftover = waiting
+	}
 	claim := s.claim(t.key)
 	if claim == nil || left && leftover.Kind != decision.Wait {
 		return leftover, nil

@@ -285,7 +285,7 @@ func (h *History) proceed(c *Controller, key obj.Key, step engine.Step) {
 	}
 	if step.After > 0 && (before.failed || step.Err != nil) {
 		c.Failed = append(c.Failed, key)
-	} else if step.After > 0 && slices.ContainsFunc(c.State.Objects(), func(o obj.Object) bool { return c.State.Awaits(judge.KeyOf(o)) }) {
+	} else if step.After > 0 && (c.timed().AwaitsCalls() || slices.ContainsFunc(c.State.Objects(), func(o obj.Object) bool { return c.State.Awaits(judge.KeyOf(o)) })) {
 		c.waiting = append(c.waiting, key)
 	}
 	for i, next := range step.Next {
@@ -335,12 +335,13 @@ func (h *History) busy() bool {
 	return h.resync() || h.outwait()
 }
 
-// outwait lets the time pass for which controllers wait that have seen another's announcement, once nothing else is to be
-// done. It reports whether there was one.
+// outwait lets the time pass for which controllers wait that have seen another's announcement, or have noticed a restore, once
+// nothing else is to be done. It reports whether there was one.
 func (h *History) outwait() (any bool) {
 	for _, c := range h.Controllers {
 		for _, key := range c.waiting {
 			c.timed().Outwait(key)
+			c.State.OutwaitCalls()
 			c.Enqueue([]obj.Key{key})
 			any = true
 		}

@@ -25,6 +25,7 @@ type twoLeaders struct {
 	server   *bindingtest.Server
 	storage  *bindingtest.Storage
 	old, new *bindingtest.Driver
+	before   *bindingtest.Server // a backup from before there was a claim
 }
 
 func newTwoLeaders(t *testing.T, policy corev1.PersistentVolumeReclaimPolicy) *twoLeaders {
@@ -32,13 +33,15 @@ func newTwoLeaders(t *testing.T, policy corev1.PersistentVolumeReclaimPolicy) *t
 	volume := bindingtest.Volume("a", "2Gi", WithPolicy(policy))
 	w.create(volume)
 	w.storage.Add(volume)
-	w.create(bindingtest.Claim("default", "first", "2Gi", RequestingClass(new(""))))
-	w.create(bindingtest.Claim("default", "second", "1Gi", RequestingClass(new(""))))
 	leader := func(name string) *bindingtest.Driver {
 		return bindingtest.NewDriver(w.server, bindingtest.DriverOptions{Name: name, Hooks: w.storage.Hooks(Ours, "hostPath"),
 			BindingOptions: decision.Options{Protection: decision.ProtectionOn}})
 	}
 	w.old, w.new = leader("old"), leader("new")
+	require.NoError(t, bindingtest.Settle(t.Context(), w.old, w.new))
+	w.before = w.server.Snapshot()
+	w.create(bindingtest.Claim("default", "first", "2Gi", RequestingClass(new(""))))
+	w.create(bindingtest.Claim("default", "second", "1Gi", RequestingClass(new(""))))
 	require.NoError(t, bindingtest.Settle(t.Context(), w.old, w.new))
 	require.Equal(t, "a", w.server.Claim("default", "first").Spec.VolumeName)
 	require.True(t, w.storage.Write("a"))

@@ -74,7 +74,7 @@ func (s *Runner) hooksOf(a *controller) hooks.Set {
 	}
 	for _, name := range s.hooks["recycler"] {
 		set.Recyclers[name] = testkit.Recycles(func(_ context.Context, request hooks.ReclaimRequest) error {
-			if err := s.checkToken(a, "recycle ", request); err != nil {
+			if err := s.checkToken(a, "recycle ", request.Volume, request.Token); err != nil {
 				return err
 			}
 			s.checkDetached(request.Volume)
@@ -89,6 +89,7 @@ func (s *Runner) provision(a *controller, request hooks.ProvisionRequest) (*core
 	if request.Node != "" {
 		what += " for node " + request.Node
 	}
+	s.tokens[volume.Name] = max(s.tokens[volume.Name], request.Token) // which refuses no provisioner that comes late: others do not either
 	err := s.callHook(a, what, func(fault hookFault) string {
 		volume.Spec.NFS = &corev1.NFSVolumeSource{Server: "nfs", Path: "/" + volume.Name}
 		s.stored[volume.Name] = true
@@ -105,20 +106,20 @@ func (s *Runner) provision(a *controller, request hooks.ProvisionRequest) (*core
 }
 
 // checkToken refuses a call whose token is smaller than one that was seen for the same volume, as storage should.
-func (s *Runner) checkToken(a *controller, what string, request hooks.ReclaimRequest) error {
-	if request.Token < s.tokens[request.Volume.Name] {
-		s.hookLines = append(s.hookLines, hookLine{len(s.Server.Calls()), a.name, what + request.Volume.Name + ": refused, for its token is stale"})
+func (s *Runner) checkToken(a *controller, what string, volume *corev1.PersistentVolume, token int64) error {
+	if token < s.tokens[volume.Name] {
+		s.hookLines = append(s.hookLines, hookLine{len(s.Server.Calls()), a.name, what + volume.Name + ": refused, for its token is stale"})
 		return &hooks.Error{Meaning: hooks.StaleToken}
 	}
-	s.tokens[request.Volume.Name] = request.Token
+	s.tokens[volume.Name] = token
 	return nil
 }
 
 func (s *Runner) deleteStorage(a *controller, request hooks.ReclaimRequest) error {
-	if err := s.checkToken(a, "delete storage of ", request); err != nil {
+	volume := request.Volume
+	if err := s.checkToken(a, "delete storage of ", volume, request.Token); err != nil {
 		return err
 	}
-	volume := request.Volume
 	s.checkStorageIsFree(volume)
 	return s.callHook(a, "delete storage of "+volume.Name, func(hookFault) string {
 		was, made := s.stored[volume.Name]

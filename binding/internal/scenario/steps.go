@@ -92,6 +92,7 @@ func (s *steps) direct(c *history.Controller, text string) ([]string, error) {
 	c.Failed = nil
 	if verb == "outwait" {
 		c.State.Outwait(key)
+		c.State.OutwaitCalls()
 		c.Enqueue([]obj.Key{key})
 		return nil, nil
 	}

@@ -44,6 +44,7 @@ func TestEtcdIsRestored(t *testing.T) {
 			Deleters:       map[string]hooks.Deleter{"example.com/disks": storage},
 			SourceDeleters: map[string]hooks.Deleter{"hostPath": storage},
 			MaxConcurrent:  2 * unfinished,
+			Timeout:        10 * time.Second, // after the restore no deleter is called for that long and hooks.Margin
 		},
 	})
 	require.NoError(t, createAll(t.Context(), a, keptObjects()))

@@ -66,7 +66,9 @@ type sharedHooks struct {
 
 func (s sharedHooks) Provision(_ context.Context, request hooks.ProvisionRequest) (*corev1.PersistentVolume, error) {
 	takeTime()
-	s.add(request.Volume)
+	if !s.provision(request.Volume, request.Token) {
+		return nil, &hooks.Error{Meaning: hooks.StaleToken}
+	}
 	s.count("provisioner calls of " + s.runner)
 	request.Volume.Spec.HostPath = &corev1.HostPathVolumeSource{Path: "/disks/" + request.Volume.Name}
 	return request.Volume, nil
@@ -103,13 +105,11 @@ func (s sharedHooks) takeEffect(hook, call string, request hooks.ReclaimRequest,
 	kind := " on storage that takes any token"
 	if strings.HasSuffix(request.Volume.Spec.StorageClassName, refusing) {
 		kind = " on storage that refuses older tokens"
-		if request.Token < s.tokens[name] {
-			s.counts["calls that were refused"]++
-			return false
-		}
+	}
+	if !s.accepts(request.Volume, request.Token) {
+		return false
 	}
 	s.counts[hook+" calls of "+s.runner+kind]++
-	s.tokens[name] = max(s.tokens[name], request.Token)
 	found := s.disks[name]
 	if found == nil {
 		s.counts["calls for storage that was gone"]++
@@ -119,6 +119,16 @@ func (s sharedHooks) takeEffect(hook, call string, request hooks.ReclaimRequest,
 		s.crimes = append(s.crimes, call+": claim "+string(found.user)+" uses it")
 	}
 	effect(name)
+	return true
+}
+
+// accepts keeps the largest token of the volume's storage, and reports whether that takes a call with this one.
+func (s *sharedStorage) accepts(volume *corev1.PersistentVolume, token int64) bool {
+	if strings.HasSuffix(volume.Spec.StorageClassName, refusing) && token < s.tokens[volume.Name] {
+		s.counts["calls that were refused"]++
+		return false
+	}
+	s.tokens[volume.Name] = max(s.tokens[volume.Name], token)
 	return true
 }
 
@@ -146,12 +156,19 @@ func (s *sharedStorage) inUse(ctx context.Context, asked *corev1.PersistentVolum
 }
 
 // add adds a disk, unless there is one of that name.
-func (s *sharedStorage) add(volume *corev1.PersistentVolume) {
+func (s *sharedStorage) add(volume *corev1.PersistentVolume) { s.provision(volume, 0) }
+
+// provision makes or finds the disk of a volume, and reports whether the storage takes the token.
+func (s *sharedStorage) provision(volume *corev1.PersistentVolume, token int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.accepts(volume, token) {
+		return false
+	}
 	if s.disks[volume.Name] == nil {
 		s.disks[volume.Name] = &disk{}
 	}
+	return true
 }
 
 // open has a pod of the claim begin to use the disk of a volume, and write to it.

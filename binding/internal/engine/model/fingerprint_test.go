@@ -48,6 +48,7 @@ func (m *model) print(now *state) fingerprint {
 	n.names(now.storage.begun)
 	n.names(now.storage.left)
 	n.names(now.storage.excused)
+	n.names(now.storage.given)
 	for at := range m.keys {
 		n.Token(int64(now.tokens[at]))
 	}
@@ -228,7 +229,7 @@ func (n *notes) request(e *request) {
 	n.Text(string(e.action.Kind))
 	n.Text(e.action.Hook)
 	n.Text(e.action.Rule)
-	n.Token(e.action.Token)
+	n.Token(tokenSent(e.action))
 	if e.content != 0 {
 		n.version(e.target, e.version)
 		n.Token(int64(e.token))

@@ -196,6 +196,9 @@ func (m *model) unsettled() *state {
 	for who := range now.leaders {
 		m.catchUp(&state{}, now, who)
 	}
+	if m.backedUpFirst {
+		now.backUp()
+	}
 	return now
 }
 

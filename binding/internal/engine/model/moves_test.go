@@ -3,6 +3,7 @@ package model_test
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strconv"
 
@@ -77,7 +78,10 @@ func (m *model) moves(now *state) []move {
 	case mayBackUp:
 		found = append(found, move{kind: backsUp})
 	case backedUp:
-		found = append(found, move{kind: goesBack})
+		called := slices.ContainsFunc(now.leaders[:], func(l *leader) bool { return l != nil && l.calls() })
+		if called || !m.whileCalled {
+			found = append(found, move{kind: goesBack})
+		}
 	}
 	m.found = found
 	return found
@@ -122,17 +126,26 @@ func (m *model) movesOf(found []move, now *state, who uint8, l *leader) []move {
 	return m.waitsOf(found, now, who, l)
 }
 
-// waitsOf returns which announcements of others a leader may have waited for.
+// waitsOf returns which announcements of others a leader may have waited for, and whether for the calls of others after a restore.
 func (m *model) waitsOf(found []move, now *state, who uint8, l *leader) []move {
 	if !m.hooked() {
 		return found
+	}
+	if l.state.AwaitsCalls() && l.delayed != 0 && l.idle(&now.server) {
+		first := uint8(bits.TrailingZeros16(uint16(l.delayed)))
+		switch other := now.leaders[1-who]; {
+		case (other == nil || !other.calls()) && !now.callIsLate():
+			found = append(found, move{outlives, who, first})
+		case now.pauses > 0:
+			found = append(found, move{outwaits, who, first})
+		}
 	}
 	for at, key := range m.keys {
 		if !l.state.Awaits(key) {
 			continue
 		}
 		by, _ := reclaim.AnnouncementOf(l.state.Known(key))
-		alive := slices.ContainsFunc(now.leaders[:], func(other *leader) bool { return other != nil && other.name == by.By })
+		alive := now.callIsLate() || slices.ContainsFunc(now.leaders[:], func(other *leader) bool { return other != nil && other.name == by.By })
 		switch {
 		case alive && now.pauses == 0:
 		case alive:
@@ -264,6 +277,7 @@ func (m *model) step(next *state, mv move) {
 		m.receive(next, l, at)
 	case outwaits, outlives:
 		l.state.Outwait(m.keys[at])
+		l.state.OutwaitCalls()
 		l.queue |= nameAt(at)
 		l.due = l.delayed // a claim may have waited for what is announced on its volume
 	case retries:
@@ -389,6 +403,7 @@ func (m *model) decided(l *leader, at int, step engine.Step, was request) {
 // send lets a call reach the server, or not.
 func (m *model) send(now *state, l *leader, at int, how moveKind) {
 	running := *l.running[at]
+	running.noticed = l.noticed
 	var got answer
 	switch {
 	case how == conflicts:
@@ -415,7 +430,7 @@ func (m *model) send(now *state, l *leader, at int, how moveKind) {
 		now.late = &running
 	}
 	answered := running
-	answered.answer, answered.noticed = &got, l.noticed
+	answered.answer = &got
 	l.running[at] = &answered
 }
 
@@ -445,9 +460,13 @@ func (m *model) perform(now *state, of *request) answer {
 		m.judgeWrite(now, at, before, of.outrun)
 		m.judgeEnd(now, action, before)
 		m.retainStorage(now, at, before)
+		if m.whileCalled && action.Kind == decision.CreateVolume && (of.outrun || now.travel == wentBack && of.noticed == 0) { // the storage has seen no token since the restore
+			now.storage.excused |= nameAt(at)
+		}
 		if action.Claim != nil {
 			now.asked = now.asked || action.Claim.Annotations[Provisioner] != ""
 			m.writeByPods(now, action.Claim)
+			m.noteData(now, of, before)
 		}
 	}
 	return got

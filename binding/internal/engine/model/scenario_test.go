@@ -75,6 +75,9 @@ func (s *scenarioWriter) write(path []move) error {
 		s.settle(now)
 		first = []string{"settle"}
 	}
+	if s.backedUpFirst {
+		first = slices.Insert(first, 0, "snapshot")
+	}
 	if err := s.commands(first); err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func (s *search) fail(at uint32, broken string, last ...move) {
 
 // expand takes every move that there is in a state.
 func (s *search) expand(now unexplored) {
-	busy := false
+	busy := now.callIsLate() && now.awaitsCalls()
 	for _, mv := range slices.Clone(s.moves(now.state)) {
 		then := s.apply(now.state, mv)
 		busy = busy || mv.byController()

@@ -119,6 +119,23 @@ func (l *leader) busy() (n int) {
 	return n
 }
 
+// awaitsCalls reports whether a leader has something to do after the calls of others.
+func (s *state) awaitsCalls() bool {
+	return slices.ContainsFunc(s.leaders[:], func(l *leader) bool { return l != nil && l.state.AwaitsCalls() && l.delayed != 0 })
+}
+
+// call returns the call of a hook that the leader is paused in, or right before; nil if there is none.
+func (l *leader) call() *request {
+	for _, running := range l.running {
+		if running != nil && running.answer == nil && running.action.RunsHook() {
+			return running
+		}
+	}
+	return nil
+}
+
+func (l *leader) calls() bool { return l.call() != nil }
+
 // begin returns a leader that knows nothing yet, and is going to be told what the server has now.
 func begin(s *tinyServer, rules decision.Options, who, starts int) *leader {
 	rules.Identity = fmt.Sprintf("%s-%d", leaderNames[who], starts)

@@ -21,6 +21,7 @@ type tinyStorage struct {
 	kept, written, left nameSet
 	begun               nameSet // a deleter or recycler goes on with these, and may be done at any time
 	excused             nameSet // of these a restore of the server has brought volumes back, or taken them away
+	given               nameSet // of these one who had noticed a restore has given the volume to a claim since, which has data on it
 }
 
 func (s *tinyStorage) provision(at int) {
@@ -35,6 +36,7 @@ func (s *tinyStorage) delete(at int) {
 
 func (s *tinyStorage) recycle(at int) {
 	s.written &^= nameAt(at)
+	s.given &^= nameAt(at)
 	s.begun &^= nameAt(at)
 }
 
@@ -49,6 +51,25 @@ func (m *model) acceptsToken(now *state, at int, announced int64) bool {
 	}
 	now.tokens[at] = max(now.tokens[at], token)
 	return true
+}
+
+// tokenSent returns the token that a hook is called with.
+func tokenSent(call decision.Action) int64 {
+	if call.Request != nil {
+		return call.Request.Token
+	}
+	return call.Token
+}
+
+// noteData notes that a leader which has noticed a restore has bound a claim, whose pods have written.
+func (m *model) noteData(now *state, of *request, before *revision) {
+	bound := func(claim *corev1.PersistentVolumeClaim) bool { return claim.Status.Phase == corev1.ClaimBound }
+	if of.noticed == 0 || before == nil || bound(before.object.(*corev1.PersistentVolumeClaim)) || !bound(of.action.Claim) {
+		return
+	}
+	if at, ok := m.index[obj.VolumeKey(of.action.Claim.Spec.VolumeName)]; ok {
+		now.storage.given |= nameAt(at) & now.storage.kept &^ now.storage.excused
+	}
 }
 
 // beginHook begins what a controller asks of the storage, which goes on after the answer.
@@ -70,8 +91,14 @@ func (m *model) beginHook(now *state, of *request) answer {
 func (m *model) runHook(now *state, of *request) answer {
 	action := of.action
 	at := m.indexOf(action.Target())
-	if !m.acceptsToken(now, at, action.Token) {
+	if !m.acceptsToken(now, at, tokenSent(action)) {
 		return answer{fail: staleToken}
+	}
+	if of.outrun && action.Kind != decision.RunProvisioner && now.storage.given.has(at) {
+		m.broke("W8: %s, and a claim has got it since the restore was noticed", action)
+	}
+	if m.whileCalled && now.travel == wentBack && of.noticed == 0 { // it could not know whom to wait for
+		now.storage.excused |= nameAt(at)
 	}
 	m.effect.destroys |= destructionsOf(action, nil)
 	if !of.outrun { // else nobody could know

@@ -50,7 +50,11 @@ func (m *model) goBack(now *state) {
 	m.tellOfRestore(s, backup)
 	s.objects, s.written = backup.objects, backup.written
 	for who, l := range now.leaders {
-		if l != nil {
+		switch {
+		case l == nil:
+		case m.whileCalled && l.calls() && now.late == nil: // it is paused, and its call is the last thing that it does
+			now.late, now.leaders[who] = l.call(), nil
+		default:
 			now.leaders[who] = l.outrun()
 		}
 	}
@@ -79,6 +83,9 @@ func (m *model) tellOfRestore(s, backup *tinyServer) {
 		}
 	}
 }
+
+// callIsLate reports whether a leader is paused in a call of a hook.
+func (s *state) callIsLate() bool { return s.late != nil && s.late.action.RunsHook() }
 
 // outrun lets no request under way know that somebody has given a volume to a claim since it was decided on: neither a hook nor
 // the write of a claim can be guarded by the version of the volume.

@@ -9,6 +9,7 @@ import (
 	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/internal/judge"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
@@ -77,12 +78,33 @@ func troubledWorlds() (worlds []modelWorld) {
 		worlds = append(worlds, modelWorld{name: name + ", a fault, and an admin who changes the volume", tables: tables, rules: sourceHooks, settledFirst: true,
 			leaders: 1, workers: 1, people: 3, faults: 1, long: [2]uint8{3, 1}, troubled: true, actionTexts: anyOf(actions("delete pvc/default/a"), changesSinceAnnounced())})
 	}
+	worlds = append(worlds, restoredBesideACall()...)
 	return append(worlds, modelWorld{name: "a recycler, two leaders and an admin", tables: recycledForAnother, absent: []string{"pvc/default/a"},
 		rules: recyclerOnly, leaders: 2, workers: 1, people: 1, long: [2]uint8{1, 0}, troubled: true, large: true,
 		actionTexts: actions("set pv/x CLAIM=-")},
 		modelWorld{name: "what an earlier controller has left over, two leaders and a long pause", tables: leftBefore, provisionable: []string{"pvc-a.1"},
 			rules: deleterOnly, settledFirst: true, leaders: 2, workers: 1, people: 1, pauses: 1, long: [2]uint8{1, 0}, troubled: true, large: true,
 			actionTexts: actions("delete pvc/default/a")})
+}
+
+// restoredBesideACall returns worlds in which a leader may be paused in a call of a hook while the server is restored to before its
+// announcement, and another takes the volume, or the claim, for one that nobody is at work on.
+func restoredBesideACall() []modelWorld {
+	ends := actions("delete pvc/default/a")
+	worlds := []modelWorld{
+		{name: "a recycler, two leaders and a restore", tables: recycledForAnother, absent: []string{"pvc/default/a"}, rules: recyclerOnly,
+			lags: []obj.Kind{obj.KindVolume}, sabotage: takesAnyToken}, // so that the announcement may not be known, nor the token help
+		{name: "a recycler, two leaders and a restore to before the claim", tables: recycledPair, rules: recyclerHook, settledFirst: true, people: 1, actionTexts: ends,
+			sabotage: takesAnyToken},
+		{name: "a deleter of what was made, two leaders, a long pause and a restore", tables: ownProvisioner, absent: []string{"pv/x"}, provisionable: []string{"pvc-a.1"}, rules: ownHooks,
+			people: 1, pauses: 1, actionTexts: ends, onlyLong: true},
+	}
+	for i := range worlds {
+		w := &worlds[i]
+		w.leaders, w.workers, w.long = 2, 1, [2]uint8{w.people, 0}
+		w.backedUpFirst, w.whileCalled, w.troubled, w.large = true, true, true, true
+	}
+	return worlds
 }
 
 // changesSinceAnnounced is what an administrator does to a volume for which a deleter or recycler is called, or was.

@@ -65,6 +65,8 @@ type modelWorld struct {
 	long          [2]uint8   // actions and faults in a long run, in place of these
 	lags          []obj.Kind // the kinds of which caches lag
 	settledFirst  bool
+	backedUpFirst bool // before it settles
+	whileCalled   bool // it is restored only while a leader is in a call of a hook, which ends at any time, and the leader with it
 	large         bool // of these, an ordinary run explores one
 	troubled      bool // it counts for the coverage of troubles
 	onlyLong      bool // too many states for any but a long run
