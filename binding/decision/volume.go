@@ -285,10 +285,16 @@ func releaseAndReclaim(volume *corev1.PersistentVolume, claim *corev1.Persistent
 	return wait("R3", verdict.Message)
 }
 
-// keepForLoser leaves a volume as it is that is to lose its data, while a claim that was bound to it, or is, names it (V3). A person has
-// edited its claimRef, perhaps by mistake, for the UID in it may still be that claim's; or a restore of the server has.
+// keepForLoser leaves a volume as it is that is to lose its data, while a claim names it that is Bound, or that is Lost and has the UID in
+// its claimRef (R3). A person has edited the claimRef, perhaps by mistake, or a restore of the server has. That a claim is Lost is no
+// proof by itself: who writes bind-completed onto a claim makes it so.
 func keepForLoser(volume *corev1.PersistentVolume, view View) (waiting Action, kept bool) {
-	owners := slices.Concat(view.Owners(volume.Name), view.Losers(volume.Name))
+	owners := slices.Clone(view.Owners(volume.Name))
+	for _, loser := range view.Losers(volume.Name) {
+		if claim, _ := view.Claim(loser.Namespace, loser.Name); claim != nil && claim.UID == volume.Spec.ClaimRef.UID {
+			owners = append(owners, loser)
+		}
+	}
 	if len(owners) == 0 || volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain || storageDeleted(volume, view) {
 		return Action{}, false
 	}

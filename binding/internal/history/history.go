@@ -146,7 +146,7 @@ func (h *History) suffer(c *Controller, call *bindingtest.Call, do func() error)
 	case SaysProxyNotFound:
 		return testkit.ProxyError(call.Key)
 	case SaysOldNotFound:
-		if call.Verb == bindingtest.VerbGet && call.Key.Kind == obj.KindClaim {
+		if call.Verb == bindingtest.VerbGet && (call.Key.Kind == obj.KindClaim || call.Key.Kind == obj.KindVolume) {
 			return testkit.AbsentAsOf(call.Key, "1")
 		}
 	case AnswersBare: // it arrived, and nobody can tell

@@ -204,8 +204,10 @@ func (h *History) JudgeVolume(world decision.Snapshot, volume *corev1.Persistent
 		if claim != nil && obj.OlderThan(claim, volume.Spec.ClaimRef.ResourceVersion) {
 			return // V3: a restore, or whoever answers in the server's place, shows the claim of before
 		}
-		if claims := append(world.Owners(volume.Name), world.Losers(volume.Name)...); len(claims) > 0 && volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
-			return // R3: it may have their data
+		for _, claim := range world.Claims {
+			if judge.WasBoundTo(claim, volume) && volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+				return // R3: it may have that claim's data
+			}
 		}
 		if !judge.IsReleased(volume) {
 			h.Broke("V3: %s is %s", volume.Name, volume.Status.Phase)

@@ -13,21 +13,21 @@ import (
 )
 
 // WrongOfReclaim returns what a call of a deleter or recycler breaks that takes effect now; "" if nothing. Claims and attachments
-// are those that the server has. It is X2, that no storage is touched while any claim that was bound to the volume names it, whatever its
-// claimRef says, or while it is attached.
-func WrongOfReclaim(volume string, claims []*corev1.PersistentVolumeClaim, attachments []*storagev1.VolumeAttachment) string {
-	if i := slices.IndexFunc(claims, func(claim *corev1.PersistentVolumeClaim) bool { return wasBoundTo(claim, volume) }); i >= 0 {
-		return fmt.Sprintf("X2: the storage of %s is destroyed, and %s is %s and names it", volume, claims[i].Name, claims[i].Status.Phase)
+// are those that the server has. It is X2, that no storage is touched while any claim is Bound to the volume, whatever its claimRef says, or
+// has the UID in that and is Lost, or while it is attached.
+func WrongOfReclaim(volume *corev1.PersistentVolume, claims []*corev1.PersistentVolumeClaim, attachments []*storagev1.VolumeAttachment) string {
+	if i := slices.IndexFunc(claims, func(claim *corev1.PersistentVolumeClaim) bool { return WasBoundTo(claim, volume) }); i >= 0 {
+		return fmt.Sprintf("X2: the storage of %s is destroyed, and %s is %s and names it", volume.Name, claims[i].Name, claims[i].Status.Phase)
 	}
-	if attached := obj.AttachmentsOf(attachments, volume); len(attached) > 0 {
-		return fmt.Sprintf("X2: the storage of %s is destroyed, and %s attaches it", volume, attached[0].Name)
+	if attached := obj.AttachmentsOf(attachments, volume.Name); len(attached) > 0 {
+		return fmt.Sprintf("X2: the storage of %s is destroyed, and %s attaches it", volume.Name, attached[0].Name)
 	}
 	return ""
 }
 
-// wasBoundTo reports whether a claim names the volume that it is Bound to, or has lost.
-func wasBoundTo(claim *corev1.PersistentVolumeClaim, volume string) bool {
-	return isBoundTo(claim, volume) || phase.Lost(claim) == volume
+// WasBoundTo reports whether a claim names the volume that it is Bound to, or has lost although the UID in claimRef is its own.
+func WasBoundTo(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
+	return isBoundTo(claim, volume.Name) || phase.Lost(claim) == volume.Name && volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.UID == claim.UID
 }
 
 func isBoundTo(claim *corev1.PersistentVolumeClaim, volume string) bool {

@@ -22,15 +22,18 @@ func named(name string) ClaimEdit {
 func TestTheJudgeOfData(t *testing.T) {
 	mine, theirs, pending := KnownClaim(BoundTo("a"), named("mine")), KnownClaim(BoundTo("a"), named("theirs")), KnownClaim(named("pending"))
 	claims := []*corev1.PersistentVolumeClaim{mine, theirs, pending}
+	a, b := KnownVolume("a"), KnownVolume("b")
 	t.Run("X2 a claim that was bound to it names it", func(t *testing.T) {
-		assert.Contains(t, judge.WrongOfReclaim("a", claims, nil), "X2: the storage of a is destroyed, and mine is Bound and names it")
-		assert.Contains(t, judge.WrongOfReclaim("a", []*corev1.PersistentVolumeClaim{pending, KnownClaim(BoundTo("a"), Lost)}, nil), "data is Lost and names it")
-		assert.Empty(t, judge.WrongOfReclaim("b", claims, nil))
+		assert.Contains(t, judge.WrongOfReclaim(a, claims, nil), "X2: the storage of a is destroyed, and mine is Bound and names it")
+		lost := KnownClaim(BoundTo("a"), Lost)
+		assert.Contains(t, judge.WrongOfReclaim(KnownVolume("a", RefersTo("defualt", "data", lost.UID)), []*corev1.PersistentVolumeClaim{pending, lost}, nil), "data is Lost and names it")
+		assert.Empty(t, judge.WrongOfReclaim(KnownVolume("a", RefersToOther), []*corev1.PersistentVolumeClaim{pending, lost}, nil), "a tenant may make it so")
+		assert.Empty(t, judge.WrongOfReclaim(b, claims, nil))
 	})
 	t.Run("X2 it is attached", func(t *testing.T) {
 		attachments := []*storagev1.VolumeAttachment{AttachedTo("n")}
-		assert.Contains(t, judge.WrongOfReclaim("a", nil, attachments), "attaches it")
-		assert.Empty(t, judge.WrongOfReclaim("b", nil, attachments))
+		assert.Contains(t, judge.WrongOfReclaim(a, nil, attachments), "attaches it")
+		assert.Empty(t, judge.WrongOfReclaim(b, nil, attachments))
 	})
 	t.Run("X3 the data of another", func(t *testing.T) {
 		assert.Empty(t, judge.WrongHeir(mine, judge.Data{}, claims), "there is none")

@@ -294,6 +294,9 @@ func TestModelScenariosCanBeReplayed(t *testing.T) {
 		worlds = draw(worlds, len(worlds)/4)
 	}
 	for _, world := range worlds {
+		if world.whileCalled {
+			continue // a scenario has no leader that is paused in a call while the server is restored, and then calls
+		}
 		t.Run(world.name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, seed))
 			walks := walks

@@ -183,7 +183,7 @@ func (m *model) judgeHook(now *state, action decision.Action) {
 		return
 	}
 	s, volume := &now.server, action.Volume
-	if wrong := judge.WrongOfReclaim(volume.Name, s.claims(), objectsOf[*storagev1.VolumeAttachment](s.list(obj.KindAttachment).listed)); wrong != "" {
+	if wrong := judge.WrongOfReclaim(volume, s.claims(), objectsOf[*storagev1.VolumeAttachment](s.list(obj.KindAttachment).listed)); wrong != "" {
 		m.broke("%s: %s", wrong, action)
 	}
 	if now.storage.left.has(m.indexOf(action.Target())) {
