@@ -55,6 +55,7 @@ type Reconciler struct {
 	controller *binding.Controller
 	warnings   clientgo.WarningLog
 	restores   restores
+	lists      clientgo.Lists
 	queue      workqueue.TypedRateLimitingInterface[obj.Key]
 	delays     delays
 }
@@ -86,6 +87,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 }
 
 func (r *Reconciler) newController(client Client, recorder binding.Recorder) *binding.Controller {
+	client.lists = &r.lists
 	return &binding.Controller{Client: client, Recorder: recorder, Options: r.BindingOptions, Hooks: r.Hooks, Workers: r.concurrency()}
 }
 
