@@ -31,9 +31,8 @@ type Client struct {
 	// Timeout bounds each call; 30 s if zero. The outcome of a write that takes longer is found by a read (B6).
 	Timeout time.Duration
 
-	called  func(verb, resource string, err error) // called after each request; may be nil
-	replied func(obj.Object)                       // called with each volume and claim in a reply; may be nil
-	lists   Lists
+	called func(verb, resource string, err error) // called after each request; may be nil
+	lists  Lists
 }
 
 const defaultTimeout = 30 * time.Second
@@ -62,7 +61,7 @@ func (c *Client) volume(ctx context.Context, verb, name string, do func(context.
 		volume, err = do(ctx)
 		return err
 	})
-	return answered(c, obj.VolumeKey(name), volume, err)
+	return answered(obj.VolumeKey(name), volume, err)
 }
 
 // claim makes a request whose reply is the claim of that key.
@@ -71,14 +70,14 @@ func (c *Client) claim(ctx context.Context, verb string, key obj.Key, do func(co
 		claim, err = do(ctx)
 		return err
 	})
-	if claim, err = answered(c, key, claim, err); err == nil {
+	if claim, err = answered(key, claim, err); err == nil {
 		c.lists.Reached(obj.KindClaims, claim.ResourceVersion)
 	}
 	return claim, err
 }
 
 // answered returns the object of a reply, or its error. A reply that is not the object is one.
-func answered[T obj.Object](c *Client, key obj.Key, object T, err error) (T, error) {
+func answered[T obj.Object](key obj.Key, object T, err error) (T, error) {
 	if err == nil {
 		err = obj.CheckReply(key, object)
 	}
@@ -87,9 +86,6 @@ func answered[T obj.Object](c *Client, key obj.Key, object T, err error) (T, err
 		return none, err
 	}
 	object.SetManagedFields(nil)
-	if c.replied != nil {
-		c.replied(object)
-	}
 	return object, nil
 }
 
