@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	"k8s.io/kube-scheduler/framework"
@@ -124,28 +123,4 @@ func TestPreBindOfAPodThatIsGone(t *testing.T) {
 	}, "a volume is requested for the node")
 	require.NoError(t, s.Server.Delete(t.Context(), bindingtest.PodKey("default", "web"), metav1.DeleteOptions{}))
 	assert.Equal(t, "the pod does not exist any more", (<-status).Message())
-}
-
-// S10: nodes are scored by the shape.
-func TestScore(t *testing.T) {
-	shape := []configv1.UtilizationShapePoint{{Utilization: 0, Score: 10}, {Utilization: 100, Score: 0}}
-	s := schedulerOn(t, &configv1.VolumeBindingArgs{Shape: shape}, claim("data", "local"), claim("there", "local", boundTo("d1")),
-		disk("d1", "10Gi", "n1"), disk("d2", "20Gi", "n2"))
-	scores := func(pod *corev1.Pod, nodes ...*corev1.Node) (scores []int64) {
-		state := s.plan(pod)
-		require.True(t, s.PreScore(t.Context(), state, pod, infosOf(nodes...)).IsSuccess())
-		for _, node := range nodes {
-			score, status := s.Score(t.Context(), state, pod, nodeInfo{node: node})
-			require.True(t, status.IsSuccess())
-			scores = append(scores, score)
-		}
-		return scores
-	}
-	assert.Equal(t, []int64{0, 75}, scores(pod("web", "data"), s.nodes...))
-	assert.Equal(t, []int64{0}, scores(pod("web", "data"), bindingtest.Node("n9", "z9")), "not planned for")
-	assert.Equal(t, []int64{0, 0}, scores(pod("web", "there"), s.nodes...), "nothing to bind")
-	assert.True(t, s.PreScore(t.Context(), newCycle(), pod("none"), nil).IsSkip())
-	assert.Nil(t, s.ScoreExtensions())
-	assert.Nil(t, s.PreFilterExtensions())
-	assert.Equal(t, "PVBind", s.Name())
 }

@@ -27,7 +27,7 @@ func usageOf(program string) string {
 	return strings.ReplaceAll(usage, "COMMAND", commandOf(program))
 }
 
-const usage = `Usage: kubectl get sc,pv,pvc,pod,node,volumeattachment -A -o json | COMMAND [-o text|json] [-claim NAMESPACE/NAME | -volume NAME] [FILE...]
+const usage = `Usage: kubectl get sc,pv,pvc,pod,node,csinode,volumeattachment -A -o json | COMMAND [-o text|json] [-claim NAMESPACE/NAME | -volume NAME] [FILE...]
 
 Says why claims are not Bound, what can be done with volumes that are Released, Failed or stuck, and how pairs of a
 claim and a volume that came apart can be repaired. It reads, and writes to no cluster. Without a FILE it reads standard

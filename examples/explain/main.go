@@ -1,7 +1,7 @@
 // Explain says of a cluster why claims are Pending, what can be done with volumes that nobody uses, and how claims and
 // volumes that came apart are brought together:
 //
-//	kubectl get sc,pv,pvc,pod,node,volumeattachment -A -o json | go run ./examples/explain
+//	kubectl get sc,pv,pvc,pod,node,csinode,volumeattachment -A -o json | go run ./examples/explain
 //	go run ./examples/explain -claim shop/data dump.json
 //
 // Built under the name kubectl-pvbind and put in the PATH it is a plugin, and called as kubectl pvbind. It only reads:

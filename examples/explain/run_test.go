@@ -43,6 +43,7 @@ func TestRun(t *testing.T) {
 		"volume-restored":   {Args: []string{"-volume", "restored", clusterFile}},
 		"other-cluster":     {Args: []string{"../simulate/testdata/dump.yaml"}},
 		"manifests":         {Args: []string{"../simulate/testdata/manifests.yaml"}},
+		"migrated":          {Args: []string{"../simulate/testdata/migrated.yaml"}},
 		"disowned":          {Args: []string{"testdata/disowned.yaml"}},
 		"disowned-claim":    {Args: []string{"-claim", "unmarked", "testdata/disowned.yaml"}},
 		"contended":         {Args: []string{"testdata/contended.yaml"}},

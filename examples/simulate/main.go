@@ -1,7 +1,7 @@
 // Simulate runs the binding controller on the PersistentVolumes and PersistentVolumeClaims in files, with
 // an API server in memory, and prints what becomes of them:
 //
-//	kubectl get sc,pv,pvc,pod,node -A -o json > dump.json
+//	kubectl get sc,pv,pvc,pod,node,csinode -A -o json > dump.json
 //	go run ./examples/simulate dump.json
 //	go run ./examples/simulate -delete pvc/data -trace dump.json new-claim.yaml
 //

@@ -64,6 +64,7 @@ func TestRun(t *testing.T) {
 		"pods-odd-delete":      {Args: []string{"-delete", "pod/alone-a", "-delete", "pod/share-a", "-delete", "pod/share-b", "testdata/pods-odd.yaml"}},
 		"ephemeral":            {Args: []string{"-trace", "testdata/ephemeral.yaml"}},
 		"ephemeral-delete":     {Args: []string{"-trace", "-delete", "pod/cache", "testdata/ephemeral.yaml"}},
+		"migrated":             {Args: []string{"testdata/migrated.yaml"}},
 		"mounts":               {Args: []string{"testdata/mounts.yaml"}},
 		"nothing":              {Args: []string{"-"}},
 		"nothing-json":         {Args: []string{"-o", "json", "-"}},

@@ -119,7 +119,10 @@ func (p *Plane) StartServer() (err error) {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	return await(p.server, client, p.URL()+"/readyz")
+	if err := await(p.server, client, p.URL()+"/readyz"); err != nil {
+		return err
+	}
+	return await(p.server, client, p.URL()+"/api/v1/namespaces/default") // what the server makes last
 }
 
 func (p *Plane) binary(name string) string { return filepath.Join(p.assets, name) }

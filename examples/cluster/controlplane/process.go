@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+	"testing"
 	"time"
 )
 
@@ -39,6 +40,22 @@ func launch(dir string, variables []string, name, program string, args ...string
 		close(p.done)
 	}()
 	return p, nil
+}
+
+// ForTest kills the process when the test is over, however it ends, and says what it printed if the test has failed. One that did not
+// start fails the test.
+func ForTest(t testing.TB, process *Process, err error) *Process {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		process.Kill()
+		if t.Failed() {
+			t.Log(process.Tail(20))
+		}
+	})
+	return process
 }
 
 // Done is closed when the process has ended.

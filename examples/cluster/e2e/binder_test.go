@@ -39,22 +39,14 @@ func startBinderAs(t testing.TB, config *rest.Config, name string, args ...strin
 	kubeconfig, err := plane.Kubeconfig(name, config.BearerToken)
 	require.NoError(t, err)
 	process, err := plane.Run(name, program, append([]string{"--kubeconfig", kubeconfig, "--bind-address="}, args...)...)
-	return cleanedUp(t, process, err)
+	return controlplane.ForTest(t, process, err)
 }
 
 // startManager starts kube-controller-manager with these controllers alone.
 func startManager(t testing.TB, controllers ...string) *controlplane.Process {
 	t.Helper()
 	process, err := plane.ControllerManager(controllers)
-	return cleanedUp(t, process, err)
-}
-
-// cleanedUp kills the process when the test is over, however it ends.
-func cleanedUp(t testing.TB, process *controlplane.Process, err error) *controlplane.Process {
-	t.Helper()
-	require.NoError(t, err)
-	t.Cleanup(process.Kill)
-	return process
+	return controlplane.ForTest(t, process, err)
 }
 
 // stop ends a process as its operator would.

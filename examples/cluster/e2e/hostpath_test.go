@@ -96,5 +96,5 @@ func startHostPathBinder(t testing.TB, root string) *controlplane.Process {
 	kubeconfig, err := plane.Kubeconfig("hostpaths", plane.Config().BearerToken)
 	require.NoError(t, err)
 	process, err := plane.Run("hostpaths", "env", hostPathKubeconfig+"="+kubeconfig, hostPathRoot+"="+root, self)
-	return cleanedUp(t, process, err)
+	return controlplane.ForTest(t, process, err)
 }

@@ -51,7 +51,7 @@ func startCandidate(t *testing.T, name string) *controlplane.Process {
 	process, err := plane.Run(name, "env", "POD_NAME="+name, program,
 		"--kubeconfig="+kubeconfig, "--bind-address=",
 		"--leader-elect-lease-duration=2s", "--leader-elect-renew-deadline=1500ms", "--leader-elect-retry-period=300ms")
-	return cleanedUp(t, process, err)
+	return controlplane.ForTest(t, process, err)
 }
 
 // leader waits until one of the binders has the lease, and returns its name.

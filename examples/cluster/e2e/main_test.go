@@ -1,15 +1,9 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"testing"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/pvbind/pvbind/examples/cluster/controlplane"
 )
@@ -33,23 +27,10 @@ func runAll(m *testing.M) int {
 	}
 	if err == nil {
 		defer plane.Stop()
-		err = awaitDefaultNamespace()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "the control plane:", err)
 		return 1
 	}
 	return m.Run()
-}
-
-// awaitDefaultNamespace waits for the last thing that an API server does to be ready.
-func awaitDefaultNamespace() error {
-	client, err := kubernetes.NewForConfig(plane.Config())
-	if err != nil {
-		return err
-	}
-	return wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		_, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceDefault, metav1.GetOptions{})
-		return err == nil, nil
-	})
 }

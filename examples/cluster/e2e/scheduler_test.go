@@ -11,6 +11,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/examples/cluster/controlplane"
 )
 
 const hostname = "kubernetes.io/hostname"
@@ -20,12 +21,7 @@ func TestWithTheRealScheduler(t *testing.T) {
 	a := newAPI(t)
 	startBinder(t, "pvbinder", "--protection")
 	scheduler, err := plane.Scheduler()
-	cleanedUp(t, scheduler, err)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(scheduler.Tail(20))
-		}
-	})
+	controlplane.ForTest(t, scheduler, err)
 	given(node("here"))(t, a)
 	changing(node("here"), func(n *corev1.Node) { n.Spec.Taints = nil })(t, a) // admission says that it is not ready yet
 	given(class("local", waiting), class("made", waiting, provisioner("example.com/disks")))(t, a)

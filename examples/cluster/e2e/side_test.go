@@ -73,7 +73,7 @@ func (s *sideBySide) play(t *testing.T, seed uint64) {
 		process, err := plane.ControllerManager(
 			[]string{controlplane.Binder, controlplane.ClaimProtection, controlplane.VolumeProtection},
 			"--pvclaimbinder-sync-period="+syncPeriod.String())
-		return cleanedUp(t, process, err)
+		return controlplane.ForTest(t, process, err)
 	})
 	ours := play(t, worlds, func() *controlplane.Process { return startBinder(t, "pvbinder", "--protection") })
 	for _, w := range worlds {

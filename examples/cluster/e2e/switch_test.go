@@ -143,7 +143,7 @@ func startUpstream(t *testing.T) *controlplane.Process {
 	t.Helper()
 	process, err := plane.ControllerManager([]string{controlplane.Binder, controlplane.ClaimProtection, controlplane.VolumeProtection},
 		"--pvclaimbinder-sync-period=1s", "--enable-hostpath-provisioner=true")
-	return cleanedUp(t, process, err)
+	return controlplane.ForTest(t, process, err)
 }
 
 // switchedTenants creates the classes and the volumes that are kept, and returns tenants of each kind.

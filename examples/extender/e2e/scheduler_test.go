@@ -10,11 +10,11 @@ import (
 	"sync/atomic"
 	"testing"
 	"text/template"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/pvbind/pvbind/examples/cluster/clustertest"
 	"github.com/pvbind/pvbind/examples/cluster/controlplane"
 )
 
@@ -79,7 +79,7 @@ func startScheduler(t *testing.T, address string, nodeCacheCapable bool) *contro
 	file := filepath.Join(t.TempDir(), "scheduler.yaml")
 	require.NoError(t, os.WriteFile(file, text.Bytes(), 0o600))
 	process, err := plane.Run("kube-scheduler", filepath.Join(assets, "kube-scheduler"), "--config", file, "--secure-port=0")
-	return cleanedUp(t, process, err)
+	return controlplane.ForTest(t, process, err)
 }
 
 var extenders atomic.Int32
@@ -91,8 +91,8 @@ func startExtender(t *testing.T, args ...string) (process *controlplane.Process,
 	require.NoError(t, err)
 	name := fmt.Sprintf("pvextender-%d", extenders.Add(1)) // a log of its own
 	process, err = plane.Run(name, program, append([]string{"--kubeconfig", kubeconfig, "--listen=127.0.0.1:0", "--logging-format=json"}, args...)...)
-	cleanedUp(t, process, err)
-	eventually(t, func() bool {
+	controlplane.ForTest(t, process, err)
+	clustertest.Eventually(t, func() bool {
 		address = addressIn(process.Output())
 		return address != ""
 	}, "the extender listens")
@@ -107,25 +107,4 @@ func addressIn(log string) string {
 		}
 	}
 	return ""
-}
-
-// cleanedUp kills the process when the test is over, however it ends, and says what it printed if it has failed.
-func cleanedUp(t *testing.T, process *controlplane.Process, err error) *controlplane.Process {
-	t.Helper()
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		process.Kill()
-		if t.Failed() {
-			t.Log(process.Tail(20))
-		}
-	})
-	return process
-}
-
-// patience is how long a test waits for what must come, before it fails.
-const patience = 2 * time.Minute
-
-func eventually(t *testing.T, so func() bool, what string) {
-	t.Helper()
-	require.Eventually(t, so, patience, 20*time.Millisecond, what)
 }

@@ -36,6 +36,8 @@ func kindOf(apiVersion, name string) (kind, bool) {
 	switch apiVersion + " " + name {
 	case "storage.k8s.io/v1 StorageClass":
 		return kind{short: "sc", empty: func() obj.Object { return &storagev1.StorageClass{} }}, true
+	case "storage.k8s.io/v1 CSINode":
+		return kind{short: "csinode", empty: func() obj.Object { return &storagev1.CSINode{} }}, true
 	case "storage.k8s.io/v1 VolumeAttachment":
 		return kind{short: "volumeattachment", empty: func() obj.Object { return &storagev1.VolumeAttachment{} }}, true
 	case "v1 Node":

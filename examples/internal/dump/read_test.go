@@ -52,7 +52,7 @@ spec:
   resources: {requests: {storage: 1Gi}}
 `
 
-func TestReadTakesTheSixKinds(t *testing.T) {
+func TestReadTakesItsKinds(t *testing.T) {
 	in, problems := reading(goodVolume + "---" + goodClaim + `---
 apiVersion: v1
 kind: Pod
@@ -69,13 +69,18 @@ metadata: {name: fast}
 provisioner: example.com/fast
 ---
 apiVersion: storage.k8s.io/v1
+kind: CSINode
+metadata: {name: one}
+spec: {drivers: []}
+---
+apiVersion: storage.k8s.io/v1
 kind: VolumeAttachment
 metadata: {name: csi-1}
 spec: {attacher: csi.example.com, nodeName: one, source: {persistentVolumeName: a}}
 `)
 	require.Empty(t, problems)
 	assert.Empty(t, in.Notes)
-	assert.Equal(t, []string{"pv/a", "pvc/default/data", "pod/shop/web", "node/one", "storageclass/fast", "volumeattachment/csi-1"}, names(t, in))
+	assert.Equal(t, []string{"pv/a", "pvc/default/data", "pod/shop/web", "node/one", "storageclass/fast", "csinode/one", "volumeattachment/csi-1"}, names(t, in))
 }
 
 func TestReadPassesOverOtherKinds(t *testing.T) {

@@ -31,6 +31,7 @@ type View struct {
 	claims     map[obj.Key]*corev1.PersistentVolumeClaim
 	namespaces map[string]bool // that have a claim
 	classes    map[string]*storagev1.StorageClass
+	csiNodes   map[string]*storagev1.CSINode
 	byDefault  *storagev1.StorageClass
 	pods       map[obj.Key][]*corev1.Pod // by the claims they name
 	podCount   int
@@ -39,8 +40,9 @@ type View struct {
 }
 
 var (
-	_ decision.View   = &View{}
-	_ scheduling.View = &View{}
+	_ decision.View          = &View{}
+	_ scheduling.View        = &View{}
+	_ scheduling.CSINodeView = &View{}
 )
 
 // Clock returns no time: nothing is announced on a dump.
@@ -56,6 +58,7 @@ func NewView(objects []obj.Object) *View {
 		claims:     map[obj.Key]*corev1.PersistentVolumeClaim{},
 		namespaces: map[string]bool{},
 		classes:    map[string]*storagev1.StorageClass{},
+		csiNodes:   map[string]*storagev1.CSINode{},
 		pods:       map[obj.Key][]*corev1.Pod{},
 		attached:   map[string][]*storagev1.VolumeAttachment{},
 	}
@@ -75,6 +78,8 @@ func NewView(objects []obj.Object) *View {
 			if volume := o.Spec.Source.PersistentVolumeName; volume != nil {
 				v.attached[*volume] = append(v.attached[*volume], o)
 			}
+		case *storagev1.CSINode:
+			v.csiNodes[o.Name] = o
 		case *corev1.Node:
 			v.Nodes = append(v.Nodes, o)
 		}
@@ -143,6 +148,9 @@ func source(found, complete bool) decision.Source {
 
 // Class looks up a class.
 func (v *View) Class(name string) *storagev1.StorageClass { return v.classes[name] }
+
+// CSINode looks up what is known of the drivers on a node; nil if the input does not have it.
+func (v *View) CSINode(node string) *storagev1.CSINode { return v.csiNodes[node] }
 
 // CSIDriver returns nil: a dump has no drivers, so that free storage is not counted (S5).
 func (v *View) CSIDriver(string) *storagev1.CSIDriver { return nil }

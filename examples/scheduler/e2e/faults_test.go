@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/examples/cluster/clustertest"
 	"github.com/pvbind/pvbind/examples/cluster/controlplane"
 )
 
@@ -32,7 +33,7 @@ func kill(t *testing.T, random *rand.Rand, name string, pods int) {
 	s := withPlugin(t, name)
 	w := newWorld(t, shared, name, name)
 	w.provision()
-	w.create(fleetOf(w, 10, pods)...)
+	w.Create(fleetOf(w, 10, pods)...)
 	binder, process := startBinder(t, shared), s.start(t, shared)
 	restart := func(killed **controlplane.Process, start func(testing.TB, cluster) *controlplane.Process) {
 		(*killed).Kill()
@@ -41,7 +42,7 @@ func kill(t *testing.T, random *rand.Rand, name string, pods int) {
 	for step := range 3 {
 		enough := step*pods/3 + random.IntN(pods/3)
 		var placed int
-		eventually(t, func() bool {
+		clustertest.Eventually(t, func() bool {
 			placed = pods - len(w.state().pending())
 			return placed >= enough
 		}, "%d pods are placed", enough)
@@ -55,7 +56,7 @@ func kill(t *testing.T, random *rand.Rand, name string, pods int) {
 		t.Logf("the scheduler is killed with %d of %d pods placed", placed, pods)
 		restart(&process, s.start)
 	}
-	eventually(t, func() bool {
+	clustertest.Eventually(t, func() bool {
 		now := w.state()
 		return len(now.pending()) == 0 && now.settled()
 	}, "all pods run")
@@ -65,25 +66,25 @@ func kill(t *testing.T, random *rand.Rand, name string, pods int) {
 // fleetOf returns nodes, volumes, and pods with one claim, with two, and with one more whose volume is made: as many volumes as there
 // are claims, and some more.
 func fleetOf(w *world, nodes, pods int) []obj.Object {
-	objects := []obj.Object{w.class("local"), w.class("made", w.provisioned)}
+	objects := []obj.Object{w.Class("local"), w.Class("made", w.Provisioned)}
 	for n := range nodes {
-		objects = append(objects, w.node(fmt.Sprintf("n%d", n)))
+		objects = append(objects, w.Node(fmt.Sprintf("n%d", n)))
 		for d := range 2*pods/nodes + 2 {
-			objects = append(objects, w.disk(fmt.Sprintf("d%d-%d", n, d), "10Gi", fmt.Sprintf("n%d", n)))
+			objects = append(objects, w.Disk(fmt.Sprintf("d%d-%d", n, d), "10Gi", fmt.Sprintf("n%d", n)))
 		}
 	}
 	for p := range pods {
 		claims := []string{fmt.Sprintf("data-%d", p)}
-		objects = append(objects, w.claim(claims[0], "1Gi", "local"))
+		objects = append(objects, w.Claim(claims[0], "1Gi", "local"))
 		switch p % 3 {
 		case 1:
 			claims = append(claims, fmt.Sprintf("more-%d", p))
-			objects = append(objects, w.claim(claims[1], "2Gi", "local"))
+			objects = append(objects, w.Claim(claims[1], "2Gi", "local"))
 		case 2:
 			claims = append(claims, fmt.Sprintf("made-%d", p))
-			objects = append(objects, w.claim(claims[1], "2Gi", "made"))
+			objects = append(objects, w.Claim(claims[1], "2Gi", "made"))
 		}
-		objects = append(objects, w.pod(fmt.Sprintf("pod-%d", p), claims...))
+		objects = append(objects, w.Pod(fmt.Sprintf("pod-%d", p), claims...))
 	}
 	return objects
 }

@@ -17,6 +17,7 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/examples/cluster/clustertest"
 	"github.com/pvbind/pvbind/examples/cluster/controlplane"
 )
 
@@ -100,11 +101,11 @@ func (f fleet) run(b *testing.B, by string) scheduledPods {
 	for _, process := range processes {
 		defer process.Kill()
 	}
-	w.create(w.pod("warm-up"))
-	w.scheduled("warm-up")
+	w.Create(w.Pod("warm-up"))
+	w.Scheduled("warm-up")
 	before := cpuOf(processes)
 	done := w.watchPods(len(pods))
-	w.create(pods...)
+	w.Create(pods...)
 	s := <-done
 	s.left = len(pods) - s.placed
 	s.cpu = cpuOf(processes) - before
@@ -117,30 +118,30 @@ func (f fleet) run(b *testing.B, by string) scheduledPods {
 
 // furnish creates all but the pods, which it returns.
 func (f fleet) furnish(w *world) (pods []obj.Object) {
-	objects := []obj.Object{w.class("local"), w.class("made", w.provisioned), w.driver()}
+	objects := []obj.Object{w.Class("local"), w.Class("made", w.Provisioned), w.Driver()}
 	names := make([]string, 0, f.volumes)
 	for n := range f.nodes {
 		node := fmt.Sprintf("n%d", n)
-		objects = append(objects, w.node(node))
+		objects = append(objects, w.Node(node))
 		if f.class == "made" {
-			objects = append(objects, w.capacity(node, fmt.Sprintf("%dGi", 100+n%7)))
+			objects = append(objects, w.Capacity(node, fmt.Sprintf("%dGi", 100+n%7)))
 			continue
 		}
 		for d := range f.volumes / f.nodes {
 			names = append(names, fmt.Sprintf("d%d-%d", n, d))
-			objects = append(objects, w.disk(names[len(names)-1], "10Gi", node))
+			objects = append(objects, w.Disk(names[len(names)-1], "10Gi", node))
 		}
 	}
 	for p := range f.pods {
 		var claims []string
 		for c := range f.claims {
 			claims = append(claims, fmt.Sprintf("data-%d-%d", p, c))
-			objects = append(objects, w.claim(claims[c], "10Gi", f.class))
+			objects = append(objects, w.Claim(claims[c], "10Gi", f.class))
 		}
-		pods = append(pods, w.pod(fmt.Sprintf("pod-%d", p), claims...))
+		pods = append(pods, w.Pod(fmt.Sprintf("pod-%d", p), claims...))
 	}
-	w.create(objects...)
-	w.available(names...)
+	w.Create(objects...)
+	w.Available(names...)
 	if f.class == "made" {
 		w.provision()
 	}
@@ -159,9 +160,9 @@ func (f fleet) start(b *testing.B, c cluster, by string) (processes []*controlpl
 	kubeconfig, err := c.plane.Kubeconfig("pvextender", c.plane.Config().BearerToken)
 	require.NoError(b, err)
 	extender, err := c.plane.Run("pvextender", filepath.Join(programs, "pvextender"), "--kubeconfig", kubeconfig, "--listen=127.0.0.1:0", "--logging-format=json")
-	processes = append(processes, cleanedUp(b, extender, err))
+	processes = append(processes, controlplane.ForTest(b, extender, err))
 	var address string
-	eventually(b, func() bool {
+	clustertest.Eventually(b, func() bool {
 		address = addressIn(extender.Output())
 		return address != ""
 	}, "the extender listens")
@@ -196,7 +197,7 @@ func cpuOf(processes []*controlplane.Process) (total time.Duration) {
 func (w *world) watchPods(count int) <-chan scheduledPods {
 	w.Helper()
 	placed := make(chan time.Time, count+1)
-	pods := informers.NewSharedInformerFactoryWithOptions(w.client, 0, informers.WithNamespace(w.name), informers.WithTweakListOptions(func(options *metav1.ListOptions) {
+	pods := informers.NewSharedInformerFactoryWithOptions(w.Client, 0, informers.WithNamespace(w.Namespace), informers.WithTweakListOptions(func(options *metav1.ListOptions) {
 		options.FieldSelector = "spec.nodeName!="
 	})).Core().V1().Pods().Informer()
 	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(object any) {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/examples/cluster/clustertest"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -25,34 +26,34 @@ func TestPodsGetTheirVolumes(t *testing.T) {
 			w := newWorld(t, shared, s.name, s.name)
 			w.provision()
 			const nodes, disks, pods = 10, 6, 20
-			objects := []obj.Object{w.class("local"), w.class("made", w.provisioned)}
+			objects := []obj.Object{w.Class("local"), w.Class("made", w.Provisioned)}
 			for n := range nodes {
-				objects = append(objects, w.node(fmt.Sprintf("n%d", n)))
+				objects = append(objects, w.Node(fmt.Sprintf("n%d", n)))
 				for d := range disks {
-					objects = append(objects, w.disk(fmt.Sprintf("d%d-%d", n, d), fmt.Sprintf("%dGi", 1+d), fmt.Sprintf("n%d", n)))
+					objects = append(objects, w.Disk(fmt.Sprintf("d%d-%d", n, d), fmt.Sprintf("%dGi", 1+d), fmt.Sprintf("n%d", n)))
 				}
 			}
 			for p := range pods {
 				one, more, made := fmt.Sprintf("one-%d", p), fmt.Sprintf("more-%d", p), fmt.Sprintf("made-%d", p)
-				objects = append(objects, w.claim(one, "1Gi", "local"), w.claim(more, "2Gi", "local"), w.claim(made, "3Gi", "made"))
+				objects = append(objects, w.Claim(one, "1Gi", "local"), w.Claim(more, "2Gi", "local"), w.Claim(made, "3Gi", "made"))
 				switch p % 4 {
 				case 0:
-					objects = append(objects, w.pod(fmt.Sprintf("pod-%d", p)))
+					objects = append(objects, w.Pod(fmt.Sprintf("pod-%d", p)))
 				case 1:
-					objects = append(objects, w.pod(fmt.Sprintf("pod-%d", p), one))
+					objects = append(objects, w.Pod(fmt.Sprintf("pod-%d", p), one))
 				case 2:
-					objects = append(objects, w.pod(fmt.Sprintf("pod-%d", p), one, more, made))
+					objects = append(objects, w.Pod(fmt.Sprintf("pod-%d", p), one, more, made))
 				case 3: // two share a claim
-					objects = append(objects, w.pod(fmt.Sprintf("pod-%d", p), one, more), w.pod(fmt.Sprintf("too-%d", p), one))
+					objects = append(objects, w.Pod(fmt.Sprintf("pod-%d", p), one, more), w.Pod(fmt.Sprintf("too-%d", p), one))
 				}
 			}
-			w.create(objects...)
-			eventually(t, func() bool {
+			w.Create(objects...)
+			clustertest.Eventually(t, func() bool {
 				now := w.state()
 				return len(now.pending()) == 0 && now.settled()
 			}, "all pods run")
 			for p := 3; p < pods; p += 4 {
-				assert.Equal(t, w.scheduled(fmt.Sprintf("pod-%d", p)), w.scheduled(fmt.Sprintf("too-%d", p)), "they share a volume")
+				assert.Equal(t, w.Scheduled(fmt.Sprintf("pod-%d", p)), w.Scheduled(fmt.Sprintf("too-%d", p)), "they share a volume")
 			}
 			assert.Empty(t, sharingAside(w.state()).crimes())
 		})
@@ -82,9 +83,9 @@ func TestTheRightsOfKubeScheduler(t *testing.T) {
 	process := s.start(t, shared)
 	w := newWorld(t, shared, s.name, s.name)
 	w.provision()
-	w.create(w.class("local"), w.class("made", w.provisioned), w.node("n1"), w.disk("d1", "1Gi", "n1"),
-		w.claim("data", "1Gi", "local"), w.claim("logs", "1Gi", "made"), w.pod("web", "data", "logs"))
-	assert.Equal(t, "n1", w.scheduled("web"))
+	w.Create(w.Class("local"), w.Class("made", w.Provisioned), w.Node("n1"), w.Disk("d1", "1Gi", "n1"),
+		w.Claim("data", "1Gi", "local"), w.Claim("logs", "1Gi", "made"), w.Pod("web", "data", "logs"))
+	assert.Equal(t, "n1", w.Scheduled("web"))
 	assert.NotContains(t, process.Output(), "forbidden")
 }
 
@@ -95,32 +96,32 @@ func TestEventsWakeRejectedPods(t *testing.T) {
 	s.start(t, shared)
 	w := newWorld(t, shared, s.name, s.name)
 	w.provision()
-	w.create(w.class("local"), w.class("made", w.provisioned), w.driver(), w.node("n1"), w.node("n2"), w.disk("away", "1Gi", "n3"))
+	w.Create(w.Class("local"), w.Class("made", w.Provisioned), w.Driver(), w.Node("n1"), w.Node("n2"), w.Disk("away", "1Gi", "n3"))
 
-	w.create(w.claim("a", "1Gi", "local"), w.pod("node", "a"))
-	w.pendingFor("node", "2 node(s) didn't find available persistent volumes to bind")
-	w.create(w.node("n3"))
-	assert.Equal(t, "n3", w.scheduled("node"), "a node")
+	w.Create(w.Claim("a", "1Gi", "local"), w.Pod("node", "a"))
+	w.PendingFor("node", "2 node(s) didn't find available persistent volumes to bind")
+	w.Create(w.Node("n3"))
+	assert.Equal(t, "n3", w.Scheduled("node"), "a node")
 
-	w.create(w.claim("b", "1Gi", "local"), w.pod("volume", "b"))
-	w.pendingFor("volume", "3 node(s) didn't find available persistent volumes to bind")
-	w.create(w.disk("near", "1Gi", "n1"))
-	assert.Equal(t, "n1", w.scheduled("volume"), "a volume")
+	w.Create(w.Claim("b", "1Gi", "local"), w.Pod("volume", "b"))
+	w.PendingFor("volume", "3 node(s) didn't find available persistent volumes to bind")
+	w.Create(w.Disk("near", "1Gi", "n1"))
+	assert.Equal(t, "n1", w.Scheduled("volume"), "a volume")
 
-	w.create(w.pod("claim", "c"))
-	w.pendingFor("claim", `persistentvolumeclaim "c" not found`)
-	w.create(w.disk("more", "1Gi", "n2"), w.claim("c", "1Gi", "local"))
-	assert.Equal(t, "n2", w.scheduled("claim"), "a claim")
+	w.Create(w.Pod("claim", "c"))
+	w.PendingFor("claim", `persistentvolumeclaim "c" not found`)
+	w.Create(w.Disk("more", "1Gi", "n2"), w.Claim("c", "1Gi", "local"))
+	assert.Equal(t, "n2", w.Scheduled("claim"), "a claim")
 
-	w.create(w.claim("d", "5Gi", "made"), w.pod("capacity", "d"))
-	w.pendingFor("capacity", "3 node(s) did not have enough free storage")
-	w.create(w.capacity("n2", "10Gi"))
-	assert.Equal(t, "n2", w.scheduled("capacity"), "a capacity")
+	w.Create(w.Claim("d", "5Gi", "made"), w.Pod("capacity", "d"))
+	w.PendingFor("capacity", "3 node(s) did not have enough free storage")
+	w.Create(w.Capacity("n2", "10Gi"))
+	assert.Equal(t, "n2", w.Scheduled("capacity"), "a capacity")
 
-	w.create(w.claim("e", "1Gi", "later"), w.pod("class", "e"))
-	w.unschedulable("class")
-	w.create(w.disk("late", "1Gi", "n2", func(v *corev1.PersistentVolume) { v.Spec.StorageClassName = w.of("later") }), w.class("later"))
-	assert.Equal(t, "n2", w.scheduled("class"), "a class")
+	w.Create(w.Claim("e", "1Gi", "later"), w.Pod("class", "e"))
+	w.Unschedulable("class")
+	w.Create(w.Disk("late", "1Gi", "n2", func(v *corev1.PersistentVolume) { v.Spec.StorageClassName = w.Of("later") }), w.Class("later"))
+	assert.Equal(t, "n2", w.Scheduled("class"), "a class")
 }
 
 // A pod whose volume nobody makes gives up after a time and is tried again, with what it has got so far.
@@ -130,11 +131,11 @@ func TestBindTimeout(t *testing.T) {
 	s.config.Profiles[0].PluginConfig[0].Args.Raw = []byte(`{"bindTimeoutSeconds": 1}`)
 	s.start(t, shared)
 	w := newWorld(t, shared, s.name, s.name)
-	w.create(w.class("made", w.provisioned), w.node("n1"), w.claim("logs", "1Gi", "made"), w.pod("web", "logs"))
-	w.pendingFor("web", `running PreBind plugin "PVBind": waiting for a volume for pvc/timeout/logs: context deadline exceeded`)
-	assert.Equal(t, w.of("n1"), w.storedClaim("logs").Annotations[storageclass.SelectedNodeAnnotation], "what was written stays")
+	w.Create(w.Class("made", w.Provisioned), w.Node("n1"), w.Claim("logs", "1Gi", "made"), w.Pod("web", "logs"))
+	w.PendingFor("web", `running PreBind plugin "PVBind": waiting for a volume for pvc/timeout/logs: context deadline exceeded`)
+	assert.Equal(t, w.Of("n1"), w.StoredClaim("logs").Annotations[storageclass.SelectedNodeAnnotation], "what was written stays")
 	w.provision()
-	assert.Equal(t, "n1", w.scheduled("web"))
+	assert.Equal(t, "n1", w.Scheduled("web"))
 }
 
 // applyManifest creates what is in a manifest that tests have not created yet. Fields that do not exist are errors.

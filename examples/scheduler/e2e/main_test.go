@@ -1,18 +1,15 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/pvbind/pvbind/examples/cluster/clustertest"
 	"github.com/pvbind/pvbind/examples/cluster/controlplane"
 )
 
@@ -69,14 +66,25 @@ func startCluster(dir string) (c cluster, err error) {
 	}
 	config := c.plane.Config()
 	config.ContentType = "application/vnd.kubernetes.protobuf" // what tests spend, the schedulers do not have
-	if c.client, err = kubernetes.NewForConfig(config); err == nil {
-		err = wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-			_, err := c.client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceDefault, metav1.GetOptions{})
-			return err == nil, nil
-		})
-	}
+	c.client, err = kubernetes.NewForConfig(config)
 	if err != nil {
 		c.plane.Stop()
 	}
 	return c, err
+}
+
+// world is one on a control plane.
+type world struct{ *clustertest.World }
+
+func newWorld(t testing.TB, c cluster, name, scheduler string) *world {
+	t.Helper()
+	w := makeWorld(t, c, name, scheduler)
+	t.Cleanup(w.End)
+	return w
+}
+
+// makeWorld returns a world that ends with its control plane.
+func makeWorld(t testing.TB, c cluster, name, scheduler string) *world {
+	t.Helper()
+	return &world{clustertest.NewWorld(t, c.client, name, scheduler)}
 }

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,7 +60,7 @@ func (s *scheduler) start(t testing.TB, c cluster) *controlplane.Process {
 	file := filepath.Join(c.plane.Dir(), s.name+".yaml")
 	require.NoError(t, os.WriteFile(file, text, 0o600))
 	process, err := c.plane.Run(s.name, s.program, append([]string{"--config", file, "--secure-port=0"}, s.flags...)...)
-	return cleanedUp(t, process, err)
+	return controlplane.ForTest(t, process, err)
 }
 
 // binders are those that can stand behind a scheduler.
@@ -69,7 +68,7 @@ var binders = map[string]func(testing.TB, cluster) *controlplane.Process{
 	"kube-controller-manager": func(t testing.TB, c cluster) *controlplane.Process {
 		t.Helper()
 		process, err := c.plane.ControllerManager([]string{controlplane.Binder, controlplane.ClaimProtection, controlplane.VolumeProtection})
-		return cleanedUp(t, process, err)
+		return controlplane.ForTest(t, process, err)
 	},
 	"pvbinder": startBinder,
 }
@@ -79,26 +78,5 @@ func startBinder(t testing.TB, c cluster) *controlplane.Process {
 	kubeconfig, err := c.plane.Kubeconfig("pvbinder", c.plane.Config().BearerToken)
 	require.NoError(t, err)
 	process, err := c.plane.Run("pvbinder", filepath.Join(programs, "pvbinder"), "--kubeconfig", kubeconfig, "--leader-elect=false", "--bind-address=")
-	return cleanedUp(t, process, err)
-}
-
-// cleanedUp kills the process when the test is over, however it ends, and says what it printed if it has failed.
-func cleanedUp(t testing.TB, process *controlplane.Process, err error) *controlplane.Process {
-	t.Helper()
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		process.Kill()
-		if t.Failed() {
-			t.Log(process.Tail(20))
-		}
-	})
-	return process
-}
-
-// patience is how long a test waits for what must come, before it fails.
-const patience = 2 * time.Minute
-
-func eventually(t testing.TB, so func() bool, what string, args ...any) {
-	t.Helper()
-	require.Eventually(t, so, patience, 10*time.Millisecond, append([]any{what}, args...)...)
+	return controlplane.ForTest(t, process, err)
 }

@@ -15,7 +15,7 @@ import (
 
 // provision makes volumes of class made as a provisioner does, on the node that is selected, until the test ends.
 func (w *world) provision() {
-	factory := informers.NewSharedInformerFactoryWithOptions(w.client, 0, informers.WithNamespace(w.name))
+	factory := informers.NewSharedInformerFactoryWithOptions(w.Client, 0, informers.WithNamespace(w.Namespace))
 	claims := factory.Core().V1().PersistentVolumeClaims().Informer()
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
 	ask := func(object any) { queue.Add(object.(*corev1.PersistentVolumeClaim).Name) }
@@ -26,7 +26,7 @@ func (w *world) provision() {
 	go func() {
 		defer close(done)
 		for name, ended := queue.Get(); !ended; name, ended = queue.Get() {
-			if stored, known, _ := claims.GetStore().GetByKey(w.name + "/" + name); known && w.make(ctx, stored.(*corev1.PersistentVolumeClaim)) != nil {
+			if stored, known, _ := claims.GetStore().GetByKey(w.Namespace + "/" + name); known && w.make(ctx, stored.(*corev1.PersistentVolumeClaim)) != nil {
 				queue.AddRateLimited(name)
 			}
 			queue.Done(name)
@@ -41,15 +41,15 @@ func (w *world) provision() {
 
 func (w *world) make(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	node := claim.Annotations[storageclass.SelectedNodeAnnotation]
-	if node == "" || claim.Spec.VolumeName != "" || claim.Annotations["volume.kubernetes.io/storage-provisioner"] != w.disks() {
+	if node == "" || claim.Spec.VolumeName != "" || claim.Annotations["volume.kubernetes.io/storage-provisioner"] != w.Disks() {
 		return nil
 	}
-	volume := w.disk("pvc-"+string(claim.UID), claim.Spec.Resources.Requests.Storage().String(), node[len(w.name)+1:])
-	volume.Spec.StorageClassName = w.of("made")
+	volume := w.Disk("pvc-"+string(claim.UID), claim.Spec.Resources.Requests.Storage().String(), node[len(w.Namespace)+1:])
+	volume.Spec.StorageClassName = w.Of("made")
 	volume.Spec.AccessModes, volume.Spec.VolumeMode = claim.Spec.AccessModes, claim.Spec.VolumeMode
-	volume.Spec.ClaimRef = &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: w.name, Name: claim.Name, UID: claim.UID}
-	metav1.SetMetaDataAnnotation(&volume.ObjectMeta, "pv.kubernetes.io/provisioned-by", w.disks())
-	err := w.createOne(ctx, volume)
+	volume.Spec.ClaimRef = &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: w.Namespace, Name: claim.Name, UID: claim.UID}
+	metav1.SetMetaDataAnnotation(&volume.ObjectMeta, "pv.kubernetes.io/provisioned-by", w.Disks())
+	err := w.CreateOne(ctx, volume)
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}

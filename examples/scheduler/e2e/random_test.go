@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/examples/cluster/clustertest"
 )
 
 // plan is a random world, which can be built many times: what is there, and the pods that come one after the other.
@@ -19,6 +20,7 @@ type plan struct {
 	capacities []int // of nodes, in Gi; nil: not published
 	onlyZone   int   // of class made; -1: all
 	pods       []plannedPod
+	late       []plannedVolume // come with the last pod, while nobody binds; nil: it comes as the others do
 }
 
 // Sizes are in quarters of a Gi, all different, so that no choice is left to a tie.
@@ -28,7 +30,8 @@ type plannedVolume struct {
 	zone     int
 	many     bool // it allows ReadWriteMany too
 	block    bool
-	heldByOf int // the pod that it is pre-bound for; -1: none
+	holder   string // the claim that it is pre-bound for
+	lateness        // of one that comes late
 }
 
 type plannedClaim struct {
@@ -36,7 +39,14 @@ type plannedClaim struct {
 	made  bool // of class made
 	many  bool
 	block bool
-	held  int // the volume that is pre-bound for it; -1: none
+	held  bool // by a volume that is pre-bound for it: it is Bound before its pod comes
+}
+
+func (c plannedClaim) class() string {
+	if c.made {
+		return "made"
+	}
+	return "local"
 }
 
 type plannedPod struct {
@@ -67,11 +77,11 @@ func planWorld(random *rand.Rand) plan {
 	}
 	for n := range p.nodes {
 		for range random.IntN(4) {
-			p.volumes = append(p.volumes, plannedVolume{size: size(), node: n, many: chance(40), block: chance(10), heldByOf: -1})
+			p.volumes = append(p.volumes, plannedVolume{size: size(), node: n, many: chance(40), block: chance(10)})
 		}
 	}
 	if chance(40) {
-		p.volumes = append(p.volumes, plannedVolume{size: size(), node: -1, zone: random.IntN(2), many: chance(40), heldByOf: -1})
+		p.volumes = append(p.volumes, plannedVolume{size: size(), node: -1, zone: random.IntN(2), many: chance(40)})
 	}
 	for number := range 2 + random.IntN(4) {
 		pod := plannedPod{prefer: random.Perm(p.nodes), only: -1}
@@ -79,17 +89,20 @@ func planWorld(random *rand.Rand) plan {
 			pod.only = random.IntN(p.nodes)
 		}
 		for range []int{0, 1, 1, 1, 2, 2, 2, 3, 3, 4}[random.IntN(10)] {
-			claim := plannedClaim{size: size(), made: chance(25), many: chance(20), block: chance(8), held: -1}
+			claim := plannedClaim{size: size(), made: chance(25), many: chance(20), block: chance(8)}
 			if !claim.made && chance(70) {
 				claim.size = 2 + claim.size/5
 			}
-			if v := random.IntN(1 + len(p.volumes)); v < len(p.volumes) && chance(15) && p.volumes[v].heldByOf < 0 {
-				p.volumes[v].heldByOf = number
-				claim = plannedClaim{size: p.volumes[v].size - 1, many: p.volumes[v].many, block: p.volumes[v].block, held: v}
+			if v := random.IntN(1 + len(p.volumes)); v < len(p.volumes) && chance(15) && p.volumes[v].holder == "" {
+				p.volumes[v].holder = claimName(number, len(pod.claims))
+				claim = plannedClaim{size: p.volumes[v].size - 1, many: p.volumes[v].many, block: p.volumes[v].block, held: true}
 			}
 			pod.claims = append(pod.claims, claim)
 		}
 		p.pods = append(p.pods, pod)
+	}
+	if chance(50) {
+		p.planLate(random, size)
 	}
 	return p
 }
@@ -106,66 +119,53 @@ func (p plan) furnish(w *world) {
 				{Key: corev1.LabelTopologyZone, Values: []string{fmt.Sprintf("zone-%d", p.onlyZone)}}}}}
 		}
 	}
-	objects := []obj.Object{w.class("local"), w.class("made", w.provisioned, made)}
+	objects := []obj.Object{w.Class("local"), w.Class("made", w.Provisioned, made)}
 	if p.capacities != nil {
-		objects = append(objects, w.driver())
+		objects = append(objects, w.Driver())
 	}
 	for n := range p.nodes {
-		node := w.node(fmt.Sprintf("n%d", n))
+		node := w.Node(fmt.Sprintf("n%d", n))
 		node.Labels[corev1.LabelTopologyZone] = fmt.Sprintf("zone-%d", p.zones[n])
 		objects = append(objects, node)
 		if p.capacities != nil {
-			objects = append(objects, w.capacity(fmt.Sprintf("n%d", n), fmt.Sprintf("%dGi", p.capacities[n])))
+			objects = append(objects, w.Capacity(fmt.Sprintf("n%d", n), fmt.Sprintf("%dGi", p.capacities[n])))
 		}
 	}
-	names := make([]string, 0, len(p.volumes))
 	for v, volume := range p.volumes {
-		names = append(names, fmt.Sprintf("v%d", v))
-		objects = append(objects, w.disk(names[v], quarters(volume.size), fmt.Sprintf("n%d", volume.node), func(object *corev1.PersistentVolume) {
-			if volume.node < 0 {
-				only := &object.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0]
-				only.Key, only.Values[0] = corev1.LabelTopologyZone, fmt.Sprintf("zone-%d", volume.zone)
-			}
-			if volume.many {
-				object.Spec.AccessModes = append(object.Spec.AccessModes, corev1.ReadWriteMany)
-			}
-			if volume.block {
-				object.Spec.VolumeMode = new(corev1.PersistentVolumeBlock)
-			}
-			if volume.heldByOf >= 0 {
-				object.Spec.ClaimRef = &corev1.ObjectReference{Namespace: w.name, Name: p.holder(v)}
-			}
-		}))
+		objects = append(objects, volume.of(w, fmt.Sprintf("v%d", v), "local"))
 	}
-	w.create(objects...)
-	for v, name := range names {
-		if p.volumes[v].heldByOf < 0 {
-			w.available(name)
+	w.Create(objects...)
+	for v, volume := range p.volumes {
+		if volume.holder == "" {
+			w.Available(fmt.Sprintf("v%d", v))
 		}
 	}
 }
 
-// holder returns the claim that a volume is pre-bound for.
-func (p plan) holder(volume int) string {
-	for number, pod := range p.pods {
-		for c, claim := range pod.claims {
-			if claim.held == volume {
-				return claimName(number, c)
-			}
+func (v plannedVolume) of(w *world, name, class string) *corev1.PersistentVolume {
+	return w.Disk(name, quarters(v.size), fmt.Sprintf("n%d", v.node), func(volume *corev1.PersistentVolume) {
+		volume.Spec.StorageClassName = w.Of(class)
+		if v.node < 0 {
+			only := &volume.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0]
+			only.Key, only.Values[0] = corev1.LabelTopologyZone, fmt.Sprintf("zone-%d", v.zone)
 		}
-	}
-	return ""
+		if v.many {
+			volume.Spec.AccessModes = append(volume.Spec.AccessModes, corev1.ReadWriteMany)
+		}
+		if v.block {
+			volume.Spec.VolumeMode = new(corev1.PersistentVolumeBlock)
+		}
+		if v.holder != "" {
+			volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: w.Namespace, Name: v.holder}
+		}
+	})
 }
 
 // claimsOf creates the claims of a pod, and waits for those that have a volume without it.
 func (p plan) claimsOf(w *world, number int) {
 	var objects []obj.Object
 	for c, claim := range p.pods[number].claims {
-		class := "local"
-		if claim.made {
-			class = "made"
-		}
-		objects = append(objects, w.claim(claimName(number, c), quarters(claim.size), class, func(object *corev1.PersistentVolumeClaim) {
+		objects = append(objects, w.Claim(claimName(number, c), quarters(claim.size), claim.class(), func(object *corev1.PersistentVolumeClaim) {
 			if claim.many {
 				object.Spec.AccessModes[0] = corev1.ReadWriteMany
 			}
@@ -174,10 +174,10 @@ func (p plan) claimsOf(w *world, number int) {
 			}
 		}))
 	}
-	w.create(objects...)
+	w.Create(objects...)
 	for c, claim := range p.pods[number].claims {
-		if claim.held >= 0 {
-			eventually(w, func() bool { return w.storedClaim(claimName(number, c)).Status.Phase == corev1.ClaimBound }, "%s is Bound", claimName(number, c))
+		if claim.held {
+			clustertest.Eventually(w, func() bool { return w.StoredClaim(claimName(number, c)).Status.Phase == corev1.ClaimBound }, "%s is Bound", claimName(number, c))
 		}
 	}
 }
@@ -189,16 +189,16 @@ func (p plan) podOf(w *world, number int) *corev1.Pod {
 	for c := range claims {
 		claims[c] = claimName(number, c)
 	}
-	pod := w.pod(fmt.Sprintf("pod-%d", number), claims...)
+	pod := w.Pod(fmt.Sprintf("pod-%d", number), claims...)
 	if planned.only >= 0 {
-		pod.Spec.NodeSelector[corev1.LabelHostname] = w.of(fmt.Sprintf("n%d", planned.only))
+		pod.Spec.NodeSelector[corev1.LabelHostname] = w.Of(fmt.Sprintf("n%d", planned.only))
 	}
 	affinity := &corev1.NodeAffinity{}
 	for i, n := range planned.prefer {
 		affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(affinity.PreferredDuringSchedulingIgnoredDuringExecution, corev1.PreferredSchedulingTerm{
 			Weight: int32(100 - 20*i),
 			Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
-				{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{w.of(fmt.Sprintf("n%d", n))}}}},
+				{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{w.Of(fmt.Sprintf("n%d", n))}}}},
 		})
 	}
 	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: affinity}

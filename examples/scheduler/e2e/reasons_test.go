@@ -18,6 +18,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/binding/schedulerplugin"
+	"github.com/pvbind/pvbind/examples/cluster/clustertest"
 )
 
 // Each pod is there twice: for kube-scheduler as it comes, and for the one with the plugin. Both say the same.
@@ -28,30 +29,30 @@ func TestReasonsAreKubeSchedulers(t *testing.T) {
 	theirs.start(t, shared)
 	w := newWorld(t, shared, "reasons", "")
 	immediate := func(class *storagev1.StorageClass) {
-		class.Provisioner, class.VolumeBindingMode = w.disks(), new(storagev1.VolumeBindingImmediate)
+		class.Provisioner, class.VolumeBindingMode = w.Disks(), new(storagev1.VolumeBindingImmediate)
 	}
-	w.create(
-		w.class("local"), w.class("made", w.provisioned), w.class("at-once", immediate), w.driver(), w.node("n1"), w.node("n2"), w.node("n3"),
-		w.class("zonal", w.provisioned, func(class *storagev1.StorageClass) {
+	w.Create(
+		w.Class("local"), w.Class("made", w.Provisioned), w.Class("at-once", immediate), w.Driver(), w.Node("n1"), w.Node("n2"), w.Node("n3"),
+		w.Class("zonal", w.Provisioned, func(class *storagev1.StorageClass) {
 			class.AllowedTopologies = []corev1.TopologySelectorTerm{{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{
 				{Key: corev1.LabelTopologyZone, Values: []string{"elsewhere"}}}}}
 		}),
-		w.disk("d1", "5Gi", "n1"), w.disk("gone", "7Gi", "n4"), w.disk("held", "1Gi", "n4", func(v *corev1.PersistentVolume) {
-			v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: w.name, Name: "held"}
+		w.Disk("d1", "5Gi", "n1"), w.Disk("gone", "7Gi", "n4"), w.Disk("held", "1Gi", "n4", func(v *corev1.PersistentVolume) {
+			v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: w.Namespace, Name: "held"}
 		}),
-		w.capacity("n2", "2Gi"),
-		w.claim("large", "6Gi", "local"), w.claim("fits", "1Gi", "local"), w.claim("dynamic", "4Gi", "made"), w.claim("elsewhere", "1Gi", "zonal"),
-		w.claim("at-once", "1Gi", "at-once"), w.claim("classless", "1Gi", "nowhere"),
-		w.claim("held", "1Gi", "local", func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = w.of("held") }),
-		w.claim("deleted", "1Gi", "local", func(c *corev1.PersistentVolumeClaim) { c.Finalizers = []string{"example.com/keep"} }),
-		w.claim("lost", "1Gi", "local", func(c *corev1.PersistentVolumeClaim) {
-			c.Spec.VolumeName, c.Annotations = w.of("never"), map[string]string{"pv.kubernetes.io/bind-completed": "yes"}
+		w.Capacity("n2", "2Gi"),
+		w.Claim("large", "6Gi", "local"), w.Claim("fits", "1Gi", "local"), w.Claim("dynamic", "4Gi", "made"), w.Claim("elsewhere", "1Gi", "zonal"),
+		w.Claim("at-once", "1Gi", "at-once"), w.Claim("classless", "1Gi", "nowhere"),
+		w.Claim("held", "1Gi", "local", func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = w.Of("held") }),
+		w.Claim("deleted", "1Gi", "local", func(c *corev1.PersistentVolumeClaim) { c.Finalizers = []string{"example.com/keep"} }),
+		w.Claim("lost", "1Gi", "local", func(c *corev1.PersistentVolumeClaim) {
+			c.Spec.VolumeName, c.Annotations = w.Of("never"), map[string]string{"pv.kubernetes.io/bind-completed": "yes"}
 		}),
-		w.claim("others", "1Gi", "local"),
+		w.Claim("others", "1Gi", "local"),
 	)
-	require.NoError(t, w.client.CoreV1().PersistentVolumeClaims(w.name).Delete(t.Context(), "deleted", metav1.DeleteOptions{}))
+	require.NoError(t, w.Client.CoreV1().PersistentVolumeClaims(w.Namespace).Delete(t.Context(), "deleted", metav1.DeleteOptions{}))
 	for claim, phase := range map[string]corev1.PersistentVolumeClaimPhase{"held": corev1.ClaimBound, "lost": corev1.ClaimLost} {
-		eventually(t, func() bool { return w.storedClaim(claim).Status.Phase == phase }, "%s is %s", claim, phase)
+		clustertest.Eventually(t, func() bool { return w.StoredClaim(claim).Status.Phase == phase }, "%s is %s", claim, phase)
 	}
 	for name, claims := range map[string][]string{
 		"too-large":            {"large"},
@@ -74,10 +75,10 @@ func TestReasonsAreKubeSchedulers(t *testing.T) {
 	} {
 		say := map[string]string{}
 		for _, scheduler := range []string{ours.name, theirs.name} {
-			pod := w.pod(name+"-for-"+scheduler, claims...)
+			pod := w.Pod(name+"-for-"+scheduler, claims...)
 			pod.Spec.SchedulerName = scheduler
-			w.create(pod)
-			say[scheduler] = w.unschedulable(pod.Name)
+			w.Create(pod)
+			say[scheduler] = w.Unschedulable(pod.Name)
 		}
 		assert.Equal(t, say[theirs.name], say[ours.name], name)
 		t.Logf("%s: %s", name, say[ours.name])
@@ -120,18 +121,18 @@ func ephemeral(w *world, ours, theirs string) {
 	for _, taken := range []string{"", "others"} {
 		var say []string
 		for _, scheduler := range []string{ours, theirs} {
-			pod := w.pod(strings.TrimSuffix("ephemeral-"+scheduler+"-"+taken, "-"), "data")
+			pod := w.Pod(strings.TrimSuffix("ephemeral-"+scheduler+"-"+taken, "-"), "data")
 			pod.Spec.SchedulerName = scheduler
-			template := w.claim("data", "1Gi", "local").Spec
+			template := w.Claim("data", "1Gi", "local").Spec
 			pod.Spec.Volumes[0].VolumeSource = corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: template}}}
 			var objects []obj.Object
 			if taken != "" {
-				objects = append(objects, w.claim(pod.Name+"-"+pod.Spec.Volumes[0].Name, "1Gi", "local"))
+				objects = append(objects, w.Claim(pod.Name+"-"+pod.Spec.Volumes[0].Name, "1Gi", "local"))
 			}
-			w.create(objects...)
-			_, err := w.client.CoreV1().Pods(w.name).Create(context.Background(), pod, metav1.CreateOptions{})
+			w.Create(objects...)
+			_, err := w.Client.CoreV1().Pods(w.Namespace).Create(context.Background(), pod, metav1.CreateOptions{})
 			require.NoError(w, err)
-			say = append(say, strings.ReplaceAll(w.unschedulable(pod.Name), scheduler, "SCHEDULER"))
+			say = append(say, strings.ReplaceAll(w.Unschedulable(pod.Name), scheduler, "SCHEDULER"))
 		}
 		assert.Equal(w, say[1], say[0])
 		w.Logf("ephemeral %s: %s", taken, say[0])

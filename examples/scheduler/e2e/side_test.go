@@ -13,8 +13,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 
+	"github.com/pvbind/pvbind/examples/cluster/clustertest"
 	"github.com/pvbind/pvbind/examples/cluster/controlplane"
 )
 
@@ -70,6 +72,7 @@ func startSide(t *testing.T, s *scheduler, plugin string) side {
 	if profile.Plugins == nil {
 		profile.Plugins = &configv1.Plugins{}
 	}
+	profile.PluginConfig = []configv1.PluginConfig{{Name: plugin, Args: runtime.RawExtension{Raw: []byte(`{"bindTimeoutSeconds": 15}`)}}}
 	profile.Plugins.Score = configv1.PluginSet{
 		Enabled:  []configv1.Plugin{{Name: plugin, Weight: new(int32(1000))}, {Name: "NodeAffinity", Weight: new(int32(1))}},
 		Disabled: []configv1.Plugin{{Name: "*"}},
@@ -77,36 +80,41 @@ func startSide(t *testing.T, s *scheduler, plugin string) side {
 	return side{s.name, plugin, s.start(t, shared)}
 }
 
+// sideBySide is two schedulers with a binder behind them, and what was counted of pods.
+type sideBySide struct {
+	sides  []side // theirs, ours
+	binder *controlplane.Process
+	count  map[string]int
+}
+
 // Random worlds, each twice on one API server: under kube-scheduler as it comes, and under the one with the plugin. Both find the same nodes
 // feasible, score them alike, say the same reasons, and leave the same behind, but where a rule says otherwise.
 func TestSideBySide(t *testing.T) {
-	startBinder(t, shared)
 	theirs, ours := startSide(t, asItComes("theirs"), "VolumeBinding"), startSide(t, withPlugin(t, "ours"), "PVBind")
-	count := map[string]int{}
+	s := &sideBySide{[]side{theirs, ours}, startBinder(t, shared), map[string]int{}}
 	seeds := seedsOf(t, 30, 500)
 	for _, seed := range seeds {
-		played := playWorld(t, seed, "", theirs, ours, count)
+		played := s.play(t, seed, "")
 		if played != "" { // a scheduler may not have seen yet what was created last: what is a difference is one again
 			t.Logf("again, for %s", played)
-			count["again"]++
-			if played = playWorld(t, seed, "again", theirs, ours, count); played != "" {
+			s.count["again"]++
+			if played = s.play(t, seed, "again"); played != "" {
 				t.Error(played)
 			}
 		}
 	}
-	t.Logf("%d worlds: %v", len(seeds), count)
+	t.Logf("%d worlds: %v", len(seeds), s.count)
 }
 
-// playWorld returns a difference that no rule explains. After one that a rule explains, the two worlds are no longer the same.
-func playWorld(t *testing.T, seed uint64, again string, theirs, ours side, count map[string]int) (unexplained string) {
+// play returns a difference that no rule explains. After one that a rule explains, the two worlds are no longer the same.
+func (s *sideBySide) play(t *testing.T, seed uint64, again string) (unexplained string) {
 	t.Helper()
 	planned := planWorld(rand.New(rand.NewPCG(seed, 17)))
-	sides := []side{theirs, ours}
 	var worlds []*world
-	for _, side := range sides {
+	for _, side := range s.sides {
 		w := newWorld(t, shared, fmt.Sprintf("%s-%d%s", side.name, seed, again), side.name)
 		w.provision()
-		defer w.end()
+		defer w.End()
 		worlds = append(worlds, w)
 		planned.furnish(w)
 	}
@@ -114,42 +122,78 @@ func playWorld(t *testing.T, seed uint64, again string, theirs, ours side, count
 		w.knows(2 * planned.nodes)
 	}
 	for number, pod := range planned.pods {
-		var verdicts []verdict
-		for _, w := range worlds {
-			planned.claimsOf(w, number)
-			w.create(planned.podOf(w, number))
-		}
-		for i, w := range worlds {
-			verdicts = append(verdicts, w.verdict(number, len(pod.claims), sides[i]))
-		}
-		count["pods"]++
+		verdicts := s.schedule(t, planned, number, worlds)
+		s.count["pods"]++
 		if fmt.Sprint(verdicts[0]) == fmt.Sprint(verdicts[1]) {
 			if verdicts[0].node == "" {
-				count["pods that both leave Pending"]++
+				s.count["pods that both leave Pending"]++
 			}
 			continue
 		}
-		rule := explain(pod, verdicts[0], verdicts[1])
+		rule := planned.explain(number, verdicts[0], verdicts[1])
 		said := fmt.Sprintf("PVBIND_SEED=%d pod-%d %s\n%+v\ntheirs: %s\nours:   %s", seed, number, rule, pod, verdicts[0], verdicts[1])
+		if planned.isLate(number) {
+			said += fmt.Sprintf("\n%+v", planned.late)
+		}
 		if rule == "" {
 			return said
 		}
-		count[rule]++
+		s.count[rule]++
 		t.Log(said)
 		return ""
 	}
 	return ""
 }
 
+// schedule creates a pod in both worlds, and returns what comes of it. Of one that comes while no binder runs and is rejected that is what was
+// said then.
+func (s *sideBySide) schedule(t *testing.T, planned plan, number int, worlds []*world) []verdict {
+	t.Helper()
+	late := planned.isLate(number)
+	if late {
+		s.binder.Kill()
+		for _, w := range worlds {
+			w.forget(w.state().pending()) // those that were rejected would be tried again, with the volumes that come
+		}
+	}
+	for _, w := range worlds {
+		if late {
+			planned.bringLate(w)
+		}
+		planned.claimsOf(w, number)
+	}
+	for _, w := range worlds {
+		if late {
+			w.knows(2 * planned.nodes)
+		}
+		w.Create(planned.podOf(w, number))
+	}
+	claims, verdicts := len(planned.pods[number].claims), make([]verdict, len(worlds))
+	if late {
+		for i, w := range worlds {
+			if !w.planned(number, claims) {
+				verdicts[i] = w.verdict(number, claims, s.sides[i])
+			}
+		}
+		s.binder = startBinder(t, shared)
+	}
+	for i, w := range worlds {
+		if verdicts[i].got == nil {
+			verdicts[i] = w.verdict(number, claims, s.sides[i])
+		}
+	}
+	return verdicts
+}
+
 // knows waits until the scheduler knows so many nodes, and none of worlds before: it says how many there are for a pod that fits on none.
 func (w *world) knows(nodes int) {
 	w.Helper()
 	for try := 0; ; try++ {
-		pod := w.pod(fmt.Sprintf("probe-%d", try))
-		pod.Spec.NodeSelector[ofWorld] = "none"
-		w.create(pod)
-		why := w.unschedulable(pod.Name)
-		require.NoError(w, w.client.CoreV1().Pods(w.name).Delete(w.Context(), pod.Name, metav1.DeleteOptions{}))
+		pod := w.Pod(fmt.Sprintf("probe-%d", try))
+		pod.Spec.NodeSelector[clustertest.Label] = "none"
+		w.Create(pod)
+		why := w.Unschedulable(pod.Name)
+		w.forget([]string{pod.Name})
 		if strings.HasPrefix(why, fmt.Sprintf("0/%d nodes are available", nodes)) {
 			return
 		}
@@ -157,12 +201,25 @@ func (w *world) knows(nodes int) {
 	}
 }
 
+// forget deletes pods that have no node.
+func (w *world) forget(pods []string) {
+	w.Helper()
+	for _, pod := range pods {
+		require.NoError(w, w.Client.CoreV1().Pods(w.Namespace).Delete(w.Context(), pod, metav1.DeleteOptions{}))
+	}
+}
+
 // explain returns the rule by which two verdicts differ; "" if there is none. S6: the claims of a pod are assigned together, so more nodes
 // may be feasible, or others of their volumes be assigned, with other scores.
-func explain(pod plannedPod, theirs, ours verdict) string {
+func (p plan) explain(number int, theirs, ours verdict) string {
+	if p.isLate(number) {
+		if rule := p.explainLate(theirs, ours); rule != "" {
+			return rule
+		}
+	}
 	unbound := 0
-	for _, claim := range pod.claims {
-		if !claim.made && claim.held < 0 {
+	for _, claim := range p.pods[number].claims {
+		if !claim.made && !claim.held {
 			unbound++
 		}
 	}
@@ -186,21 +243,22 @@ func (w *world) verdict(number, claims int, of side) verdict {
 	w.Helper()
 	v := verdict{got: map[string]string{}}
 	name := fmt.Sprintf("pod-%d", number)
-	eventually(w, func() bool {
-		pod := w.storedPod(name)
-		v.node, v.why = strings.TrimPrefix(pod.Spec.NodeName, w.name+"-"), whyPending(pod)
-		// All claims exist: a scheduler that does not know one yet looks again when it does.
-		return v.node != "" || v.why != "" && !strings.Contains(v.why, " not found. ")
-	}, "%s/%s is scheduled, or not", w.name, name)
+	clustertest.Eventually(w, func() bool {
+		pod := w.StoredPod(name)
+		v.node, v.why = strings.TrimPrefix(pod.Spec.NodeName, w.Namespace+"-"), clustertest.WhyPending(pod)
+		// All claims exist: a scheduler that does not know one yet looks again when it does, as it does where the binder was faster.
+		overtaken := strings.HasPrefix(v.why, "running PreBind plugin") && !strings.Contains(v.why, "context deadline exceeded")
+		return v.node != "" || v.why != "" && !strings.Contains(v.why, " not found. ") && !overtaken
+	}, "%s/%s is scheduled, or not", w.Namespace, name)
 	if v.node == "" {
 		return v
 	}
 	v.why = ""
 	for c := range claims {
-		claim := w.storedClaim(claimName(number, c))
-		v.got[claim.Name] = strings.ReplaceAll(strings.TrimPrefix(claim.Spec.VolumeName, w.name+"-"), string(claim.UID), claim.Name)
+		claim := w.StoredClaim(claimName(number, c))
+		v.got[claim.Name] = strings.ReplaceAll(strings.TrimPrefix(claim.Spec.VolumeName, w.Namespace+"-"), string(claim.UID), claim.Name)
 	}
-	eventually(w, func() bool {
+	clustertest.Eventually(w, func() bool {
 		v.could, v.scores = w.scoresIn(of.process.Output(), name, of.plugin)
 		return v.could != ""
 	}, "it is in the log")
@@ -212,7 +270,7 @@ var scored = regexp.MustCompile(`"Plugin scored node for pod" pod="([^"]*)" plug
 // scoresIn returns how many nodes were feasible, and what they scored.
 func (w *world) scoresIn(log, pod, plugin string) (could string, scores map[string]string) {
 	scores = map[string]string{}
-	key := w.name + "/" + pod
+	key := w.Namespace + "/" + pod
 	for line := range strings.Lines(log) {
 		if !strings.Contains(line, `pod="`+key+`"`) {
 			continue
@@ -221,7 +279,7 @@ func (w *world) scoresIn(log, pod, plugin string) (could string, scores map[stri
 			could = strings.TrimSpace(count)
 		}
 		if found := scored.FindStringSubmatch(line); found != nil {
-			node := strings.TrimPrefix(found[3], w.name+"-")
+			node := strings.TrimPrefix(found[3], w.Namespace+"-")
 			if found[2] == plugin {
 				scores[node] = found[4]
 			} else if scores[node] == "" {

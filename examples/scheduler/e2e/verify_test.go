@@ -24,18 +24,18 @@ type state struct {
 func (w *world) state() state {
 	w.Helper()
 	ctx, options := context.Background(), metav1.ListOptions{ResourceVersion: ""}
-	pods, err := w.client.CoreV1().Pods(w.name).List(ctx, options)
+	pods, err := w.Client.CoreV1().Pods(w.Namespace).List(ctx, options)
 	require.NoError(w, err)
-	claims, err := w.client.CoreV1().PersistentVolumeClaims(w.name).List(ctx, options)
+	claims, err := w.Client.CoreV1().PersistentVolumeClaims(w.Namespace).List(ctx, options)
 	require.NoError(w, err)
-	volumes, err := w.client.CoreV1().PersistentVolumes().List(ctx, options)
+	volumes, err := w.Client.CoreV1().PersistentVolumes().List(ctx, options)
 	require.NoError(w, err)
 	s := state{pods.Items, map[string]*corev1.PersistentVolumeClaim{}, map[string]*corev1.PersistentVolume{}}
 	for i := range claims.Items {
 		s.claims[claims.Items[i].Name] = &claims.Items[i]
 	}
 	for i := range volumes.Items {
-		if volume := &volumes.Items[i]; strings.HasPrefix(volume.Spec.StorageClassName, w.name+"-") {
+		if volume := &volumes.Items[i]; strings.HasPrefix(volume.Spec.StorageClassName, w.Namespace+"-") {
 			s.volumes[volume.Name] = volume
 		}
 	}
