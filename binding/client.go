@@ -14,7 +14,8 @@ import (
 // error of a write means that its outcome is unknown.
 //
 // A list that the server did not make must be an error, or it proves that there is nothing: with {} a proxy may have answered,
-// which client-go decodes as an empty list. So must one that is cut short. See obj.CheckList. Of a single object the Controller
+// which client-go decodes as an empty list. So must one that is cut short. See obj.CheckList. And so should one that is older than
+// what was read before, once, for a cache may have answered in the server's place. Of a single object the Controller
 // itself checks, with obj.CheckReply, that it is the whole of the one which it has asked for, and so it does of each in a list.
 //
 // That an object is not found proves more if a live list confirms it, which says as of when: see obj.Confirm. Else the Controller

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/internal/engine"
@@ -68,6 +70,27 @@ func (c *Controller) ObserveDeleted(object obj.Object) []obj.Key {
 // is known. The object must not be modified any more.
 func (c *Controller) Recheck(object obj.Object) []obj.Key {
 	return c.tell(object, (*engine.State).RecheckParsed)
+}
+
+// RecheckKnown compares what is known with what is in the caches, as at a resync, and returns the keys to sync. cached reports whether
+// a cache has the claim or the volume, by its UID; it is called without a lock. What none has is known from a reply of the Client, and no
+// watch will tell of its end, which it may have told of already, before an old reply has shown the object again: the next Sync reads
+// it live first.
+func (c *Controller) RecheckKnown(cached func(obj.Object) bool) []obj.Key {
+	missing := slices.DeleteFunc(c.known(), func(object obj.Object) bool {
+		switch object.(type) {
+		case *corev1.PersistentVolume, *corev1.PersistentVolumeClaim:
+			return cached(object)
+		}
+		return true
+	})
+	defer c.lockState().Unlock()
+	return c.state.RecheckMissing(missing)
+}
+
+func (c *Controller) known() []obj.Object {
+	defer c.lockState().Unlock()
+	return c.state.Objects()
 }
 
 // tell has the state take an object. What takes time in proportion to the object's size is done before the lock is taken (X9).

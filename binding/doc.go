@@ -36,14 +36,13 @@
 //     lost its claimRef goes to another claim if its owner is not known (M2).
 //  2. Call Sync with every key that Observe and ObserveDeleted return, and with every key in Result.Next.
 //  3. If Result.After is not zero, call Sync with the same key again after that time. The error beside it is for the log.
-//  4. From time to time, call Recheck with every claim and volume of the caches, and Sync with the keys that it returns. That
-//     finds what a server has again, or in an older version, after it was restored from a backup.
+//  4. From time to time, call Recheck with every claim and volume of the caches, and RecheckKnown with what tells whether a cache
+//     has one that the Controller knows, once the caches are filled; and Sync with the keys that these return. That finds what a
+//     server has again, or in an older version, after it was restored from a backup, and what is gone, though no watch will tell of it.
 //  5. Call ObserveRestore when a list of a kind has a resourceVersion below one that was seen for that kind, and Sync with the
 //     keys that it returns: the server went back in time. A Sync that notices it by itself returns ErrServerWentBack. Where a list
 //     may show what was told already, call ObserveRestoreAgain instead.
-//  6. Call ObserveDeleted for an object that no watch has shown and that a live read does not find: the Controller may know it
-//     from a reply of the Client alone.
-//  7. Set Workers, if it calls Sync from several goroutines, to one less than these: a tenant whose objects are slow to sync
+//  6. Set Workers, if it calls Sync from several goroutines, to one less than these: a tenant whose objects are slow to sync
 //     could occupy all (W9).
 //
 // Equal keys may be merged in a queue, and the order of keys does not matter.

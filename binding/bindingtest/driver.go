@@ -183,6 +183,10 @@ func (d *Driver) Resync() {
 			d.queue.add(d.Controller.Recheck(d.cache[key])...)
 		}
 	}
+	d.queue.add(d.Controller.RecheckKnown(func(object obj.Object) bool {
+		key, _ := KeyOf(object)
+		return d.cache[key] != nil && d.cache[key].GetUID() == object.GetUID()
+	})...)
 }
 
 // ObserveRestore tells the controller that the server went back in time, as a list does that has an older resourceVersion than

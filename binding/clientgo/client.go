@@ -22,6 +22,8 @@ var (
 
 // Client is a binding.Client on a clientset. It reads from the server itself: a clientset has no cache.
 //
+// A list that is older than another of its kind that it has read, or than a reply to it about a claim, is an error, once: see Lists.
+//
 // What it returns has no managedFields, which no decision needs and which are often half of an object. The server
 // keeps its own where an update brings none.
 type Client struct {
@@ -29,8 +31,8 @@ type Client struct {
 	// Timeout bounds each call; 30 s if zero. The outcome of a write that takes longer is found by a read (B6).
 	Timeout time.Duration
 
-	called  func(verb, resource string, err error) // called after each request; may be nil
-	replied func(obj.Object)                       // called with each volume and claim in a reply; may be nil
+	called func(verb, resource string, err error) // called after each request; may be nil
+	lists  Lists
 }
 
 const defaultTimeout = 30 * time.Second
@@ -59,7 +61,7 @@ func (c *Client) volume(ctx context.Context, verb, name string, do func(context.
 		volume, err = do(ctx)
 		return err
 	})
-	return answered(c, obj.VolumeKey(name), volume, err)
+	return answered(obj.VolumeKey(name), volume, err)
 }
 
 // claim makes a request whose reply is the claim of that key.
@@ -68,11 +70,14 @@ func (c *Client) claim(ctx context.Context, verb string, key obj.Key, do func(co
 		claim, err = do(ctx)
 		return err
 	})
-	return answered(c, key, claim, err)
+	if claim, err = answered(key, claim, err); err == nil {
+		c.lists.Reached(obj.KindClaims, claim.ResourceVersion)
+	}
+	return claim, err
 }
 
 // answered returns the object of a reply, or its error. A reply that is not the object is one.
-func answered[T obj.Object](c *Client, key obj.Key, object T, err error) (T, error) {
+func answered[T obj.Object](key obj.Key, object T, err error) (T, error) {
 	if err == nil {
 		err = obj.CheckReply(key, object)
 	}
@@ -81,9 +86,6 @@ func answered[T obj.Object](c *Client, key obj.Key, object T, err error) (T, err
 		return none, err
 	}
 	object.SetManagedFields(nil)
-	if c.replied != nil {
-		c.replied(object)
-	}
 	return object, nil
 }
 
@@ -124,50 +126,41 @@ func named(name string) metav1.ListOptions {
 
 // ListClaims lists the claims of all namespaces.
 func (c *Client) ListClaims(ctx context.Context) ([]*corev1.PersistentVolumeClaim, error) {
-	var list *corev1.PersistentVolumeClaimList
-	err := c.call(ctx, "list", claims, func(ctx context.Context) (err error) {
-		list, err = c.Clientset.CoreV1().PersistentVolumeClaims(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-		return err
-	})
-	if err == nil {
-		err = obj.CheckList(obj.ClaimsKey(), list)
-	}
+	found, err := list(ctx, c, obj.ClaimsKey(), claims, c.Clientset.CoreV1().PersistentVolumeClaims(metav1.NamespaceAll).List)
 	if err != nil {
 		return nil, err
 	}
-	return pointers(list.Items), nil
+	return pointers(found.Items), nil
 }
 
 // ListPods lists the pods of a namespace.
 func (c *Client) ListPods(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
-	var list *corev1.PodList
-	err := c.call(ctx, "list", pods, func(ctx context.Context) (err error) {
-		list, err = c.Clientset.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
-		return err
-	})
-	if err == nil {
-		err = obj.CheckList(obj.PodsKey(namespace), list)
-	}
+	found, err := list(ctx, c, obj.PodsKey(namespace), pods, c.Clientset.CoreV1().Pods(namespace).List)
 	if err != nil {
 		return nil, err
 	}
-	return pointers(list.Items), nil
+	return pointers(found.Items), nil
 }
 
 // ListAttachments lists all VolumeAttachments.
 func (c *Client) ListAttachments(ctx context.Context) ([]*storagev1.VolumeAttachment, error) {
-	var list *storagev1.VolumeAttachmentList
-	err := c.call(ctx, "list", attachments, func(ctx context.Context) (err error) {
-		list, err = c.Clientset.StorageV1().VolumeAttachments().List(ctx, metav1.ListOptions{})
-		return err
-	})
-	if err == nil {
-		err = obj.CheckList(obj.AttachmentsKey(), list)
-	}
+	found, err := list(ctx, c, obj.AttachmentsKey(), attachments, c.Clientset.StorageV1().VolumeAttachments().List)
 	if err != nil {
 		return nil, err
 	}
-	return pointers(list.Items), nil
+	return pointers(found.Items), nil
+}
+
+// list makes a request for the list of a key.
+func list[List metav1.ListInterface](ctx context.Context, c *Client, key obj.Key, resource string, do func(context.Context, metav1.ListOptions) (List, error)) (found List, err error) {
+	err = c.lists.Read(key, func() (metav1.ListInterface, error) {
+		err := c.call(ctx, "list", resource, func(ctx context.Context) (err error) {
+			found, err = do(ctx, metav1.ListOptions{})
+			return err
+		})
+		return found, err
+	})
+	return found, err
 }
 
 func pointers[T any](items []T) []*T {

@@ -33,11 +33,11 @@ type recorder struct {
 	more       chan struct{} // has one item if there may be events to send
 
 	mu     sync.Mutex
-	unsent map[string]*unsent // by namespace, of those that have any
+	unsent map[string]*unsent // by namespace, the claim's or that of the volume's claimRef, of those that have any
 	turns  []string           // the namespaces, the one to be served next first
 }
 
-// unsent is what there is to be sent about the objects of one namespace, in order.
+// unsent is what there is to be sent for one namespace, in order.
 type unsent struct {
 	order  []subjectOfEvent
 	events map[subjectOfEvent]*eventToSend
@@ -53,6 +53,7 @@ type subjectOfEvent struct {
 // eventToSend is an event and, once it was tried to send it, what of it is to be sent.
 type eventToSend struct {
 	about  subjectOfEvent
+	tenant string // the namespace in whose turn it is sent
 	event  *corev1.Event
 	result *record.EventCorrelateResult
 }
@@ -68,7 +69,7 @@ const (
 func (r *recorder) Record(event decision.Event) {
 	now := metav1.Now()
 	in := cmp.Or(event.On.Namespace, eventsNamespace)
-	r.add(&eventToSend{about: subjectOfEvent{event.On, event.UID, event.Reason}, event: &corev1.Event{
+	r.add(&eventToSend{about: subjectOfEvent{event.On, event.UID, event.Reason}, tenant: cmp.Or(event.Tenant, event.On.Namespace), event: &corev1.Event{
 		ObjectMeta:          metav1.ObjectMeta{Namespace: in, Name: nameOfEvent(event.On.Name, now)},
 		InvolvedObject:      reference(event),
 		Type:                event.Type,
@@ -92,7 +93,7 @@ func nameOfEvent(on string, at metav1.Time) string {
 func (r *recorder) add(event *eventToSend) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	in := event.about.on.Namespace
+	in := event.tenant
 	waiting := r.unsent[in]
 	switch {
 	case waiting == nil:

@@ -1,6 +1,7 @@
 package clientgo_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,10 +15,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo"
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
@@ -79,6 +82,40 @@ func TestNATenantsEventsAreNotDroppedForOthers(t *testing.T) {
 		assert.Contains(t, taken.yet(), "victim/data nothing fits")
 		time.Sleep(2 * time.Hour)
 		assert.Len(t, taken.yet(), many+1)
+	})
+}
+
+// N: so it is with volumes. They have no namespace, but that of the claim that they are bound to.
+func TestNEventsOnVolumesAreThoseOfTheirClaims(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const many = 3000
+		taken, set := &takenEvents{}, fake.NewClientset()
+		set.PrependReactor("create", "events", taken.create)
+		ctx, end := context.WithCancel(t.Context())
+		recorder := clientgo.StartRecorder(ctx, set)
+		record := func(namespace, name string) {
+			recorder.Record(decision.ServerWentBack(bindingtest.Volume(name, "1Gi", func(volume *corev1.PersistentVolume) {
+				volume.UID = types.UID(name)
+				if namespace != "" {
+					volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: namespace, Name: "data"}
+				}
+			})))
+		}
+		for n := range many {
+			record("attacker", fmt.Sprint("of-the-attacker-", n))
+		}
+		time.Sleep(10*time.Second + time.Millisecond)
+		record("victim", "of-the-victim")
+		record("", "of-nobody")
+		time.Sleep(6 * time.Second)
+		end()
+		time.Sleep(time.Second)
+		var on []string
+		for _, event := range taken.yet() {
+			on = append(on, strings.Fields(event)[0])
+		}
+		assert.Contains(t, on, "default/of-the-victim", "in its turn")
+		assert.Contains(t, on, "default/of-nobody", "in its turn")
 	})
 }
 

@@ -1,6 +1,7 @@
 package clientgo_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -142,6 +143,74 @@ func TestV3AReplyThatIsNotWholeIsAnError(t *testing.T) {
 	between.answer("/", `{"kind":"VolumeAttachmentList","apiVersion":"storage.k8s.io/v1","metadata":{"resourceVersion":"99999","continue":"more"},"items":[]}`)
 	_, err = client.ListAttachments(ctx)
 	require.ErrorContains(t, err, "the list of volumeattachments is not whole")
+}
+
+// What keeps lists and answers them in the server's place is noticed by a list that is older than one before. The next one is
+// believed, for the server may have been restored.
+func TestV3AListFromThePastIsAnError(t *testing.T) {
+	const old = `{"kind":"%sList","apiVersion":"%s","metadata":{"resourceVersion":"1"},"items":[]}`
+	server := newServer(t, bindingtest.Pod("default", "web", "node", "data"), bindingtest.Pod("other", "web", "node", "data"), bindingtest.Attachment("disk", "node"), bindingtest.Claim("default", "data", "5Gi"))
+	set, between := behindProxy(t, server)
+	for kind, test := range map[string]struct {
+		version string
+		read    func(context.Context, *clientgo.Client) error // what shows how far the server is
+		list    func(context.Context, *clientgo.Client) (int, error)
+	}{
+		"PersistentVolumeClaim": {"v1", listClaims, func(ctx context.Context, c *clientgo.Client) (int, error) {
+			found, err := c.ListClaims(ctx)
+			return len(found), err
+		}},
+		"Pod": {"v1", listPodsElsewhere, func(ctx context.Context, c *clientgo.Client) (int, error) {
+			found, err := c.ListPods(ctx, "other")
+			return len(found), err
+		}},
+		"VolumeAttachment": {"storage.k8s.io/v1", listAttachments, func(ctx context.Context, c *clientgo.Client) (int, error) {
+			found, err := c.ListAttachments(ctx)
+			return len(found), err
+		}},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			client, ctx := &clientgo.Client{Clientset: set}, t.Context()
+			for range 2 {
+				between.answer("", "")
+				require.NoError(t, test.read(ctx, client))
+				between.answer("/", fmt.Sprintf(old, kind, test.version))
+				_, err := test.list(ctx, client)
+				require.ErrorContains(t, err, "was read before")
+				found, err := test.list(ctx, client)
+				require.NoError(t, err, "the server may have been restored")
+				assert.Zero(t, found)
+			}
+			between.answer("", "")
+			found, err := test.list(ctx, client)
+			require.NoError(t, err)
+			assert.Equal(t, 1, found)
+		})
+	}
+	t.Run("what a claim's own reply shows counts too", func(t *testing.T) {
+		client, ctx := &clientgo.Client{Clientset: set}, t.Context()
+		between.answer("", "")
+		_, err := client.GetClaim(ctx, "default", "data")
+		require.NoError(t, err)
+		between.answer("/", fmt.Sprintf(old, "PersistentVolumeClaim", "v1"))
+		_, err = client.ListClaims(ctx)
+		require.ErrorContains(t, err, "the list of pvc has resourceVersion 1, and ")
+	})
+}
+
+func listClaims(ctx context.Context, c *clientgo.Client) error {
+	_, err := c.ListClaims(ctx)
+	return err
+}
+
+func listPodsElsewhere(ctx context.Context, c *clientgo.Client) error {
+	_, err := c.ListPods(ctx, "default")
+	return err
+}
+
+func listAttachments(ctx context.Context, c *clientgo.Client) error {
+	_, err := c.ListAttachments(ctx)
+	return err
 }
 
 // What keeps a NotFound of the API server and answers it in its place, as of before the object, does not hide it; nor does it prove

@@ -190,6 +190,13 @@ func (w *watch) objects() []obj.Object {
 	return objects
 }
 
+// filled reports whether the caches of claims and volumes have all that exists, which those of our own have not yet where they have
+// just taken the place of others.
+func (w *watch) filled() bool {
+	core := w.factory.Core().V1()
+	return core.PersistentVolumes().Informer().HasSynced() && core.PersistentVolumeClaims().Informer().HasSynced()
+}
+
 // has reports whether the object is in a cache.
 func (w *watch) has(object obj.Object) bool {
 	store := w.volumes
@@ -266,7 +273,6 @@ func (w *workers) update(old, new any) {
 func (w *workers) observe(object any) {
 	switch object := object.(type) {
 	case *corev1.PersistentVolume, *corev1.PersistentVolumeClaim:
-		w.unconfirmed.shown(object.(obj.Object))
 		w.add(w.controller.Observe(object.(obj.Object))...)
 		w.metrics.binding.observe(object.(obj.Object))
 	case obj.Object:
@@ -282,7 +288,6 @@ func (w *workers) observeDeleted(object any) {
 	}
 	switch object.(type) {
 	case *corev1.PersistentVolume, *corev1.PersistentVolumeClaim:
-		w.unconfirmed.end(object.(obj.Object))
 		w.warnings.Forget(keyOf(object.(obj.Object)))
 	}
 	if object, ok := object.(obj.Object); ok {

@@ -5,13 +5,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/pvbind/pvbind/binding"
@@ -24,13 +21,12 @@ import (
 // The queue has no rate limiter of its own: how long to wait after a failure is the controller's business, which
 // counts failures by key (W6).
 type workers struct {
-	controller  *binding.Controller
-	queue       workqueue.TypedDelayingInterface[obj.Key]
-	metrics     *metrics
-	log         *slog.Logger
-	unconfirmed unconfirmed
-	restores    Occurrence
-	warnings    WarningLog
+	controller *binding.Controller
+	queue      workqueue.TypedDelayingInterface[obj.Key]
+	metrics    *metrics
+	log        *slog.Logger
+	restores   Occurrence
+	warnings   WarningLog
 
 	count      int
 	resync     time.Duration
@@ -47,9 +43,6 @@ func newWorkers(r *Runner) *workers {
 	}
 	w.metrics = newMetrics(w.queue.Len)
 	client := &Client{Clientset: r.Clientset, called: w.metrics.called}
-	if w.resync > 0 {
-		client.replied = w.unconfirmed.add
-	}
 	w.warnings.Log = w.logWarning
 	w.controller = &binding.Controller{Client: client, Recorder: &w.warnings, Options: r.Options, Hooks: r.Hooks, Workers: w.count}
 	return w
@@ -133,12 +126,12 @@ func (w *workers) serverWentBack(kind string, err error) {
 // caches are those of the informers.
 type caches interface {
 	check(context.Context)
+	filled() bool
 	objects() []obj.Object
 	has(obj.Object) bool
 }
 
-// resyncUntil has everything in the caches rechecked from time to time until the context ends, and reads what is still
-// unconfirmed.
+// resyncUntil has everything in the caches rechecked from time to time until the context ends, and what is known and in no cache.
 func (w *workers) resyncUntil(ctx context.Context, known caches) {
 	if w.resync < 0 {
 		<-ctx.Done()
@@ -152,7 +145,7 @@ func (w *workers) resyncUntil(ctx context.Context, known caches) {
 			return
 		case <-ticker.C:
 			known.check(ctx)
-			w.readUnconfirmed(ctx, known.has)
+			w.recheckKnown(known)
 			for _, object := range known.objects() {
 				w.add(w.controller.Recheck(object)...)
 			}
@@ -160,89 +153,17 @@ func (w *workers) resyncUntil(ctx context.Context, known caches) {
 	}
 }
 
-// unconfirmed has the objects that the controller got from replies of the server and that no informer has shown since. One
-// that is in no cache at a resync may be gone: if it went while nothing could be watched, no informer will ever report its end.
-type unconfirmed struct {
-	mu      sync.Mutex
-	objects map[obj.Key]obj.Object
-	// ended and endedBefore are the UIDs of the last objects whose end an informer has shown, for a reply may come later than
-	// that. A reply that thousands of ends overtake is read once at the next resync.
-	ended, endedBefore sets.Set[types.UID]
-}
-
-const endedAtMost = 4096
-
-// add adds the object of a reply.
-func (u *unconfirmed) add(object obj.Object) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.ended.Has(object.GetUID()) || u.endedBefore.Has(object.GetUID()) {
+// recheckKnown has read what the controller knows and no cache has: it may be gone. If it went while nothing could be watched, no
+// informer will ever report its end; nor again, where a cache has answered a read with the object after its end was reported.
+func (w *workers) recheckKnown(known caches) {
+	if !known.filled() {
 		return
 	}
-	if u.objects == nil {
-		u.objects = map[obj.Key]obj.Object{}
+	keys := w.controller.RecheckKnown(known.has)
+	for _, key := range keys {
+		w.warnings.Forget(key)
 	}
-	u.objects[keyOf(object)] = object
-}
-
-// shown removes an object that an informer shows: it will show its end as well.
-func (u *unconfirmed) shown(object obj.Object) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.remove(object)
-}
-
-// end removes an object whose end an informer shows.
-func (u *unconfirmed) end(object obj.Object) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.remove(object)
-	if len(u.ended) >= endedAtMost {
-		u.ended, u.endedBefore = nil, u.ended
-	}
-	if u.ended == nil {
-		u.ended = sets.New[types.UID]()
-	}
-	u.ended.Insert(object.GetUID())
-}
-
-func (u *unconfirmed) remove(object obj.Object) {
-	if known := u.objects[keyOf(object)]; known != nil && known.GetUID() == object.GetUID() {
-		delete(u.objects, keyOf(object))
-	}
-}
-
-// drain removes all of them, and returns them.
-func (u *unconfirmed) drain() map[obj.Key]obj.Object {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	drained := u.objects
-	u.objects = nil
-	return drained
-}
-
-// readUnconfirmed reads live what is in no cache, and reports to the controller what is gone. What still exists is read
-// again at the next resync, as is what the server gave no answer about.
-func (w *workers) readUnconfirmed(ctx context.Context, cached func(obj.Object) bool) {
-	objects := w.unconfirmed.drain()
-	maps.DeleteFunc(objects, func(_ obj.Key, object obj.Object) bool { return cached(object) })
-	for _, object := range objects {
-		current, err := w.read(ctx, object)
-		switch {
-		case obj.IsAbsent(err, keyOf(object)), err == nil && current.GetUID() != object.GetUID():
-			w.observeDeleted(object)
-		case err != nil:
-			w.unconfirmed.add(object)
-		}
-	}
-}
-
-// read reads the object of that name. If it exists it is unconfirmed again, as every reply.
-func (w *workers) read(ctx context.Context, object obj.Object) (obj.Object, error) {
-	if claim, ok := object.(*corev1.PersistentVolumeClaim); ok {
-		return w.controller.Client.GetClaim(ctx, claim.Namespace, claim.Name)
-	}
-	return w.controller.Client.GetVolume(ctx, object.GetName())
+	w.add(keys...)
 }
 
 func keyOf(object obj.Object) obj.Key {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/pvbind/pvbind/binding"
+	"github.com/pvbind/pvbind/binding/clientgo"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -22,6 +23,8 @@ var (
 
 // Client is a binding.Client on a client of controller-runtime. It needs an API server: the lists of controller-runtime's fake
 // client have no resourceVersion, and are taken for none. Settle works on that too.
+//
+// That of a Reconciler returns an error, once, for a list that is older than what it has read before: see clientgo.Lists.
 type Client struct {
 	client.Client
 	// Live reads from the server itself, as a manager's GetAPIReader does. Nil: Client does, because it has no cache.
@@ -29,7 +32,8 @@ type Client struct {
 	// Timeout bounds each call; 30 s if zero. The outcome of a write that takes longer is found by a read (B6).
 	Timeout time.Duration
 
-	fake bool // Client may be a fake one, as in Settle
+	fake  bool            // Client may be a fake one, as in Settle
+	lists *clientgo.Lists // nil: no list is compared with another
 }
 
 const defaultTimeout = 30 * time.Second
@@ -73,6 +77,14 @@ func answered[T metav1.Object](object T, err error) (T, error) {
 	return object, nil
 }
 
+// claim returns the claim that a call has filled in, or its error. How far the server is it says for lists too.
+func (c Client) claim(claim *corev1.PersistentVolumeClaim, err error) (*corev1.PersistentVolumeClaim, error) {
+	if claim, err = answered(claim, err); err == nil {
+		c.lists.Reached(obj.KindClaims, claim.ResourceVersion)
+	}
+	return claim, err
+}
+
 // GetVolume reads a volume. One that is not found is listed, to confirm that: see obj.Confirm.
 func (c Client) GetVolume(ctx context.Context, name string) (*corev1.PersistentVolume, error) {
 	key, volume := obj.VolumeKey(name), &corev1.PersistentVolume{}
@@ -88,13 +100,13 @@ func (c Client) GetVolume(ctx context.Context, name string) (*corev1.PersistentV
 // GetClaim reads a claim. One that is not found is listed, to confirm that: see obj.Confirm.
 func (c Client) GetClaim(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error) {
 	key, claim := obj.ClaimKey(namespace, name), &corev1.PersistentVolumeClaim{}
-	claim, err := answered(claim, c.live().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, claim))
+	claim, err := c.claim(claim, c.live().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, claim))
 	if c.fake || !obj.IsAbsent(err, key) {
 		return claim, err
 	}
 	list := &corev1.PersistentVolumeClaimList{}
 	failed := c.live().List(ctx, list, client.InNamespace(namespace), named(name))
-	return answered(obj.Confirm(key, err, list, pointers(list.Items), failed))
+	return c.claim(obj.Confirm(key, err, list, pointers(list.Items), failed))
 }
 
 // named selects the object of a name alone.
@@ -105,36 +117,36 @@ func named(name string) client.MatchingFields {
 // ListClaims lists the claims of all namespaces.
 func (c Client) ListClaims(ctx context.Context) ([]*corev1.PersistentVolumeClaim, error) {
 	list := &corev1.PersistentVolumeClaimList{}
-	if err := c.live().List(ctx, list); err != nil {
+	if err := c.list(ctx, obj.ClaimsKey(), list); err != nil {
 		return nil, err
 	}
-	return pointers(list.Items), c.check(obj.ClaimsKey(), list)
+	return pointers(list.Items), nil
 }
 
 // ListPods lists the pods of a namespace.
 func (c Client) ListPods(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
 	list := &corev1.PodList{}
-	if err := c.live().List(ctx, list, client.InNamespace(namespace)); err != nil {
+	if err := c.list(ctx, obj.PodsKey(namespace), list, client.InNamespace(namespace)); err != nil {
 		return nil, err
 	}
-	return pointers(list.Items), c.check(obj.PodsKey(namespace), list)
+	return pointers(list.Items), nil
 }
 
 // ListAttachments lists all VolumeAttachments.
 func (c Client) ListAttachments(ctx context.Context) ([]*storagev1.VolumeAttachment, error) {
 	list := &storagev1.VolumeAttachmentList{}
-	if err := c.live().List(ctx, list); err != nil {
+	if err := c.list(ctx, obj.AttachmentsKey(), list); err != nil {
 		return nil, err
 	}
-	return pointers(list.Items), c.check(obj.AttachmentsKey(), list)
+	return pointers(list.Items), nil
 }
 
-// check returns an error if a list is none of an API server's. Those of a fake client have no resourceVersion.
-func (c Client) check(key obj.Key, list client.ObjectList) error {
+// list reads the list of a key. One that is none of an API server's is an error. Those of a fake client have no resourceVersion.
+func (c Client) list(ctx context.Context, key obj.Key, list client.ObjectList, options ...client.ListOption) error {
 	if c.fake {
-		return nil
+		return c.live().List(ctx, list, options...)
 	}
-	return obj.CheckList(key, list)
+	return c.lists.Read(key, func() (metav1.ListInterface, error) { return list, c.live().List(ctx, list, options...) })
 }
 
 func pointers[T any](items []T) []*T {
@@ -163,13 +175,13 @@ func (c Client) UpdateVolumeStatus(ctx context.Context, volume *corev1.Persisten
 // UpdateClaim writes metadata and spec of a claim.
 func (c Client) UpdateClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	claim = claim.DeepCopy()
-	return answered(claim, c.call(ctx, func(ctx context.Context) error { return c.Update(ctx, claim) }))
+	return c.claim(claim, c.call(ctx, func(ctx context.Context) error { return c.Update(ctx, claim) }))
 }
 
 // UpdateClaimStatus writes metadata and status of a claim.
 func (c Client) UpdateClaimStatus(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	claim = claim.DeepCopy()
-	return answered(claim, c.call(ctx, func(ctx context.Context) error { return c.Status().Update(ctx, claim) }))
+	return c.claim(claim, c.call(ctx, func(ctx context.Context) error { return c.Status().Update(ctx, claim) }))
 }
 
 // CreateVolume creates a volume.

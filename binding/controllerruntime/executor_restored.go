@@ -91,6 +91,9 @@ func (e *Executor) serverWentBack(kind string, err error) {
 
 func (e *Executor) serverWentBackAgain() { e.ServerWentBack() }
 
+// recheck does nothing: no reply brings back what was deleted.
+func (e *Executor) recheck(context.Context) {}
+
 // replace plans by informers of our own, until the context ends. Nothing of the cache counts any more: neither what it has, nor
 // what it reports once the server has reached the resourceVersion that it had.
 func (e *Executor) replace(ctx context.Context) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -45,7 +46,8 @@ type Reconciler struct {
 	// well, each once: see clientgo.WarningLog.
 	Recorder binding.Recorder
 	// Resync is how often the server is asked, by one small list of each kind, how far it is: a minute if zero, never if
-	// negative. That is how it is noticed that etcd was restored from a backup.
+	// negative. That is how it is noticed that etcd was restored from a backup. It also finds objects that are gone, and that only
+	// replies of the server have shown.
 	Resync time.Duration
 	// Options are those of controller-runtime's controller. MaxConcurrentReconciles is 64 if zero; half of them are for one
 	// namespace at most, and the namespaces that wait are served in turn. The rate limiter is always the Reconciler's own, which
@@ -55,6 +57,8 @@ type Reconciler struct {
 	controller *binding.Controller
 	warnings   clientgo.WarningLog
 	restores   restores
+	lists      clientgo.Lists
+	own        coreinformers.Interface // in place of the manager's cache; nil: that is not blind
 	queue      workqueue.TypedRateLimitingInterface[obj.Key]
 	delays     delays
 }
@@ -86,6 +90,7 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 }
 
 func (r *Reconciler) newController(client Client, recorder binding.Recorder) *binding.Controller {
+	client.lists = &r.lists
 	return &binding.Controller{Client: client, Recorder: recorder, Options: r.BindingOptions, Hooks: r.Hooks, Workers: r.concurrency()}
 }
 

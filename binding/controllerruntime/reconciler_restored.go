@@ -6,10 +6,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/pvbind/pvbind/binding/clientgo"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 var _ subject = (*Reconciler)(nil)
@@ -55,6 +57,7 @@ func (r *Reconciler) replace(ctx context.Context) {
 	s.log.Info(blindCache)
 	factory := clientgo.NewInformers(s.clientset, r.Pods, r.Hooks, s.notice)
 	core, storage := factory.Core().V1(), factory.Storage().V1()
+	r.own = core
 	informers := []toolscache.SharedIndexInformer{storage.StorageClasses().Informer(), core.PersistentVolumes().Informer(), core.PersistentVolumeClaims().Informer()}
 	if r.Pods == clientgo.PodsWatched {
 		informers = append(informers, core.Pods().Informer())
@@ -73,4 +76,42 @@ func (r *Reconciler) replace(ctx context.Context) {
 		})
 	}
 	factory.StartWithContext(ctx)
+}
+
+// recheck has read what the controller knows and no cache has: nobody will tell of its end.
+func (r *Reconciler) recheck(ctx context.Context) {
+	volumes, claims := r.informerOf(ctx, &corev1.PersistentVolume{}), r.informerOf(ctx, &corev1.PersistentVolumeClaim{})
+	if volumes != nil && !volumes.HasSynced() || claims != nil && !claims.HasSynced() {
+		return
+	}
+	keys := r.controller.RecheckKnown(func(object obj.Object) bool {
+		if _, ok := object.(*corev1.PersistentVolume); ok {
+			return r.restores.cached(ctx, volumes, object)
+		}
+		return r.restores.cached(ctx, claims, object)
+	})
+	for _, key := range keys {
+		r.warnings.Forget(key)
+	}
+	if len(keys) > 0 { // the queue is there once anything is known
+		add(r.queue, keys)
+	}
+}
+
+// informerOf returns the informer that reports volumes or claims: our own where the cache of the manager is blind, and nil where that
+// has several.
+func (r *Reconciler) informerOf(ctx context.Context, object client.Object) toolscache.SharedIndexInformer {
+	switch object.(type) {
+	case *corev1.PersistentVolume:
+		if r.own != nil {
+			return r.own.PersistentVolumes().Informer()
+		}
+	case *corev1.PersistentVolumeClaim:
+		if r.own != nil {
+			return r.own.PersistentVolumeClaims().Informer()
+		}
+	}
+	found, _ := r.restores.cache.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+	informer, _ := found.(toolscache.SharedIndexInformer)
+	return informer
 }

@@ -45,6 +45,8 @@ type subject interface {
 	serverWentBackAgain()
 	// replace watches with informers of its own, until the context ends: those of the manager's cache see nothing.
 	replace(context.Context)
+	// recheck has read what only replies have shown: no cache will tell of its end.
+	recheck(context.Context)
 }
 
 // notice is that the list of a kind has shown that the server went back.
@@ -113,6 +115,7 @@ func (s *restores) Start(ctx context.Context) error {
 		case <-s.now:
 		}
 		s.check(ctx)
+		s.recheck(ctx)
 	}
 }
 
@@ -197,6 +200,18 @@ func (s *restores) informer(ctx context.Context, kind *watchedKind) (toolscache.
 		return informer, informer.LastSyncResourceVersion()
 	}
 	return nil, kind.shown.Newest()
+}
+
+// cached reports whether the informer, or where it is nil the manager's cache, has an object by its UID. What is in none of the
+// namespaces of that counts as what it has.
+func (s *restores) cached(ctx context.Context, in toolscache.SharedIndexInformer, object client.Object) bool {
+	if in != nil {
+		found, exists, _ := in.GetStore().Get(object) // it fails for what is no object
+		return exists && found.(client.Object).GetUID() == object.GetUID()
+	}
+	found := object.DeepCopyObject().(client.Object)
+	err := s.cache.Get(ctx, client.ObjectKeyFromObject(object), found)
+	return err == nil && found.GetUID() == object.GetUID() || err != nil && !apierrors.IsNotFound(err)
 }
 
 // blindCache is logged where a subject replaces the informers of the manager's cache.

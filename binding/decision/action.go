@@ -194,6 +194,7 @@ type Event struct {
 	Reason  EventReason
 	Message string // one line
 	Hook    string // the name of the hook that failed; empty if none did
+	Tenant  string // the namespace that the event is sent for: that of the claim, or of the volume's claimRef; empty if it has none
 
 	same string // what makes the event the same as an earlier one; "": the message
 }
@@ -235,7 +236,7 @@ func failedIn(hook string, events []Event) []Event {
 
 // Identity returns the part of the event that is equal in two events which say the same thing.
 func (e Event) Identity() Event {
-	e.Message = cmp.Or(e.same, e.Message)
+	e.Message, e.Tenant = cmp.Or(e.same, e.Message), ""
 	return e
 }
 
@@ -264,11 +265,13 @@ func ServerWentBack(on obj.Object) Event {
 
 // newEvent returns an event on a claim or volume. The message becomes one line and is cut where it is too long.
 func newEvent(on obj.Object, kind string, reason EventReason, message string) Event {
-	key := obj.VolumeKey(on.GetName())
-	if on.GetNamespace() != "" {
+	key, tenant := obj.VolumeKey(on.GetName()), on.GetNamespace()
+	if tenant != "" {
 		key = obj.ClaimKey(on.GetNamespace(), on.GetName())
+	} else if volume, ok := on.(*corev1.PersistentVolume); ok {
+		tenant = obj.ReferencedClaim(volume).Namespace
 	}
-	return Event{On: key, UID: on.GetUID(), Type: kind, Reason: reason, Message: oneline.Text(message, messageLimit)}
+	return Event{On: key, UID: on.GetUID(), Type: kind, Reason: reason, Message: oneline.Text(message, messageLimit), Tenant: tenant}
 }
 
 // Complete returns the action of a draft: the object to write shares nothing with the one decided on, and has its annotations

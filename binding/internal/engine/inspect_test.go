@@ -29,7 +29,7 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		{sighting{}, []string{"text", "since"}},
 		{rejection{}, []string{"claimVersion", "volume", "volumeVersion"}},
 		{decision.Answer{}, []string{"Of", "Hook", "For", "Token", "Version", "Standing", "Volume", "Err", "Unsettled"}},
-		{decision.Event{}, []string{"Type", "Reason", "Message", "On", "UID", "Hook", "same"}},
+		{decision.Event{}, []string{"Type", "Reason", "Message", "On", "UID", "Hook", "Tenant", "same"}},
 	} {
 		var fields []string
 		for i := range reflect.TypeOf(test.of).NumField() {

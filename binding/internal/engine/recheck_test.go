@@ -150,3 +150,23 @@ func TestRecheckBelievesACacheOfClassesAndPods(t *testing.T) {
 		})
 	}
 }
+
+func TestW7WhatIsKnownAndInNoCacheIsRead(t *testing.T) {
+	for _, key := range []obj.Key{obj.VolumeKey("pv"), obj.ClaimKey("default", "data")} {
+		t.Run(key.String(), func(t *testing.T) {
+			cluster := settledPair(t)
+			cached := func(object obj.Object) bool { return object.GetName() != key.Name }
+			for range 2 {
+				before := len(cluster.Calls())
+				require.Equal(t, []obj.Key{key}, cluster.Controller.RecheckKnown(cached))
+				_, err := cluster.Controller.Sync(t.Context(), key)
+				require.NoError(t, err)
+				calls := cluster.CallsSince(before)
+				require.Len(t, calls, 1, "it is there: nothing is written")
+				assert.Equal(t, bindingtest.VerbGet, calls[0].Verb)
+				assert.Equal(t, key, calls[0].Key)
+			}
+			assert.Empty(t, cluster.Controller.RecheckKnown(func(obj.Object) bool { return true }))
+		})
+	}
+}

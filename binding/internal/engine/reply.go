@@ -323,6 +323,21 @@ func (s *State) RecheckParsed(parsed Parsed) (woken, rest []obj.Key) {
 	return Unique(append(woken, again...)), append(slices.Clip(rest), more...)
 }
 
+// RecheckMissing puts claims and volumes in doubt that are known and in no cache, and returns their keys, in order: a reply has shown
+// them, and no informer will report their end (W7).
+func (s *State) RecheckMissing(missing []obj.Object) []obj.Key {
+	var keys []obj.Key
+	for _, object := range missing {
+		key := keyOf(object)
+		if known := s.Known(key); (key.Kind == obj.KindVolume || key.Kind == obj.KindClaim) && known != nil && known.GetUID() == object.GetUID() {
+			s.doubt(key)
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, obj.CompareKeys)
+	return keys
+}
+
 func sameVersion(a, b obj.Object) bool {
 	return a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion()
 }

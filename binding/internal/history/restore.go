@@ -1,7 +1,6 @@
 package history
 
 import (
-	"context"
 	"maps"
 	"slices"
 
@@ -98,16 +97,7 @@ func (h *History) ResyncAfterRestore(c *Controller) {
 	h.readUnshown(c)
 }
 
-// readUnshown tells a controller of the end of what it knows from a reply alone, and what is not there any more, as the
-// resync of clientgo's Runner does.
+// readUnshown has a controller read what it knows from a reply alone.
 func (h *History) readUnshown(c *Controller) {
-	for _, object := range c.State.Objects() {
-		key := judge.KeyOf(object)
-		if key.Kind != obj.KindVolume && key.Kind != obj.KindClaim || c.cache[key] != nil {
-			continue
-		}
-		if _, err := h.Server.Get(context.Background(), key); obj.IsAbsent(err, key) {
-			c.Enqueue(c.State.ObserveDeleted(object))
-		}
-	}
+	c.Enqueue(c.State.RecheckMissing(slices.DeleteFunc(c.State.Objects(), func(object obj.Object) bool { return c.cache[judge.KeyOf(object)] != nil })))
 }
