@@ -76,14 +76,14 @@ func (v *taskView) PodsOf(namespace, claim string) ([]*corev1.Pod, decision.Sour
 	if read, live := v.task.live[obj.PodsKey(namespace)]; live {
 		return read.Parsed().podsByClaim[obj.ClaimKey(namespace, claim)], decision.FromLiveRead
 	}
-	var users []*corev1.Pod
-	for _, key := range v.podsOf(obj.ClaimKey(namespace, claim)) {
-		users = append(users, as[*corev1.Pod](v.Known(key)))
-	}
 	if len(v.objects[obj.KindPod]) == 0 {
 		return nil, decision.NotInCache
 	}
-	return users, decision.FromCache
+	return v.podsOf(obj.ClaimKey(namespace, claim)), decision.FromCache
+}
+
+func (v *taskView) UnscheduledPods(namespace, claim string, atMost int) (names []string, count int) {
+	return v.unscheduled(obj.ClaimKey(namespace, claim), atMost)
 }
 
 func (v *taskView) AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, decision.Source) {
