@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -9,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/engine"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
@@ -31,6 +33,10 @@ func TestWhatWakesWhat(t *testing.T) {
 		return KnownVolume("a", append([]VolumeEdit{BoundToClaim}, edits...)...)
 	}
 	fast := ClassOf("fast", "csi.example.com")
+	labelled := func(p *corev1.Pod) { p.Labels = map[string]string{"seen": "yes"} }
+	usingMany := func(p *corev1.Pod) {
+		p.Spec.Volumes = bindingtest.Pod("default", p.Name, "", names(engine.MaxLinks+1)...).Spec.Volumes
+	}
 	for _, test := range []struct {
 		name    string
 		known   []obj.Object
@@ -83,6 +89,10 @@ func TestWhatWakesWhat(t *testing.T) {
 		{name: "W5 a pod: its claims, and the volumes that wait for it", known: []obj.Object{KnownClaim(), bound()}, changed: PodUsing("web-0"), want: keys(data, pv)},
 		{name: "W5 a pod of no claim", changed: PodUsing("web-0", func(p *corev1.Pod) { p.Spec.Volumes = nil }), want: nil},
 		{name: "W5 a pod changes", known: []obj.Object{At("1", PodUsing("web-0"))}, changed: At("2", PodUsing("web-0", Scheduled)), want: keys(data)},
+		{name: "W5 a pod is labelled", known: []obj.Object{At("1", PodUsing("web-0")), bound()}, changed: At("2", PodUsing("web-0", labelled)), want: nil},
+		{name: "W5 a pod of very many claims is labelled", known: []obj.Object{At("1", PodUsing("web-0", usingMany))}, changed: At("2", PodUsing("web-0", usingMany, labelled)), want: nil},
+		{name: "W5 a pod finishes", known: []obj.Object{At("1", PodUsing("web-0")), bound()}, changed: At("2", PodUsing("web-0", PodPhase(corev1.PodFailed))), want: keys(data, pv)},
+		{name: "W5 a pod is another of the name", known: []obj.Object{At("1", PodUsing("web-0"))}, changed: At("2", PodUsing("web-0", func(p *corev1.Pod) { p.UID = "another" })), want: keys(data)},
 		{name: "W5 a pod goes", known: []obj.Object{PodUsing("web-0"), bound()}, gone: PodUsing("web-0"), want: keys(data, pv)},
 		{name: "W5 one that is not known", gone: PodUsing("web-0"), want: nil},
 
@@ -115,6 +125,14 @@ func TestWhatWakesWhat(t *testing.T) {
 			assert.ElementsMatch(t, test.want, state.Observe(test.changed), "none twice")
 		})
 	}
+}
+
+// names returns n names of claims.
+func names(n int) (names []string) {
+	for i := range n {
+		names = append(names, fmt.Sprint("data-", i))
+	}
+	return names
 }
 
 // TestB6AClaimWhoseVolumeIsLocked asks for a claim that names a volume, while another claim's sync is about to
