@@ -63,7 +63,7 @@ func TestW6ClaimsOfOthersDoNotEndABackoff(t *testing.T) {
 // A tenant has very many pods that name the same claims of a class that waits for a consumer, or claims that name one volume, and makes,
 // changes and deletes them all the time. What is done under the lock for one of them does not depend on how many there are.
 func TestX9ManyObjectsThatNameOne(t *testing.T) {
-	few, many := 30, 6000
+	few, many := 300, 6000
 	if ModeOfRun() == RunShort {
 		many = 2000
 	}
@@ -102,25 +102,26 @@ func TestX9ManyObjectsThatNameOne(t *testing.T) {
 			}
 		}
 	}
-	pod := func(name string) *corev1.Pod {
-		claims := make([]string, 16)
-		for i := range claims {
-			claims[i] = fmt.Sprint("data-", i)
-		}
-		return bindingtest.Pod("tenant", name, "", claims...)
-	}
 	pending := func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending }
-	for name, churnOf := range map[string]func(n int) func(){
-		"X9 W5 C3 pods of the same claims": func(n int) func() {
+	podsOfTheSame := func(claims int) func(n int) func() {
+		names := make([]string, claims)
+		for i := range names {
+			names[i] = fmt.Sprint("data-", i)
+		}
+		return func(n int) func() {
 			objects := []obj.Object{ClassOf("local", "csi.example.com", WaitsForFirstConsumer)}
-			for i := range 16 {
-				objects = append(objects, bindingtest.Claim("tenant", fmt.Sprint("data-", i), "1Gi", ofClass("local"), pending))
+			for _, name := range names {
+				objects = append(objects, bindingtest.Claim("tenant", name, "1Gi", ofClass("local"), pending))
 			}
 			for i := range n {
-				objects = append(objects, pod(fmt.Sprint("web-", i)))
+				objects = append(objects, bindingtest.Pod("tenant", fmt.Sprint("web-", i), "", names...))
 			}
-			return churn(stateOf(objects...), pod("another"))
-		},
+			return churn(stateOf(objects...), bindingtest.Pod("tenant", "another", "", names...))
+		}
+	}
+	for name, churnOf := range map[string]func(n int) func(){
+		"X9 W5 C3 pods of the same claims":      podsOfTheSame(16),
+		"X9 W5 C3 pods of the same many claims": podsOfTheSame(engine.MaxLinks + 1),
 		"X9 W3 claims that name one volume": func(n int) func() {
 			objects := []obj.Object{bindingtest.Volume("disk", "1Mi", func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeAvailable })}
 			naming := func(name string) obj.Object {

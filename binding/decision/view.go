@@ -35,7 +35,7 @@ type View interface {
 	// means that no pods are known at all.
 	PodsOf(namespace, claim string) ([]*corev1.Pod, Source)
 	// UnscheduledPods returns the names of the first of them, in order, that have no node and have not finished, and how many
-	// there are.
+	// there are: for a message, so that it may leave out some where it would take long to find all.
 	UnscheduledPods(namespace, claim string, atMost int) (names []string, count int)
 	// AttachmentsOf returns the attachments that name the volume, those being deleted too. NotInCache means that none is
 	// known, which proves nothing; FromLiveRead, that all there are were listed since the last write.

@@ -29,6 +29,9 @@ type podClaims struct {
 // held once.
 const MaxLinks = 64
 
+// maxLargePods is how many of a namespace's pods that name very many claims are looked at for a message about one claim.
+const maxLargePods = 256
+
 // podFacts has all of a pod that any decision depends on: whether it awaits a node (C3), uses a claim (F2, reclaim.UsesClaim), or
 // blocks recycling (R4, reclaim.BlockRecycling). A version in which nothing of that is another wakes nobody (W5): whoever may
 // label pods would have all their claims looked at each time.
@@ -131,16 +134,16 @@ func (s *store) podsOf(claim obj.Key) []*corev1.Pod {
 }
 
 // unscheduled returns the names of the first pods, in order, that name a claim and are still to be scheduled, and how many there are.
-// However many that are, it looks at no more than it returns, and at the pods of very many claims.
+// However many that are, it looks at no more than it returns, and at the first of the pods of very many claims: in a namespace with
+// more than maxLargePods of these, those that are not looked at do not count.
 func (s *store) unscheduled(claim obj.Key, atMost int) (names []string, count int) {
 	pods := unscheduledIn(s.podsByClaim[claim])
 	count, pods = len(pods), slices.Clip(pods[:min(len(pods), atMost)])
-	for _, pod := range unscheduledIn(s.largePods[obj.PodsKey(claim.Namespace)]) {
-		if !s.namesToo(pod, claim) {
-			continue
-		}
-		if count++; len(pods) < 2*atMost {
+	large := unscheduledIn(s.largePods[obj.PodsKey(claim.Namespace)])
+	for _, pod := range large[:min(len(large), maxLargePods)] {
+		if s.namesToo(pod, claim) {
 			pods = append(pods, pod)
+			count++
 		}
 	}
 	for _, pod := range pods {
