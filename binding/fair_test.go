@@ -302,6 +302,44 @@ func TestW9ATenantsSlowSyncsLeaveWorkersForOthers(t *testing.T) {
 	}
 }
 
+// A tenant's claims are so large that to list all claims takes a second, and somebody makes very many volumes in place of others
+// (V1), whose syncs are of no namespace.
+func TestW9VolumesWithoutClaimRefLeaveWorkersForOthers(t *testing.T) {
+	const many = 80
+	t.Run("W9 V1", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			server, controller := hookedController(t, hooks.Set{})
+			client := server.NewClient("controller")
+			lists := 0
+			client.Use(func(call *bindingtest.Call, do func() error) error {
+				if call.Verb == bindingtest.VerbList {
+					lists++
+					time.Sleep(time.Second)
+				}
+				return do()
+			})
+			controller.Client = client
+			crowd := newCrowd(t, 8, controller, server)
+			for n := range many {
+				gone := bindingtest.Volume(fmt.Sprint("again-", n), "1Mi", func(v *corev1.PersistentVolume) { v.UID, v.ResourceVersion = "gone", "1" })
+				crowd.Observe(gone)
+				crowd.ObserveDeleted(gone)
+				crowd.create(t, bindingtest.Volume(gone.Name, "1Mi"))
+			}
+			synctest.Wait()
+			require.NotZero(t, lists, "V1 a volume in place of another")
+
+			crowd.create(t, bindingtest.Volume("volume", "1Gi"))
+			crowd.create(t, bindingtest.Claim("other", "data", "1Gi"))
+			assert.LessOrEqual(t, crowd.bound(obj.ClaimKey("other", "data")), time.Millisecond)
+			time.Sleep(time.Hour)
+			for n := range many {
+				assert.Equal(t, corev1.VolumeAvailable, server.Volume(fmt.Sprint("again-", n)).Status.Phase, "and each comes to its end all the same")
+			}
+		})
+	})
+}
+
 // A client panics in the sync for which others wait. Whoever is next is told, also by a driver that would have recovered.
 func TestW9WhoWaitsForASyncThatPanicsIsTold(t *testing.T) {
 	for name, panics := range map[string]func(*binding.Controller, *bindingtest.Client, func()){

@@ -122,6 +122,12 @@ func (w *world) PodsOf(namespace, claim string) ([]*corev1.Pod, decision.Source)
 	return w.pods[obj.ClaimKey(namespace, claim)], decision.FromLiveRead
 }
 
+// UnscheduledPods returns the names of the first pods that name the claim and are still to be scheduled.
+func (w *world) UnscheduledPods(namespace, claim string, atMost int) (names []string, count int) {
+	pods, _ := w.PodsOf(namespace, claim)
+	return decision.Unscheduled(pods, atMost)
+}
+
 // Find returns the best volume for the claim.
 func (w *world) Find(claim *corev1.PersistentVolumeClaim) (match.Match, error) {
 	return w.index.Find(claim, w.terms(claim))

@@ -11,7 +11,6 @@ import (
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
-	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -46,7 +45,7 @@ func DraftForClaim(claim *corev1.PersistentVolumeClaim, view View, options Optio
 			return action, nil
 		}
 		if action, decided := nextTerminating(claim, state, view, options); decided {
-			return action.explained(explainTerminating(claim, view)), nil
+			return action.explained(explainTerminating(claim)), nil
 		}
 	}
 	action, err := nextInState(claim, state, volume, source, view, options)
@@ -56,7 +55,7 @@ func DraftForClaim(claim *corev1.PersistentVolumeClaim, view View, options Optio
 	}
 	explanation := *action.explains
 	if state != phase.ClaimBound {
-		explanation = explainTerminating(claim, view)
+		explanation = explainTerminating(claim)
 	}
 	return abandonProvisioning(claim, view, options).explained(explanation), nil
 }
@@ -158,26 +157,26 @@ func nextUnmatched(claim *corev1.PersistentVolumeClaim, view View, options Optio
 	return awaitAnyVolume(claim, view), nil
 }
 
-// awaitConsumer waits, for a claim of class WaitForFirstConsumer, until a pod that uses it is scheduled (C3).
-func awaitConsumer(claim *corev1.PersistentVolumeClaim, view View) Action {
-	state, reason, message := ClaimAwaitsConsumer, EventWaitForConsumer, "waiting for a pod that uses the claim before it is bound"
-	pods := podsOf(claim, view, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == "" && !reclaim.Finished(pod) })
-	if len(pods) > 0 {
-		state, reason, message = ClaimAwaitsScheduling, EventWaitForPodScheduled, "waiting for its pods to be scheduled: "+strings.Join(pods, ", ")
-	}
-	waiting := wait("C3", message, normal(claim, reason, message))
-	return pendingFirst(claim, waiting.explained(Explanation{State: state, Class: storageclass.OfClaim(claim), Pods: pods}))
-}
+// namedPods is how many pods a message names. A tenant may have thousands that name one claim.
+const namedPods = 10
 
-// podsOf returns the names of the claim's pods that are selected, in the view's order.
-func podsOf(claim *corev1.PersistentVolumeClaim, view View, selected func(*corev1.Pod) bool) (names []string) {
-	pods, _ := view.PodsOf(claim.Namespace, claim.Name)
-	for _, pod := range pods {
-		if selected(pod) {
-			names = append(names, pod.Name)
+// awaitConsumer waits, for a claim of class WaitForFirstConsumer, until a pod that uses it is scheduled (C3). Its event is not repeated
+// when only the number of the pods changes that it does not name (X9).
+func awaitConsumer(claim *corev1.PersistentVolumeClaim, view View) Action {
+	message := "waiting for a pod that uses the claim before it is bound"
+	explanation := Explanation{State: ClaimAwaitsConsumer, Class: storageclass.OfClaim(claim)}
+	event := normal(claim, EventWaitForConsumer, message)
+	if pods, count := view.UnscheduledPods(claim.Namespace, claim.Name, namedPods); count > 0 {
+		explanation.State, explanation.Pods = ClaimAwaitsScheduling, pods
+		message = "waiting for its pods to be scheduled: " + strings.Join(pods, ", ")
+		same := message
+		if more := count - len(pods); more > 0 {
+			message, same = fmt.Sprintf("%s and %d more", message, more), message+" and more"
 		}
+		event = normal(claim, EventWaitForPodScheduled, message)
+		event.same = same
 	}
-	return names
+	return pendingFirst(claim, wait("C3", message, event).explained(explanation))
 }
 
 // awaitAnyVolume returns a Wait for a volume that fits (C5). Its event is not repeated when only the counts of the search

@@ -1,6 +1,7 @@
 package decision_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -103,6 +104,10 @@ func TestC3AwaitingAConsumer(t *testing.T) {
 	class := ClassOf("local", "csi.example.com", WaitsForFirstConsumer)
 	awaits := []string{"Normal WaitForFirstConsumer pvc/default/data"}
 	awaitsPods := []string{"Normal WaitForPodScheduled pvc/default/data"}
+	var thousands []obj.Object
+	for i := range 3000 {
+		thousands = append(thousands, PodUsing(fmt.Sprint("web-", 3999-i)))
+	}
 	asks := "P3 UpdateClaim pvc/default/data: +annotation " + BetaProvisioner + "=csi.example.com +annotation " + Provisioner + "=csi.example.com"
 	runDecisions(t, []decisionTest{
 		{name: "C3 no pod", claim: local, known: Knowing(class), want: "C3 Wait", events: awaits, says: []string{"pod"}},
@@ -111,6 +116,8 @@ func TestC3AwaitingAConsumer(t *testing.T) {
 			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1}"},
 		{name: "C3 pods that are not scheduled, by name", claim: local, known: Knowing(class, PodUsing("web-0"), PodUsing("web-1")),
 			want: "C3 Wait", events: awaitsPods, says: []string{"web-0", "web-1"}},
+		{name: "C3 X9 of very many pods the first ones", claim: local, known: Knowing(append([]obj.Object{class}, thousands...)...),
+			want: "C3 Wait", events: awaitsPods, says: []string{"web-1000, web-1001, web-1002, web-1003, web-1004, web-1005, web-1006, web-1007, web-1008, web-1009 and 2990 more"}},
 		{name: "C3 a scheduled pod does not count", claim: local, known: Knowing(class, PodUsing("web-0", Scheduled)), want: "C3 Wait", events: awaits},
 		{name: "C3 nor a finished one", claim: local, known: Knowing(class, PodUsing("web-0", PodPhase(corev1.PodSucceeded)), PodUsing("web-1", PodPhase(corev1.PodFailed))),
 			want: "C3 Wait", events: awaits},

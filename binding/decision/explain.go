@@ -36,8 +36,8 @@ type Explanation struct {
 	Class       string `json:"class,omitempty"`
 	Provisioner string `json:"provisioner,omitempty"`
 	Node        string `json:"node,omitempty"`
-	// Pods are the names of the pods that must be scheduled first (ClaimAwaitsScheduling), or that use a claim
-	// being deleted (ClaimTerminating).
+	// Pods are the names of the first pods that must be scheduled (ClaimAwaitsScheduling), or of those that use a claim
+	// being deleted (ClaimTerminating), in order.
 	Pods []string `json:"pods,omitempty"`
 	// Finalizers are what else keeps a claim that is being deleted.
 	Finalizers []string `json:"finalizers,omitempty"`
@@ -103,6 +103,9 @@ func ExplainClaim(claim *corev1.PersistentVolumeClaim, view View, options Option
 	if explanation.State == ClaimBinding && action.Writes() {
 		explanation.Message = fmt.Sprintf("volume %q is being bound to it; the next write sets %s", explanation.Volume, writeName(explanation.Rule))
 	}
+	if explanation.State == ClaimTerminating { // a decision has no use for all their names
+		explanation.Pods = usersOf(claim, view)
+	}
 	if explanation.Class != "" { // no volume was found, and one of that class is to come
 		search, _ := view.Summary(claim) // no error, for Find had none
 		explanation.Search = &search
@@ -129,16 +132,23 @@ func (a Action) explained(as Explanation) Action {
 }
 
 // explainTerminating explains a claim that is being deleted.
-func explainTerminating(claim *corev1.PersistentVolumeClaim, view View) Explanation {
+func explainTerminating(claim *corev1.PersistentVolumeClaim) Explanation {
 	return Explanation{
-		State: ClaimTerminating, Volume: claim.Spec.VolumeName, Finalizers: claim.Finalizers, Pods: usersOf(claim, view),
+		State: ClaimTerminating, Volume: claim.Spec.VolumeName, Finalizers: claim.Finalizers,
 		Message: "the claim is being deleted: nothing new is begun for it",
 	}
 }
 
-// usersOf returns the names of the pods that use the claim (F2). A pod without a node does not.
-func usersOf(claim *corev1.PersistentVolumeClaim, view View) []string {
-	return podsOf(claim, view, func(pod *corev1.Pod) bool { return reclaim.UsesClaim(pod, claim) })
+// usersOf returns the names of the pods that use the claim, in order (F2). A pod without a node does not.
+func usersOf(claim *corev1.PersistentVolumeClaim, view View) (names []string) {
+	pods, _ := view.PodsOf(claim.Namespace, claim.Name)
+	for _, pod := range pods {
+		if reclaim.UsesClaim(pod, claim) {
+			names = append(names, pod.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // keptByText says what keeps an object that is being deleted.

@@ -59,9 +59,12 @@ func updateMetadata(object obj.Object, finalizers []string, protection string, o
 // unprotectClaim takes the in-use protection off a claim that is being deleted once no pod uses it (F2). A pod in a cache
 // that uses it is reason enough to keep it; that no pod uses it, only the server can say.
 func unprotectClaim(claim *corev1.PersistentVolumeClaim, view View, options Options) (action Action, decided bool) {
+	if options.Protection == ProtectionOff || !reclaim.ClaimReleasable(claim, nil) { // whatever pods there are
+		return Action{}, false
+	}
 	pods, source := view.PodsOf(claim.Namespace, claim.Name)
 	switch {
-	case options.Protection == ProtectionOff || !reclaim.ClaimReleasable(claim, pods):
+	case !reclaim.ClaimReleasable(claim, pods):
 		return Action{}, false
 	case source != FromLiveRead:
 		return ReadLive(obj.PodsKey(claim.Namespace), "F2", "before the claim is let go"), true

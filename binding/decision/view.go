@@ -34,6 +34,9 @@ type View interface {
 	// PodsOf returns the pods of the namespace that name the claim in a volume, finished ones too. NotInCache
 	// means that no pods are known at all.
 	PodsOf(namespace, claim string) ([]*corev1.Pod, Source)
+	// UnscheduledPods returns the names of the first of them, in order, that have no node and have not finished, and how many
+	// there are: for a message, so that it may leave out some where it would take long to find all.
+	UnscheduledPods(namespace, claim string, atMost int) (names []string, count int)
 	// AttachmentsOf returns the attachments that name the volume, those being deleted too. NotInCache means that none is
 	// known, which proves nothing; FromLiveRead, that all there are were listed since the last write.
 	AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, Source)
@@ -301,6 +304,23 @@ func (s Snapshot) PodsOf(namespace, claim string) ([]*corev1.Pod, Source) {
 		otherwise = NotInCache
 	}
 	return users, s.source(obj.PodsKey(namespace), FromLiveRead, otherwise)
+}
+
+// UnscheduledPods returns the names of the first pods that name the claim and are still to be scheduled.
+func (s Snapshot) UnscheduledPods(namespace, claim string, atMost int) (names []string, count int) {
+	return Unscheduled(reclaim.PodsOf(s.Pods, namespace, claim), atMost)
+}
+
+// Unscheduled returns the names of the first of the pods, in order, that have no node and have not finished, and how many there are:
+// what View.UnscheduledPods returns of the pods that name a claim.
+func Unscheduled(pods []*corev1.Pod, atMost int) (names []string, count int) {
+	for _, pod := range pods {
+		if pod.Spec.NodeName == "" && !reclaim.Finished(pod) {
+			names = append(names, pod.Name)
+		}
+	}
+	slices.Sort(names)
+	return names[:min(len(names), atMost)], len(names)
 }
 
 // AttachmentsOf returns the attachments that name the volume. If there is none, the source is NotInCache.

@@ -11,8 +11,8 @@ import (
 // workers of whoever calls Start (W9). A sync that there is no room for ends, and is in the Next of another that ends: nobody
 // is kept waiting.
 
-// namespaceOf returns the namespace that a sync works for: that of the claim, or of the one that the volume was last bound to;
-// "" if there is none.
+// namespaceOf returns the namespace that a sync works for: that of the claim, or of the one that the volume was last bound to.
+// Volumes that have none share one, "".
 func (s *State) namespaceOf(key obj.Key) string {
 	if key.Kind != obj.KindVolume {
 		return key.Namespace
@@ -106,9 +106,10 @@ func (s *slots) turn(may func(namespace string) bool) int {
 
 func anybody(string) bool { return true }
 
-// hasRoom reports whether a slot is free, and the namespace may have one more. The syncs of no namespace are no tenant's.
+// hasRoom reports whether a slot is free, and the namespace may have one more. What is of no namespace counts as one: volumes
+// without claimRef, that somebody has made in place of others, may all wait for a list of the claims of all tenants (V1).
 func (s *slots) hasRoom(namespace string) bool {
-	return s.limit == 0 || s.free() > 0 && (namespace == "" || s.held[namespace] < s.free())
+	return s.limit == 0 || s.held[namespace] < s.free()
 }
 
 func (s *slots) free() int { return s.limit - len(s.running) - len(s.promised) }

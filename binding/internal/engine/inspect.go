@@ -47,7 +47,8 @@ func (s store) clone() store {
 	for kind, objects := range old.objects {
 		s.objects[kind] = maps.Clone(objects)
 	}
-	s.claimsByVolume, s.volumesByClaim, s.podsByClaim, s.attachmentsByVolume = old.claimsByVolume.clone(), old.volumesByClaim.clone(), old.podsByClaim.clone(), old.attachmentsByVolume.clone()
+	s.claimsByVolume, s.volumesByClaim, s.attachmentsByVolume = old.claimsByVolume.clone(), old.volumesByClaim.clone(), old.attachmentsByVolume.clone()
+	s.podsByClaim = old.podsByClaim.clone()
 	s.largePods, s.parsedClaims, s.podClaims = old.largePods.clone(), maps.Clone(old.parsedClaims), maps.Clone(old.podClaims) // what they point to is never changed
 	s.waiting, s.notified = old.waiting.Clone(), old.notified.Clone()
 	s.gone, s.gonePods, s.goneVolumes = old.gone.clone(), old.gonePods.clone(), old.goneVolumes.clone()
@@ -68,6 +69,14 @@ func (l links) clone() links {
 	copied := maps.Clone(l)
 	for to, from := range copied {
 		copied[to] = maps.Clone(from)
+	}
+	return copied
+}
+
+func (l podLists) clone() podLists {
+	copied := maps.Clone(l)
+	for of, pods := range copied {
+		copied[of] = slices.Clone(pods)
 	}
 	return copied
 }
@@ -136,7 +145,7 @@ func (s *State) Describe(n Notebook, keys []obj.Key, mentioned []types.UID) {
 		n.Key(s.locks[key])
 		n.Key(s.inDoubt[key])
 		n.Key(s.offers.pendingOn[key])
-		for _, l := range []links{s.claimsByVolume, s.volumesByClaim, s.podsByClaim, s.attachmentsByVolume, s.waiters, s.leftInDoubt, s.offers.pendingFor} {
+		for _, l := range []links{s.claimsByVolume, s.volumesByClaim, s.attachmentsByVolume, s.waiters, s.leftInDoubt, s.offers.pendingFor} {
 			n.KeySet(l[key])
 		}
 		s.describeOffer(n, key)

@@ -23,9 +23,9 @@ type store struct {
 
 	claimsByVolume      links // by spec.volumeName
 	volumesByClaim      links // by the name in claimRef
-	podsByClaim         links // but for those in largePods
-	largePods           links // by namespace: the pods that name many claims
 	attachmentsByVolume links
+	podsByClaim         podLists // but for those in largePods
+	largePods           podLists // by namespace: the pods that name many claims
 
 	parsedClaims map[obj.Key]*match.Parsed // of the claims that have something large
 	podClaims    map[obj.Key]*podClaims    // by pod: the claims that it names
@@ -106,7 +106,7 @@ func keyOf(object obj.Object) obj.Key {
 }
 
 // put stores an object, unless it is known to be gone or a version at least as new is stored. It returns what it
-// replaced, the claims that either version of a pod names, and whether it stored anything.
+// replaced, the claims that a pod names as relinkPod does, and whether it stored anything.
 func (s *store) put(key obj.Key, parsed Parsed) (old obj.Object, named []obj.Key, stored bool) {
 	object := parsed.object
 	old = s.Known(key)
@@ -116,8 +116,8 @@ func (s *store) put(key obj.Key, parsed Parsed) (old obj.Object, named []obj.Key
 	return old, s.set(key, old, parsed), true
 }
 
-// set stores a version of an object in place of the old one, nil if there is none, and returns the claims that either version
-// of a pod names.
+// set stores a version of an object in place of the old one, nil if there is none, and returns the claims that a pod names as
+// relinkPod does.
 func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key) {
 	object := parsed.object
 	if s.objects[key.Kind] == nil {

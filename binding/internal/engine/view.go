@@ -74,10 +74,7 @@ func (v *taskView) DefaultClass() *storagev1.StorageClass {
 }
 
 func (v *taskView) PodsOf(namespace, claim string) ([]*corev1.Pod, decision.Source) {
-	var users []*corev1.Pod
-	for _, key := range v.podsOf(obj.ClaimKey(namespace, claim)) {
-		users = append(users, as[*corev1.Pod](v.Known(key)))
-	}
+	users := v.podsOf(obj.ClaimKey(namespace, claim))
 	if read, live := v.task.live[obj.PodsKey(namespace)]; live {
 		return append(users, read.Parsed().podsByClaim[obj.ClaimKey(namespace, claim)]...), decision.FromLiveRead
 	}
@@ -85,6 +82,10 @@ func (v *taskView) PodsOf(namespace, claim string) ([]*corev1.Pod, decision.Sour
 		return nil, decision.NotInCache
 	}
 	return users, decision.FromCache
+}
+
+func (v *taskView) UnscheduledPods(namespace, claim string, atMost int) (names []string, count int) {
+	return v.unscheduled(obj.ClaimKey(namespace, claim), atMost)
 }
 
 func (v *taskView) AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, decision.Source) {

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/obj"
@@ -80,7 +81,7 @@ func (s *State) ForgetDeleted(object obj.Object) (woken, rest []obj.Key) {
 	delete(s.rejected, key)
 	delete(s.announced, key)
 	delete(s.deleted, object.GetUID())
-	woken = s.wokenBy(old)
+	woken = s.wokenBy(old, nil)
 	if key.Kind == obj.KindClaim {
 		woken = append(woken, s.leftInDoubt.of(key)...)
 	}
@@ -112,22 +113,24 @@ func (s *State) noteAnnouncement(key obj.Key, object obj.Object) {
 	}
 }
 
-// wokenBy returns the keys that a change calls for: the versions are the old and the new one, as far as there are such.
-func (s *State) wokenBy(versions ...obj.Object) []obj.Key {
-	var keys []obj.Key
-	for _, version := range versions {
-		switch object := version.(type) {
+// wokenBy returns the keys that a change calls for: from the old to the new version of an object, as far as there are such.
+func (s *State) wokenBy(old, object obj.Object) (keys []obj.Key) {
+	for _, version := range []obj.Object{old, object} {
+		switch version := version.(type) {
 		case *corev1.PersistentVolume:
-			keys = s.addWokenByVolume(keys, object)
+			keys = s.addWokenByVolume(keys, version)
 		case *corev1.PersistentVolumeClaim:
-			keys = s.addWokenByClaim(keys, object)
+			keys = append(append(keys, obj.KeyOf(version)), s.volumesByClaim.of(obj.KeyOf(version))...)
 		case *storagev1.StorageClass:
-			keys = append(keys, s.wokenByClass(object)...)
+			keys = append(keys, s.wokenByClass(version)...)
 		case *storagev1.VolumeAttachment:
-			if volume := obj.AttachedVolume(object); s.awaitsReclaim(volume) { // (W5)
+			if volume := obj.AttachedVolume(version); s.awaitsReclaim(volume) { // (W5)
 				keys = append(keys, volume)
 			}
 		}
+	}
+	if before, after := hadIn(old), hadIn(object); before != after {
+		keys = s.addWokenByHolder(s.addWokenByHolder(keys, before), after)
 	}
 	return Unique(keys)
 }
@@ -147,16 +150,34 @@ func (s *State) addWokenByVolume(keys []obj.Key, volume *corev1.PersistentVolume
 	return keys
 }
 
-// addWokenByClaim adds the claim, the volume that it names, and every volume whose claimRef names it (W3).
-func (s *State) addWokenByClaim(keys []obj.Key, claim *corev1.PersistentVolumeClaim) []obj.Key {
-	keys = append(append(keys, obj.KeyOf(claim)), s.volumesByClaim.of(obj.KeyOf(claim))...)
-	if claim.Spec.VolumeName != "" {
-		keys = append(keys, obj.VolumeKey(claim.Spec.VolumeName))
+// holding is what a claim has, or had, in the volume that it names, whatever the claimRef of that says: it is Bound, or Lost. The zero
+// value is nothing.
+type holding struct {
+	volume obj.Key
+	by     types.UID
+	phase  corev1.PersistentVolumeClaimPhase
+}
+
+// hadIn returns what a claim has in the volume that it names; nothing for nil, and for any other object.
+func hadIn(object obj.Object) holding {
+	claim := as[*corev1.PersistentVolumeClaim](object)
+	if claim == nil || claim.Spec.VolumeName == "" || claim.Status.Phase != corev1.ClaimBound && claim.Status.Phase != corev1.ClaimLost {
+		return holding{}
 	}
-	if phase.Owned(claim) != "" {
-		keys = append(keys, s.wokenByOwner(obj.NamedVolume(claim))...)
+	return holding{obj.NamedVolume(claim), claim.UID, claim.Status.Phase}
+}
+
+// addWokenByHolder adds the volume that a claim holds and, where that depends on it, the claims that name the volume (W3). Any other claim that
+// names a volume is nothing to it: its own sync binds it, if it can be. Anybody may name any volume, in as many claims as they like,
+// and change them as often: the volume would be looked at each time, and what fails about it tried again before its time (W6).
+func (s *State) addWokenByHolder(keys []obj.Key, held holding) []obj.Key {
+	switch held.phase {
+	case "":
+		return keys
+	case corev1.ClaimBound:
+		keys = append(keys, s.wokenByOwner(held.volume)...)
 	}
-	return keys
+	return append(keys, held.volume)
 }
 
 // wokenByOwner returns the claims that name a volume, if it has no claimRef. They cannot have it for as long as it is

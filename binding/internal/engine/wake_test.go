@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -9,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/engine"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
@@ -31,6 +33,10 @@ func TestWhatWakesWhat(t *testing.T) {
 		return KnownVolume("a", append([]VolumeEdit{BoundToClaim}, edits...)...)
 	}
 	fast := ClassOf("fast", "csi.example.com")
+	labelled := func(p *corev1.Pod) { p.Labels = map[string]string{"seen": "yes"} }
+	usingMany := func(p *corev1.Pod) {
+		p.Spec.Volumes = bindingtest.Pod("default", p.Name, "", names(engine.MaxLinks+1)...).Spec.Volumes
+	}
 	for _, test := range []struct {
 		name    string
 		known   []obj.Object
@@ -50,7 +56,15 @@ func TestWhatWakesWhat(t *testing.T) {
 
 		{name: "W3 a new claim", changed: KnownClaim(), want: keys(data)},
 		{name: "W3 a new claim of a name that volumes have", known: []obj.Object{bound(), KnownVolume("b", PreBound)}, changed: KnownClaim(), want: keys(data, pv, obj.VolumeKey("b"))},
-		{name: "W3 a claim changes: the volume that it names", known: []obj.Object{KnownClaim(BoundTo("a"))}, changed: At("9", KnownClaim(BoundTo("a"))), want: keys(data, pv)},
+		{name: "W3 a claim changes: the volume that is bound to it", known: []obj.Object{KnownClaim(BoundTo("a")), bound()}, changed: At("9", KnownClaim(BoundTo("a"))), want: keys(data, pv)},
+		{name: "W3 W6 not a volume that is another's", known: []obj.Object{KnownClaim(Named("other"), Naming("a")), bound(InPhase(corev1.VolumeReleased))}, changed: At("9", KnownClaim(Named("other"), Naming("a"))), want: keys(other)},
+		{name: "W3 W6 nor does a claim that comes", known: []obj.Object{bound(InPhase(corev1.VolumeReleased))}, changed: KnownClaim(Named("other"), Naming("a")), want: keys(other)},
+		{name: "W3 W6 nor one that goes", known: []obj.Object{bound(InPhase(corev1.VolumeReleased)), KnownClaim(Named("other"), Naming("a"))}, gone: KnownClaim(Named("other"), Naming("a")), want: keys(other)},
+		{name: "W3 W6 nor one that stays Lost", known: []obj.Object{bound(), KnownClaim(Named("other"), BoundTo("a"), Lost)}, changed: At("9", KnownClaim(Named("other"), BoundTo("a"), Lost)), want: keys(other)},
+		{name: "W3 but for one that becomes Lost", known: []obj.Object{bound(), KnownClaim(Named("other"), BoundTo("a"))}, changed: At("9", KnownClaim(Named("other"), BoundTo("a"), Lost)), want: keys(other, pv)},
+		{name: "W3 and one that was Lost, and goes", known: []obj.Object{bound(), KnownClaim(Named("other"), BoundTo("a"), Lost)}, gone: KnownClaim(Named("other"), BoundTo("a"), Lost), want: keys(other, pv)},
+		{name: "W3 M2 the owner of a free volume changes: whose it is stays", known: []obj.Object{KnownVolume("a"), KnownClaim(BoundTo("a")), KnownClaim(Named("other"), Naming("a"))},
+			changed: At("9", KnownClaim(BoundTo("a"))), want: keys(data)},
 		{name: "W3 a claim goes: the volume that it names", known: []obj.Object{KnownClaim(BoundTo("a"))}, gone: KnownClaim(BoundTo("a")), want: keys(data, pv)},
 		{name: "W3 a claim goes: every volume with its name", known: []obj.Object{KnownClaim(), bound(), KnownVolume("b", RefersToStale)}, gone: KnownClaim(), want: keys(data, pv, obj.VolumeKey("b"))},
 		{name: "W3 one that is not known", gone: KnownClaim(), want: nil},
@@ -62,7 +76,7 @@ func TestWhatWakesWhat(t *testing.T) {
 		{name: "W3 M2 not where a claimRef says whose it is", known: []obj.Object{bound(), KnownClaim(BoundTo("a")), KnownClaim(Named("other"), Naming("a"))},
 			gone: KnownClaim(BoundTo("a")), want: keys(data, pv)},
 		{name: "W3 M2 nor for a claim that was never bound to it", known: []obj.Object{KnownVolume("a"), KnownClaim(Naming("a")), KnownClaim(Named("other"), Naming("a"))},
-			gone: KnownClaim(Naming("a")), want: keys(data, pv)},
+			gone: KnownClaim(Naming("a")), want: keys(data)},
 
 		{name: "W4 a class: who names it", known: []obj.Object{KnownClaim(RequestingClass(new("fast"))), KnownClaim(Named("other"))}, changed: fast, want: keys(data)},
 		{name: "W4 by the beta annotation", known: []obj.Object{KnownClaim(ClaimNote(BetaClass, "fast"))}, changed: fast, want: keys(data)},
@@ -75,6 +89,10 @@ func TestWhatWakesWhat(t *testing.T) {
 		{name: "W5 a pod: its claims, and the volumes that wait for it", known: []obj.Object{KnownClaim(), bound()}, changed: PodUsing("web-0"), want: keys(data, pv)},
 		{name: "W5 a pod of no claim", changed: PodUsing("web-0", func(p *corev1.Pod) { p.Spec.Volumes = nil }), want: nil},
 		{name: "W5 a pod changes", known: []obj.Object{At("1", PodUsing("web-0"))}, changed: At("2", PodUsing("web-0", Scheduled)), want: keys(data)},
+		{name: "W5 a pod is labelled", known: []obj.Object{At("1", PodUsing("web-0")), bound()}, changed: At("2", PodUsing("web-0", labelled)), want: nil},
+		{name: "W5 a pod of very many claims is labelled", known: []obj.Object{At("1", PodUsing("web-0", usingMany))}, changed: At("2", PodUsing("web-0", usingMany, labelled)), want: nil},
+		{name: "W5 a pod finishes", known: []obj.Object{At("1", PodUsing("web-0")), bound()}, changed: At("2", PodUsing("web-0", PodPhase(corev1.PodFailed))), want: keys(data, pv)},
+		{name: "W5 a pod is another of the name", known: []obj.Object{At("1", PodUsing("web-0"))}, changed: At("2", PodUsing("web-0", func(p *corev1.Pod) { p.UID = "another" })), want: keys(data)},
 		{name: "W5 a pod goes", known: []obj.Object{PodUsing("web-0"), bound()}, gone: PodUsing("web-0"), want: keys(data, pv)},
 		{name: "W5 one that is not known", gone: PodUsing("web-0"), want: nil},
 
@@ -107,6 +125,14 @@ func TestWhatWakesWhat(t *testing.T) {
 			assert.ElementsMatch(t, test.want, state.Observe(test.changed), "none twice")
 		})
 	}
+}
+
+// names returns n names of claims.
+func names(n int) (names []string) {
+	for i := range n {
+		names = append(names, fmt.Sprint("data-", i))
+	}
+	return names
 }
 
 // TestB6AClaimWhoseVolumeIsLocked asks for a claim that names a volume, while another claim's sync is about to

@@ -177,6 +177,11 @@ func (v *View) PodsOf(namespace, claim string) ([]*corev1.Pod, decision.Source) 
 	return v.pods[obj.ClaimKey(namespace, claim)], source(v.podCount > 0, false)
 }
 
+// UnscheduledPods returns the names of the first pods that name the claim and are still to be scheduled.
+func (v *View) UnscheduledPods(namespace, claim string, atMost int) (names []string, count int) {
+	return decision.Unscheduled(v.pods[obj.ClaimKey(namespace, claim)], atMost)
+}
+
 // AttachmentsOf returns the attachments that name the volume. If there is none, the dump may lack them.
 func (v *View) AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, decision.Source) {
 	return v.attached[volume], source(len(v.attached[volume]) > 0, false)

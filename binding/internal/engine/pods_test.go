@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
+)
+
+// podNaming returns a pod that names the claims.
+func podNaming(name string, claims ...string) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	for _, claim := range claims {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: claim, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
+		}})
+	}
+	return pod
+}
+
+// podVersions returns pods that differ in what a pod may differ in.
+func podVersions() (pods []*corev1.Pod) {
+	now := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	pods = []*corev1.Pod{podNaming("web", "web-data")}
+	pods[0].UID = "uid-of-pod"
+	for _, edit := range []func(*corev1.Pod){
+		func(p *corev1.Pod) { p.Labels = map[string]string{"seen": "yes"} },
+		func(p *corev1.Pod) { p.UID = "another" },
+		func(p *corev1.Pod) { p.Spec.NodeName = "node" },
+		func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded },
+		func(p *corev1.Pod) { p.DeletionTimestamp = &now },
+		func(p *corev1.Pod) { p.DeletionGracePeriodSeconds = new(int64) },
+		func(p *corev1.Pod) { p.Status.StartTime = &now },
+		func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{{}} },
+		func(p *corev1.Pod) {
+			p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}}}
+		},
+	} {
+		for _, pod := range slices.Clone(pods) {
+			edited := pod.DeepCopy()
+			edit(edited)
+			pods = append(pods, edited)
+		}
+	}
+	return pods
+}
+
+// decidedOn returns all that any decision makes of a pod.
+func decidedOn(pod *corev1.Pod) string {
+	key := obj.ClaimKey("default", "web-data")
+	claim := func(created time.Time) *corev1.PersistentVolumeClaim {
+		owners := []metav1.OwnerReference{{UID: "uid-of-pod", Controller: new(true)}}
+		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
+			Namespace: key.Namespace, Name: key.Name, CreationTimestamp: metav1.NewTime(created), OwnerReferences: owners,
+		}}
+	}
+	early, late := claim(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)), claim(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
+	decided := fmt.Sprint(pod.Spec.NodeName == "", reclaim.Finished(pod), reclaim.UsesClaim(pod, early))
+	for _, again := range []*corev1.PersistentVolumeClaim{nil, early, late} {
+		decided += fmt.Sprint(len(reclaim.BlockRecycling([]*corev1.Pod{pod}, key.Namespace, key.Name, again)))
+	}
+	return decided
+}
+
+// W5: what a decision makes of two versions of a pod is the same where the second one wakes nobody.
+func TestW5WhatAPodIsLookedAtFor(t *testing.T) {
+	t.Run("W5 C3 F2 R4", func(t *testing.T) {
+		decided, pods := map[podFacts]string{}, podVersions()
+		for _, pod := range pods {
+			facts, now := factsOf(pod), decidedOn(pod)
+			if before, known := decided[facts]; known {
+				require.Equal(t, before, now, "%v", pod)
+			}
+			decided[facts] = now
+		}
+		assert.Less(t, len(decided), len(pods), "a label says nothing")
+	})
+}
+
+// The lists of pods hold what a scan of all pods finds, whatever came, changed and went, and a look finds the first ones.
+func TestX9TheListsOfPodsAgainstAScan(t *testing.T) {
+	t.Run("X9 C3", func(t *testing.T) {
+		data, more := obj.ClaimKey("default", "data"), []string{"data"}
+		for i := range MaxLinks {
+			more = append(more, fmt.Sprint("more-", i))
+		}
+		for seed := range uint64(30) {
+			random := rand.New(rand.NewPCG(seed, 9))
+			state, known := New(decision.Options{}, 1), map[string]*corev1.Pod{}
+			for version := range 200 {
+				name := fmt.Sprint("pod-", random.IntN(40))
+				if old := known[name]; old != nil && random.IntN(4) == 0 {
+					state.ObserveDeleted(old)
+					delete(known, name)
+				} else {
+					pod := podNaming(name, more[:1+random.IntN(2)*MaxLinks]...)
+					pod.UID, pod.ResourceVersion = types.UID(fmt.Sprint(version)), fmt.Sprint(1+version)
+					if old != nil {
+						pod.UID = old.UID
+					}
+					if random.IntN(3) == 0 {
+						pod.Spec.NodeName = "node"
+					}
+					if random.IntN(4) == 0 {
+						pod.Status.Phase = corev1.PodFailed
+					}
+					state.Observe(pod)
+					known[name] = pod
+				}
+				all := slices.Collect(maps.Values(known))
+				require.ElementsMatch(t, all, state.podsOf(data), "seed %d", seed)
+				wantNames, wantCount := decision.Unscheduled(all, 5)
+				names, count := state.unscheduled(data, 5)
+				require.Equal(t, wantCount, count, "seed %d", seed)
+				require.Equal(t, wantNames, names, "seed %d", seed)
+			}
+			for _, pod := range known {
+				state.ObserveDeleted(pod)
+			}
+			require.Empty(t, state.podsByClaim, "seed %d", seed)
+			require.Empty(t, state.largePods, "seed %d", seed)
+			require.Empty(t, state.podClaims, "seed %d", seed)
+		}
+	})
+}
