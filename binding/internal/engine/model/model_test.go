@@ -61,13 +61,14 @@ func TestModel(t *testing.T) {
 	cells.judge(t, !t.Failed() && (ModeOfRun() == RunFull || ModeOfRun() == RunLong))
 }
 
-// worldsOfRun returns the worlds of this run: all, but in the usual mode one of the large ones only and a fifth of those of trouble,
+// worldsOfRun returns the worlds of this run: all, but in the usual mode one of the large ones only, and not the largest, and a fifth of those of trouble,
 // and in a short run a few, drawn by lot.
 func worldsOfRun() []modelWorld {
 	var small, large, troubled []modelWorld
 	for _, world := range modelWorlds() {
 		switch {
 		case world.onlyLong && ModeOfRun() != RunLong:
+		case world.onlyFull && ModeOfRun() == RunUsual:
 		case world.large:
 			large = append(large, world)
 		case world.troubled:
