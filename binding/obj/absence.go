@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // IsAbsent reports whether the error of a live read proves that the object does not exist: a NotFound of the API server
@@ -43,7 +44,8 @@ func AbsentAsOf(err error) string {
 
 // Confirm returns the object of the key as a live list has it, which was made after a read of it had failed with NotFound: the list
 // may be one of that name alone. If it is not in the list, Confirm returns the error of the read with the list's resourceVersion.
-// An error of the list, or a list that is not whole, proves nothing and is returned.
+// An error of the list, or a list that is not whole, proves nothing and is returned. One whose resourceVersion cannot be compared, as that
+// of a fake server, confirms nothing: the error of the read is returned as it was.
 func Confirm[T Object](key Key, notFound error, list metav1.ListInterface, items []T, err error) (T, error) {
 	var none T
 	if err != nil {
@@ -57,7 +59,11 @@ func Confirm[T Object](key Key, notFound error, list metav1.ListInterface, items
 			return item, nil
 		}
 	}
-	return none, absentAsOf(notFound, list.GetResourceVersion())
+	version := list.GetResourceVersion()
+	if _, err := resourceversion.CompareResourceVersion(version, version); err != nil {
+		return none, notFound
+	}
+	return none, absentAsOf(notFound, version)
 }
 
 func absentAsOf(err error, version string) error {

@@ -36,9 +36,12 @@ func TestV3AnAbsenceIsConfirmed(t *testing.T) {
 
 	_, err = obj.Confirm(key, notFound, asOf("7", "more"), none, nil)
 	require.ErrorContains(t, err, "is not whole")
-	for _, incomparable := range []string{"", "0", "01", "v1"} {
+	_, err = obj.Confirm(key, notFound, asOf("", ""), none, nil)
+	require.ErrorContains(t, err, "is no list")
+	for _, incomparable := range []string{"0", "01", "v1"} {
 		_, err = obj.Confirm(key, notFound, asOf(incomparable, ""), none, nil)
-		require.ErrorContains(t, err, "is no list", "%q proves nothing of when", incomparable)
+		require.ErrorIs(t, err, notFound)
+		assert.Empty(t, obj.AbsentAsOf(err), "%q confirms nothing", incomparable)
 	}
 	_, err = obj.Confirm(key, notFound, asOf("7", ""), none, errors.New("no rights"))
 	assert.False(t, obj.IsAbsent(err, key), "%v", err)

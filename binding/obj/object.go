@@ -49,21 +49,16 @@ func CheckReply(key Key, object Object) error {
 	return checkWhole(key, object)
 }
 
-// CheckList is CheckReply for a list: one whose resourceVersion is missing, or none that can be compared, is no server's, and one that
-// goes on, as its metadata.continue says, is not all that there is. Neither proves that there is nothing.
+// CheckList is CheckReply for a list: one without a resourceVersion is no server's, and one that goes on, as its metadata.continue
+// says, is not all that there is. Neither proves that there is nothing.
 func CheckList(key Key, list metav1.ListInterface) error {
 	switch {
-	case !comparable(list.GetResourceVersion()):
-		return fmt.Errorf("the reply is no list of %s, for its resourceVersion is %q: something else than the API server may have answered", key, list.GetResourceVersion())
+	case list.GetResourceVersion() == "":
+		return fmt.Errorf("the reply is no list of %s, for it has no resourceVersion: something else than the API server may have answered", key)
 	case list.GetContinue() != "":
 		return fmt.Errorf("the list of %s is not whole, though no part of it was asked for: something else than the API server may have answered", key)
 	}
 	return nil
-}
-
-func comparable(version string) bool {
-	_, err := resourceversion.CompareResourceVersion(version, version)
-	return err == nil
 }
 
 // CheckItem is CheckReply for one of the objects in the list of a key. Of bare metadata nobody can tell what it uses.

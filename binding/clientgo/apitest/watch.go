@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -21,7 +22,8 @@ func (s *Server) read(kind obj.Kind, look func(*journal)) {
 	look(journal)
 }
 
-// list returns the objects that a request selects, which are not to be modified, and the resourceVersion of the list.
+// list returns the objects that a request selects, which are not to be modified, and the resourceVersion of the list: as etcd's, that of
+// the last change of any kind.
 func (s *Server) list(ctx context.Context, request Request, options metav1.ListOptions) (items []obj.Object, version string, err error) {
 	selected, err := selectionOf(request, options)
 	if err != nil {
@@ -31,8 +33,12 @@ func (s *Server) list(ctx context.Context, request Request, options metav1.ListO
 	if _, err := s.Client.List(ctx, request.kind(), request.Namespace); err != nil {
 		return nil, "", err
 	}
-	s.read(request.kind(), func(j *journal) {
-		items, version = j.objects(selected), strconv.FormatUint(j.version, 10)
+	var newest uint64
+	for _, kind := range bindingtest.Kinds() {
+		s.read(kind, func(j *journal) { newest = max(newest, j.version) })
+	}
+	s.read(request.kind(), func(j *journal) { // after that, so that it has all up to the newest
+		items, version = j.objects(selected), strconv.FormatUint(max(newest, j.version), 10)
 	})
 	return items, version, nil
 }
