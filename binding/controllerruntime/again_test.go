@@ -69,7 +69,7 @@ func TestW8ARestoreShortlyAfterAnOldReply(t *testing.T) {
 	eventually(t, func() bool { return isBound(server, "old") && isBound(server, "data") }, "both are bound")
 
 	old.Store(true)
-	remove(t, server, "old")
+	require.NoError(t, server.Delete(t.Context(), obj.ClaimKey("default", "old"), metav1.DeleteOptions{})) // the controller lets it go (F2)
 	eventually(t, func() bool { return told(server) == 1 }, "W8 live reads show the claim that is gone, as it was")
 	old.Store(false)
 	eventually(t, func() bool { return server.Volume("free").Status.Phase == corev1.VolumeReleased }, "V3 then the server answers")
