@@ -155,8 +155,12 @@ func (s *sharedStorage) inUse(ctx context.Context, asked *corev1.PersistentVolum
 	return "", nil
 }
 
-// add adds a disk, unless there is one of that name.
-func (s *sharedStorage) add(volume *corev1.PersistentVolume) { s.provision(volume, 0) }
+// add adds a disk by hand, unless there is one of that name. No call is made, and so no token shown.
+func (s *sharedStorage) add(volume *corev1.PersistentVolume) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.find(volume.Name)
+}
 
 // provision makes or finds the disk of a volume, and reports whether the storage takes the token.
 func (s *sharedStorage) provision(volume *corev1.PersistentVolume, token int64) bool {
@@ -165,10 +169,14 @@ func (s *sharedStorage) provision(volume *corev1.PersistentVolume, token int64) 
 	if !s.accepts(volume, token) {
 		return false
 	}
-	if s.disks[volume.Name] == nil {
-		s.disks[volume.Name] = &disk{}
-	}
+	s.find(volume.Name)
 	return true
+}
+
+func (s *sharedStorage) find(name string) {
+	if s.disks[name] == nil {
+		s.disks[name] = &disk{}
+	}
 }
 
 // open has a pod of the claim begin to use the disk of a volume, and write to it.
