@@ -72,6 +72,14 @@ func (c *Controller) Recheck(object obj.Object) []obj.Key {
 	return c.tell(object, (*engine.State).RecheckParsed)
 }
 
+// Knows reports whether a claim or a volume is known in the version in which a cache has it. If it is not, at a resync, Recheck has it
+// read: one that was known to be gone may be there again, as after a restore of etcd, and no watch will tell of it once more. It costs less
+// than Recheck, which has each object synced.
+func (c *Controller) Knows(object obj.Object) bool {
+	defer c.lockState().Unlock()
+	return c.state.Knows(object)
+}
+
 // RecheckKnown compares what is known with what is in the caches, as at a resync, and returns the keys to sync. cached reports whether
 // a cache has the claim or the volume, by its UID; it is called without a lock. What none has is known from a reply of the Client, and no
 // watch will tell of its end, which it may have told of already, before an old reply has shown the object again: the next Sync reads

@@ -89,7 +89,8 @@
 //   - An announcement (pvbind.github.io/reclaiming) means nothing to kube-controller-manager. A Controller that comes back
 //     waits for what its predecessor has announced, Hooks.Timeout and half a minute, from when it sees it. A volume that
 //     kube-controller-manager has scrubbed and freed meanwhile keeps the announcement, and is given to nobody until somebody
-//     removes that: an event on the volume says so.
+//     removes that: an event on the volume says so. A volume whose announcement stands also keeps the finalizer of the same name,
+//     and stays, once it is deleted, until a Controller is back or somebody has removed that by hand.
 //   - Where kube-controller-manager recycles, it does so by pods named recycler-for-<volume>, which go on when it has ended, and
 //     which nothing here knows of. Before starting recyclers of your own, wait until no such pod runs. Likewise, a hook that has
 //     answered hooks.InProgress must have ended its work before kube-controller-manager is started.

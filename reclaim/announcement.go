@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +16,10 @@ import (
 // AnnouncementAnnotation on a volume, or on a claim whose storage is not stored as a volume yet, announces as JSON that a
 // controller is about to delete or recycle the storage. See Announcement.
 const AnnouncementAnnotation = phase.AnnouncementAnnotation
+
+// AnnouncementFinalizer keeps a volume while its announcement stands: one that is made under its name would not have that, and
+// what was called would destroy its data (R8).
+const AnnouncementFinalizer = "pvbind.github.io/reclaiming"
 
 // Announcement says which controller is about to destroy data, and with which token (R8). Another controller that sees it
 // waits for as long as that one may be at work. Storage that remembers the largest token it has seen, and refuses smaller
@@ -53,21 +58,44 @@ func AnnouncementOf(object metav1.Object) (announcement Announcement, announced 
 	return announcement, announced
 }
 
-// Announce puts the announcement on the object.
+// Announce puts the announcement on the object, and AnnouncementFinalizer on a volume, for which that is not done. The API server
+// adds no finalizer to one that is being deleted, and a claim has that of its provisioning.
 func Announce(object metav1.Object, announcement Announcement) {
+	write(object, announcement.String(), announcement.Done)
+}
+
+// AnnounceAgain puts the announcement of the former version on the object, as it is, and the finalizer as Announce does (W8).
+func AnnounceAgain(object, former metav1.Object) {
+	announcement, _ := AnnouncementOf(former)
+	write(object, former.GetAnnotations()[AnnouncementAnnotation], announcement.Done)
+}
+
+func write(object metav1.Object, text string, done bool) {
 	annotations := maps.Clone(object.GetAnnotations())
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[AnnouncementAnnotation] = announcement.String()
+	annotations[AnnouncementAnnotation] = text
 	object.SetAnnotations(annotations)
+	switch volume := object.GetNamespace() == ""; {
+	case done:
+		dropFinalizer(object)
+	case volume && NeedsProtection(object, AnnouncementFinalizer):
+		object.SetFinalizers(append(slices.Clone(object.GetFinalizers()), AnnouncementFinalizer))
+	}
 }
 
-// Withdraw removes the announcement of an object for which what was announced is done, and whose storage is still there.
+// Withdraw removes the announcement and AnnouncementFinalizer of an object for which what was announced is done, and whose
+// storage is still there.
 func Withdraw(object metav1.Object) {
 	annotations := maps.Clone(object.GetAnnotations())
 	delete(annotations, AnnouncementAnnotation)
 	object.SetAnnotations(annotations)
+	dropFinalizer(object)
+}
+
+func dropFinalizer(object metav1.Object) {
+	object.SetFinalizers(without(slices.Clone(object.GetFinalizers()), AnnouncementFinalizer))
 }
 
 // Next returns the announcement of another attempt by the controller, whose clock says now and which may be at work for

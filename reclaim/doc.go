@@ -23,7 +23,7 @@
 // for the pods that [BlockRecycling] returns.
 //
 // Before storage is destroyed an [Announcement] says so on the volume, and another
-// controller that sees it waits.
+// controller that sees it waits. [AnnouncementFinalizer] keeps the volume as long.
 //
 // Three kinds of finalizers delay a deletion. [Finalizers] keeps those of the
 // storage, so that a volume object does not vanish before what it stands for.

@@ -85,10 +85,12 @@ func ClaimReleasable(claim *corev1.PersistentVolumeClaim, pods []*corev1.Pod) bo
 		!slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return UsesClaim(pod, claim) })
 }
 
-// VolumeReleasable reports whether VolumeProtection may be removed from the volume:
-// it is being deleted, has the finalizer, and is not Bound (F3).
-func VolumeReleasable(volume *corev1.PersistentVolume) bool {
-	return heldBy(VolumeProtection, volume) && volume.Status.Phase != corev1.VolumeBound
+// VolumeReleasable reports whether the finalizer, VolumeProtection or
+// AnnouncementFinalizer, may be removed from the volume: it is being deleted, has the
+// finalizer, and is not Bound (F3). Whether what was announced may go on, the volume
+// does not say.
+func VolumeReleasable(volume *corev1.PersistentVolume, finalizer string) bool {
+	return heldBy(finalizer, volume) && volume.Status.Phase != corev1.VolumeBound
 }
 
 // heldBy reports whether the object is being deleted and has the finalizer.

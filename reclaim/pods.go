@@ -3,6 +3,7 @@ package reclaim
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -94,8 +95,8 @@ func shutDown(pod *corev1.Pod) bool {
 // BlockRecycling returns the pods that keep a volume from being recycled, in the
 // order of their names: those not Finished that name its old claim. While no claim of
 // that name exists, scheduled or not. Where one exists again, only those with a node
-// count, and not one that was started after it was created: that one uses it. A pod
-// started before may still have the old volume mounted (R4).
+// count, and not one that was certainly started after it was created: that one uses
+// it. A pod started before may still have the old volume mounted (R4).
 func BlockRecycling(pods []*corev1.Pod, namespace, claimName string, again *corev1.PersistentVolumeClaim) []*corev1.Pod {
 	blocking := slices.DeleteFunc(PodsOf(pods, namespace, claimName), func(pod *corev1.Pod) bool {
 		return Finished(pod) || again != nil && (pod.Spec.NodeName == "" || startedAfter(pod, again))
@@ -104,9 +105,15 @@ func BlockRecycling(pods []*corev1.Pod, namespace, claimName string, again *core
 	return blocking
 }
 
+// clockMargin is how far the clock of a node, which tells when a pod was started, may
+// be ahead of the API server's, which tells when a claim was created. A tenant chooses
+// the moment of both, so that without a margin a second would do. A new pod that is
+// taken for one of before only delays the recycling until it ends.
+const clockMargin = 5 * time.Minute
+
 // startedAfter reports whether a kubelet certainly started the pod after the claim was
-// created. Times have seconds: equal ones tell nothing.
+// created.
 func startedAfter(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 	started, created := pod.Status.StartTime, claim.CreationTimestamp
-	return started != nil && !created.IsZero() && started.After(created.Time)
+	return started != nil && !created.IsZero() && started.After(created.Add(clockMargin))
 }

@@ -136,7 +136,7 @@ func TestBlockRecycling(t *testing.T) {
 		names = append(names, pod.Name)
 	}
 	assert.Equal(t, []string{"a", "d"}, names, "R4 c has no node")
-	for seconds, blocks := range map[int64]int{999: 1, 1_000: 1, 1_001: 0} {
+	for seconds, blocks := range map[int64]int{999: 1, 1_000: 1, 1_002: 1, 1_300: 1, 1_301: 0} {
 		pods[0].Status.StartTime = new(metav1.Unix(seconds, 0))
 		assert.Len(t, BlockRecycling(pods[:1], "shop", "orders", again), blocks, "R4 started at %d", seconds)
 	}

@@ -52,7 +52,7 @@ func TestVolumeReleasable(t *testing.T) {
 					volume := &corev1.PersistentVolume{ObjectMeta: metaWith(deleted, finalizers...)}
 					volume.Status.Phase = phase
 					has := len(finalizers) > 0 && finalizers[len(finalizers)-1] == VolumeProtection
-					assert.Equal(t, deleted && has && phase != "Bound", VolumeReleasable(volume))
+					assert.Equal(t, deleted && has && phase != "Bound", VolumeReleasable(volume, VolumeProtection))
 				})
 			}
 		}

@@ -23,8 +23,8 @@ import (
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// proxy stands between a clientset and its server. For paths that contain over it answers gets in the server's place: with
-// success and the body, and a watch so that the informer lists.
+// proxy stands between a clientset and its server. Requests whose method and path contain over it answers in the server's place:
+// with success and the body, and a watch so that the informer lists.
 type proxy struct {
 	server http.RoundTripper
 
@@ -36,7 +36,7 @@ type proxy struct {
 func (p *proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.over == "" || !strings.Contains(r.URL.Path, p.over) {
+	if p.over == "" || !strings.Contains(r.Method+" "+r.URL.Path, p.over) {
 		return p.server.RoundTrip(r)
 	}
 	code, body := http.StatusOK, p.body

@@ -50,14 +50,14 @@ func TestW8ARestoreShortlyAfterAnOldReply(t *testing.T) {
 			v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/disk"}}
 		}),
 		bindingtest.Claim("default", "data", "5Gi")), &deleter{}
-	first := server.Claim("default", "old")
+	before := server.Claim("default", "old")
 	live, err := client.NewWithWatch(server.Start(t), client.Options{Scheme: scheme.Scheme, Mapper: kinds()})
 	require.NoError(t, err)
 	var old atomic.Bool
 	behindProxy := interceptor.NewClient(live, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 			if claim, ok := object.(*corev1.PersistentVolumeClaim); ok && key.Name == "old" && old.Load() {
-				first.DeepCopyInto(claim)
+				before.DeepCopyInto(claim)
 				return nil
 			}
 			return c.Get(ctx, key, object, options...)
@@ -70,23 +70,24 @@ func TestW8ARestoreShortlyAfterAnOldReply(t *testing.T) {
 
 	old.Store(true)
 	require.NoError(t, server.Delete(t.Context(), obj.ClaimKey("default", "old"), metav1.DeleteOptions{})) // the controller lets it go (F2)
-	eventually(t, func() bool { return told(server) == 1 }, "W8 live reads show the claim that is gone, as it was")
+	eventually(t, func() bool { return told(server) >= 1 }, "W8 live reads show the claim that is gone, as it was")
 	old.Store(false)
 	eventually(t, func() bool { return server.Volume("free").Status.Phase == corev1.VolumeReleased }, "V3 then the server answers")
+	first := told(server) // again, where the watch has shown the end of the claim only then
 
 	snapshot := server.Snapshot()
 	remove(t, server, "data")
 	eventually(t, func() bool { return server.Volume("disk").Status.Phase == corev1.VolumeReleased }, "V3")
-	before := len(server.Calls())
+	calls := len(server.Calls())
 	server.Restore(snapshot)
 	eventually(t, func() bool {
-		return slices.ContainsFunc(server.CallsSince(before), func(call bindingtest.Call) bool {
+		return slices.ContainsFunc(server.CallsSince(calls), func(call bindingtest.Call) bool {
 			return call.Verb == bindingtest.VerbGet && call.Key == obj.VolumeKey("disk")
 		})
 	}, "W8 it is read once more")
 	createPair(t, server, "default", "later")
 	eventually(t, func() bool { return isBound(server, "later") }, "work goes on")
 	assert.Equal(t, corev1.VolumeBound, server.Volume("disk").Status.Phase)
-	assert.Equal(t, 1, told(server), "N once within a minute")
+	assert.Equal(t, first, told(server), "N not again within a minute")
 	assert.Zero(t, ours.calls.Load(), "R8 another controller may be at work that has announced what the server has lost")
 }

@@ -33,17 +33,19 @@ const patience = 30 * time.Second
 // mapper knows the kinds that apitest serves, which has no discovery.
 func mapper(*rest.Config, *http.Client) (meta.RESTMapper, error) { return kinds(), nil }
 
-// kinds are those of which clients are told here, and not by the server.
+// kinds are those of which clients are told here, and not by the server. Discovery maps lists too.
 func kinds() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
-	m.Add(corev1.SchemeGroupVersion.WithKind("PersistentVolume"), meta.RESTScopeRoot)
-	m.Add(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), meta.RESTScopeNamespace)
-	m.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
-	m.Add(storagev1.SchemeGroupVersion.WithKind("StorageClass"), meta.RESTScopeRoot)
-	m.Add(storagev1.SchemeGroupVersion.WithKind("VolumeAttachment"), meta.RESTScopeRoot)
-	m.Add(storagev1.SchemeGroupVersion.WithKind("CSIDriver"), meta.RESTScopeRoot)
-	m.Add(storagev1.SchemeGroupVersion.WithKind("CSINode"), meta.RESTScopeRoot)
-	m.Add(storagev1.SchemeGroupVersion.WithKind("CSIStorageCapacity"), meta.RESTScopeNamespace)
+	for _, suffix := range []string{"", "List"} {
+		m.Add(corev1.SchemeGroupVersion.WithKind("PersistentVolume"+suffix), meta.RESTScopeRoot)
+		for _, kind := range []string{"PersistentVolumeClaim", "Pod"} {
+			m.Add(corev1.SchemeGroupVersion.WithKind(kind+suffix), meta.RESTScopeNamespace)
+		}
+		for _, kind := range []string{"StorageClass", "VolumeAttachment", "CSIDriver", "CSINode"} {
+			m.Add(storagev1.SchemeGroupVersion.WithKind(kind+suffix), meta.RESTScopeRoot)
+		}
+		m.Add(storagev1.SchemeGroupVersion.WithKind("CSIStorageCapacity"+suffix), meta.RESTScopeNamespace)
+	}
 	return m
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -47,7 +48,8 @@ type Reconciler struct {
 	Recorder binding.Recorder
 	// Resync is how often the server is asked, by one small list of each kind, how far it is: a minute if zero, never if
 	// negative. That is how it is noticed that etcd was restored from a backup. It also finds objects that are gone, and that only
-	// replies of the server have shown.
+	// replies of the server have shown; and objects that exist again, or in an older version, after a restore that left the
+	// revisions as they were, or later.
 	Resync time.Duration
 	// Options are those of controller-runtime's controller. MaxConcurrentReconciles is 64 if zero; half of them are for one
 	// namespace at most, and the namespaces that wait are served in turn. The rate limiter is always the Reconciler's own, which
@@ -60,6 +62,7 @@ type Reconciler struct {
 	lists      clientgo.Lists
 	own        coreinformers.Interface // in place of the manager's cache; nil: that is not blind
 	queue      workqueue.TypedRateLimitingInterface[obj.Key]
+	begun      atomic.Bool // the caches have told all that they have, and the queue is there
 	delays     delays
 }
 
@@ -123,6 +126,7 @@ func startRecorder(mgr manager.Manager) (binding.Recorder, error) {
 
 // Reconcile syncs one claim or volume. The manager calls it.
 func (r *Reconciler) Reconcile(ctx context.Context, key obj.Key) (reconcile.Result, error) {
+	r.begun.Store(true)
 	result, err := r.controller.Sync(ctx, key)
 	add(r.queue, result.Next)
 	if errors.Is(err, binding.ErrServerWentBack) {

@@ -78,8 +78,13 @@ func (r *Reconciler) replace(ctx context.Context) {
 	factory.StartWithContext(ctx)
 }
 
-// recheck has read what the controller knows and no cache has: nobody will tell of its end.
+// recheck has read what the controller knows and no cache has, for nobody will tell of its end; and what a cache has in another version
+// than is known, or though it is known to be gone, for nobody will tell of it once more. That is so after a restore of etcd whose
+// revisions go on, which no list shows. What is known as the cache has it costs nothing.
 func (r *Reconciler) recheck(ctx context.Context) {
+	if !r.begun.Load() {
+		return
+	}
 	volumes, claims := r.informerOf(ctx, &corev1.PersistentVolume{}), r.informerOf(ctx, &corev1.PersistentVolumeClaim{})
 	if volumes != nil && !volumes.HasSynced() || claims != nil && !claims.HasSynced() {
 		return
@@ -93,9 +98,13 @@ func (r *Reconciler) recheck(ctx context.Context) {
 	for _, key := range keys {
 		r.warnings.Forget(key)
 	}
-	if len(keys) > 0 { // the queue is there once anything is known
-		add(r.queue, keys)
+	cached := r.restores.objects(ctx, volumes, &corev1.PersistentVolumeList{})
+	for _, object := range append(cached, r.restores.objects(ctx, claims, &corev1.PersistentVolumeClaimList{})...) {
+		if !r.controller.Knows(object) && r.restores.covers(ctx, object) {
+			keys = append(keys, r.controller.Recheck(object)...)
+		}
 	}
+	add(r.queue, keys)
 }
 
 // informerOf returns the informer that reports volumes or claims: our own where the cache of the manager is blind, and nil where that

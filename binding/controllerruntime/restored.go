@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -45,7 +47,7 @@ type subject interface {
 	serverWentBackAgain()
 	// replace watches with informers of its own, until the context ends: those of the manager's cache see nothing.
 	replace(context.Context)
-	// recheck has read what only replies have shown: no cache will tell of its end.
+	// recheck has read what only replies have shown, and what the cache has otherwise than it is known: no cache will tell of it.
 	recheck(context.Context)
 }
 
@@ -212,6 +214,25 @@ func (s *restores) cached(ctx context.Context, in toolscache.SharedIndexInformer
 	found := object.DeepCopyObject().(client.Object)
 	err := s.cache.Get(ctx, client.ObjectKeyFromObject(object), found)
 	return err == nil && found.GetUID() == object.GetUID() || err != nil && !apierrors.IsNotFound(err)
+}
+
+// objects returns what the informer, or where it is nil the manager's cache, has of a kind. None of it may be modified.
+func (s *restores) objects(ctx context.Context, in toolscache.SharedIndexInformer, list client.ObjectList) (objects []client.Object) {
+	if in != nil {
+		for _, object := range in.GetStore().List() {
+			objects = append(objects, object.(client.Object))
+		}
+		return objects
+	}
+	if err := s.cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		s.log.Error(err, "cannot list what the cache has")
+		return nil
+	}
+	_ = meta.EachListItem(list, func(item runtime.Object) error { // no error, for it is a list
+		objects = append(objects, item.(client.Object))
+		return nil
+	})
+	return objects
 }
 
 // blindCache is logged where a subject replaces the informers of the manager's cache.

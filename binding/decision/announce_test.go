@@ -25,7 +25,7 @@ func TestR8WhatIsAnnounced(t *testing.T) {
 		return Orphan(corev1.PersistentVolumeReclaimRecycle, edits...)
 	}
 	announces := func(token string, recycles ...string) string {
-		return "R8 UpdateVolume pv/a: +annotation " + reclaim.AnnouncementAnnotation + `="{\"by\":\"me\",\"token\":` + token + `,\"seconds\":120` + strings.Join(recycles, "") + `}"`
+		return "R8 UpdateVolume pv/a: +annotation " + reclaim.AnnouncementAnnotation + `="{\"by\":\"me\",\"token\":` + token + `,\"seconds\":120` + strings.Join(recycles, "") + `}" +finalizer ` + reclaim.AnnouncementFinalizer
 	}
 	const recycles = `,\"recycles\":true`
 	says := func(known decision.Snapshot, token int64) decision.Snapshot {
@@ -43,7 +43,7 @@ func TestR8WhatIsAnnounced(t *testing.T) {
 	freed := func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }
 	free, names := KnownClaim(RequestingClass(new(""))), KnownClaim(RequestingClass(new("")), Naming("a"))
 	told, scrubTold, failed := []string{"Warning VolumeFailedDelete pv/a"}, []string{"Warning VolumeFailedRecycle pv/a"}, []string{"Warning VolumeFailedDelete pv/a", "Warning FailedBinding pvc/default/data"}
-	says8 := []string{"may have none", "remove the annotation " + reclaim.AnnouncementAnnotation, "set its reclaim policy to Retain and delete it"}
+	says8 := []string{"may have none", "remove the annotation " + reclaim.AnnouncementAnnotation, "first set its reclaim policy to Retain and delete it"}
 	runDecisions(t, []decisionTest{
 		{name: "R8 R3 before a deleter, whatever was read", volume: MadeByOwn(), known: readLive, want: announces("1")},
 		{name: "R8 R4 before a recycler", volume: recycled(), known: readLive, want: announces("1", recycles)},

@@ -50,7 +50,7 @@ func TestR3R4AnAttachedVolumeIsNotReclaimed(t *testing.T) {
 
 		{name: "R4 that there is none must be read live", volume: recycled(), known: cached(), options: Hooked(), want: "R4 Read volumeattachments"},
 		{name: "R4 W6 it is attached", volume: recycled(), known: readLive(AttachedTo("n")), options: Hooked(), want: "R4 Wait", events: []string{"Normal VolumeFailedRecycle pv/a"}, says: on("n"), retry: decision.RetryBackoff},
-		{name: "R4 it is scrubbed already", volume: recycled(), known: Answering(readLive(AttachedTo("n")), reclaimed(decision.RunRecycler, "hostPath", nil)), options: Hooked(), want: "R4 UpdateVolume pv/a: spec.claimRef={default/data}" + unannounced, events: []string{"Normal VolumeRecycled pv/a"}},
+		{name: "R4 it is scrubbed already", volume: recycled(), known: Answering(readLive(AttachedTo("n")), reclaimed(decision.RunRecycler, "hostPath", nil)), options: Hooked(), want: "R4 UpdateVolume pv/a: spec.claimRef={default/data}" + unannounced + letsGo, events: []string{"Normal VolumeRecycled pv/a"}},
 	})
 }
 

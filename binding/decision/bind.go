@@ -48,7 +48,7 @@ func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, 
 	if action.Writes() {
 		first, blocked := awaitDestruction(volume, claim, view, options)
 		if !blocked && volume.Spec.ClaimRef == nil && phase.Owned(claim) != volume.Name {
-			first, blocked = readOwners(volume, view)
+			first, blocked = checkOwners(volume, view, options)
 		}
 		if blocked {
 			action = first
@@ -185,14 +185,21 @@ func unboundStatus(claim *corev1.PersistentVolumeClaim, to corev1.PersistentVolu
 // unbind writes the volume without its claim (V4): free again if a controller set the claimRef, pre-bound as
 // the person left it if a person did.
 func unbind(volume *corev1.PersistentVolume, rule, why string) Action {
-	unbound := *volume
 	if !phase.BoundByController(volume) {
-		unbound.Spec.ClaimRef = volume.Spec.ClaimRef.DeepCopy()
-		unbound.Spec.ClaimRef.UID = ""
-	} else {
-		unbound.Spec.ClaimRef = nil
+		return reserveFor(obj.ReferencedClaim(volume), volume, rule, why)
 	}
+	unbound := *volume
+	unbound.Spec.ClaimRef = nil
 	return update(&unbound, func(metadata *metav1.ObjectMeta) {
+		delete(metadata.Annotations, phase.BoundByControllerAnnotation)
+	}, rule, why)
+}
+
+// reserveFor writes the volume as a person pre-binds it to a claim of that name.
+func reserveFor(claim obj.Key, volume *corev1.PersistentVolume, rule, why string) Action {
+	reserved := *volume
+	reserved.Spec.ClaimRef = referenceTo(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: claim.Name}})
+	return update(&reserved, func(metadata *metav1.ObjectMeta) {
 		delete(metadata.Annotations, phase.BoundByControllerAnnotation)
 	}, rule, why)
 }

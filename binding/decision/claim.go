@@ -64,11 +64,33 @@ func DraftForClaim(claim *corev1.PersistentVolumeClaim, view View, options Optio
 // the claim is let go (F2): after that nothing would say whose data is on the volume, which would be free for anybody. With it
 // the volume becomes Released (V3). A crash after this write leaves a pair as any other that is being deleted.
 func restoreClaimRef(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindingState, volume *corev1.PersistentVolume, view View, options Options) (action Action, decided bool) {
-	if state != phase.ClaimBound || volume.Spec.ClaimRef != nil || match.OwnedByAnother(obj.KeyOf(claim), view.Owners(volume.Name)) {
+	if state != phase.ClaimBound || volume.Spec.ClaimRef != nil {
 		return Action{}, false
+	}
+	if owners := view.Owners(volume.Name); match.OwnedByAnother(obj.KeyOf(claim), owners) {
+		return awaitOtherOwners(claim, volume.Name, owners, view)
 	}
 	action, err := bind(volume, claim, view, options)
 	return action, err == nil && action.Writes() // what is announced (R8) holds up no deletion, and keeps the volume from others too
+}
+
+// awaitOtherOwners keeps one of several owners of a volume without claimRef until the others are gone, where all are being deleted:
+// the last one of them in order, which can write its claimRef then. A cache does not tell who else is being deleted: of two that are
+// let go by two controllers, each might be the other's reason.
+func awaitOtherOwners(claim *corev1.PersistentVolumeClaim, volume string, owners []obj.Key, view View) (action Action, waits bool) {
+	own := obj.KeyOf(claim)
+	last := true
+	for _, owner := range others(own, owners) {
+		other, source := view.Claim(owner.Namespace, owner.Name)
+		switch {
+		case !source.IsLive():
+			return ReadLive(owner, "C11", "one of the owners of a volume without claimRef is to be let go last"), true
+		case other != nil && other.DeletionTimestamp == nil:
+			return Action{}, false
+		}
+		last = last && obj.CompareKeys(owner, own) < 0
+	}
+	return claimContended(claim, volume, owners), last
 }
 
 // nextTerminating removes the protection and the provisioning finalizer of a claim that is being deleted, and begins nothing new
@@ -157,26 +179,32 @@ func nextUnmatched(claim *corev1.PersistentVolumeClaim, view View, options Optio
 	return awaitAnyVolume(claim, view), nil
 }
 
-// namedPods is how many pods a message names. A tenant may have thousands that name one claim.
-const namedPods = 10
-
-// awaitConsumer waits, for a claim of class WaitForFirstConsumer, until a pod that uses it is scheduled (C3). Its event is not repeated
-// when only the number of the pods changes that it does not name (X9).
+// awaitConsumer waits, for a claim of class WaitForFirstConsumer, until a pod that uses it is scheduled (C3).
 func awaitConsumer(claim *corev1.PersistentVolumeClaim, view View) Action {
 	message := "waiting for a pod that uses the claim before it is bound"
 	explanation := Explanation{State: ClaimAwaitsConsumer, Class: storageclass.OfClaim(claim)}
 	event := normal(claim, EventWaitForConsumer, message)
 	if pods, count := view.UnscheduledPods(claim.Namespace, claim.Name, namedPods); count > 0 {
 		explanation.State, explanation.Pods = ClaimAwaitsScheduling, pods
-		message = "waiting for its pods to be scheduled: " + strings.Join(pods, ", ")
-		same := message
-		if more := count - len(pods); more > 0 {
-			message, same = fmt.Sprintf("%s and %d more", message, more), message+" and more"
-		}
+		var same string
+		message, same = namePods("waiting for its pods to be scheduled: ", pods, count)
 		event = normal(claim, EventWaitForPodScheduled, message)
 		event.same = same
 	}
 	return pendingFirst(claim, wait("C3", message, event).explained(explanation))
+}
+
+// namedPods is how many pods a message names. A tenant may have thousands that name one claim.
+const namedPods = 10
+
+// namePods returns the message that names the first of so many pods, and what stays the same of it when only the number of the others
+// changes: an event is not repeated for that (X9).
+func namePods(message string, pods []string, count int) (says, same string) {
+	message += strings.Join(pods[:min(len(pods), namedPods)], ", ")
+	if more := count - min(len(pods), namedPods); more > 0 {
+		return fmt.Sprintf("%s and %d more", message, more), message + " and more"
+	}
+	return message, message
 }
 
 // awaitAnyVolume returns a Wait for a volume that fits (C5). Its event is not repeated when only the counts of the search

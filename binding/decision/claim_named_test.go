@@ -9,6 +9,7 @@ import (
 	"github.com/pvbind/pvbind/binding/decision"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 func TestAClaimThatNamesAVolumeItNeverHad(t *testing.T) {
@@ -35,6 +36,7 @@ func TestAClaimThatNamesAVolumeItNeverHad(t *testing.T) {
 		{name: "C7 M2 it is Bound, and a cache may not show whose it is", claim: asks, known: Knowing(KnownVolume("a", InPhase(corev1.VolumeBound))), want: "V1 Read pvc"},
 		{name: "C7 M2 all claims were listed, and it is nobody's", claim: asks, known: listed(Knowing(KnownVolume("a", InPhase(corev1.VolumeBound)))), want: begins},
 		{name: "C7 M2 it is Failed, and somebody removed its claimRef", claim: asks, known: Knowing(KnownVolume("a", InPhase(corev1.VolumeFailed))), want: "V1 Read pvc"},
+		{name: "C7 X3 it is Available, and a provisioner of ours has made it", claim: asks, known: Knowing(KnownVolume("a", VolumeNote(ProvisionedBy, Own))), options: Hooked(), want: "V1 Read pvc"},
 		{name: "C7 M2 it is Available, and somebody removed its claimRef", claim: asks, known: Knowing(KnownVolume("a", VolumeNote(BoundBy, "yes"))), want: "V1 Read pvc"},
 		{name: "C7 nor the phase", claim: asks, known: listed(Knowing(KnownVolume("a", InPhase(corev1.VolumeFailed)))), want: begins},
 		{name: "C7 nor a class that waits", claim: KnownClaim(Naming("a"), RequestingClass(new("local"))),
@@ -94,6 +96,8 @@ func TestAClaimThatWasBoundOnce(t *testing.T) {
 	forged, bare := KnownClaim(Naming("a"), ClaimNote(Completed, "yes"), ClaimNote(BoundBy, "yes")), KnownClaim(BoundTo("a"), WithoutNote(Completed))
 	byController := lostBefore.DeepCopy()
 	ClaimNote(BoundBy, "yes")(byController)
+	leaving, other := KnownClaim(BoundTo("a"), ClaimBeingDeleted, ClaimFinalizers(reclaim.ClaimProtection)), KnownClaim(BoundTo("a"), Named("other"))
+	otherLeaving := KnownClaim(BoundTo("a"), Named("other"), ClaimBeingDeleted, ClaimFinalizers(reclaim.ClaimProtection))
 	refused, mismatched := []string{"Warning FailedBinding pvc/default/data"}, []string{"Warning VolumeMismatch pvc/default/data"}
 	runDecisions(t, []decisionTest{
 		{name: "C7 M2 the annotation alone: it must fit", claim: forged, known: Knowing(KnownVolume("a", Sized("9Gi"))), want: "C7 Wait", events: mismatched, says: []string{"TooSmall"}},
@@ -110,6 +114,13 @@ func TestAClaimThatWasBoundOnce(t *testing.T) {
 			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
 		{name: "C11 C12 M2 also while it is being deleted", claim: KnownClaim(BoundTo("a"), WithoutNote(Completed), ClaimBeingDeleted), known: Knowing(KnownVolume("a")),
 			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
+		{name: "C11 C12 of several owners the others are read before it is let go", claim: leaving, known: Knowing(KnownVolume("a"), leaving, other), want: "C11 Read pvc/default/other"},
+		{name: "C11 F2 another stays: it is let go", claim: leaving, known: Proving(Knowing(KnownVolume("a"), leaving, other), obj.ClaimKey("default", "other")), options: decision.Options{Protection: decision.ProtectionOn}, want: "F2 Read pods/default"},
+		{name: "C11 F2 all are being deleted, and another is the last", claim: leaving, known: Proving(Knowing(KnownVolume("a"), leaving, otherLeaving), obj.ClaimKey("default", "other")), options: decision.Options{Protection: decision.ProtectionOn}, want: "F2 Read pods/default"},
+		{name: "C11 C12 all are being deleted, and it is the last: it stays", claim: otherLeaving, known: Proving(Knowing(KnownVolume("a"), leaving, otherLeaving), DataKey), want: "C11 Wait",
+			events: []string{"Warning FailedBinding pvc/default/other"}, says: []string{`"a"`, "no claimRef"}},
+		{name: "C11 C12 and then it writes the claimRef", claim: otherLeaving, known: Knowing(KnownVolume("a"), otherLeaving),
+			want: "B1 UpdateVolume pv/a: spec.claimRef={default/other uid-2} +annotation " + BoundBy},
 		{name: "C10 it names none: no proof is needed", claim: KnownClaim(BoundTo("")), want: lost, events: claimLost, says: []string{"names no volume", "lost"}},
 		{name: "C10 unknown: read it first", claim: bound, want: "C10 Read pv/a"},
 		{name: "C10 known to be absent", claim: bound, known: absent, want: lost, events: claimLost, says: []string{`"a"`, "does not exist", "lost"}},

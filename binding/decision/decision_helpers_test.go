@@ -213,6 +213,8 @@ func (d decisionTest) announce() decisionTest {
 
 const (
 	// unannounced is how a write differs that drops the announcement, and tokenGrows one that announces anew.
+	// On a volume a finalizer goes with it; letsGo is how.
+	letsGo        = " -finalizer " + reclaim.AnnouncementFinalizer
 	unannounced   = " -annotation " + reclaim.AnnouncementAnnotation
 	tokenGrows    = "annotation " + reclaim.AnnouncementAnnotation + `="{\"by\":\"me\",\"token\":8,\"seconds\":120}"`
 	notedDone     = "annotation " + reclaim.AnnouncementAnnotation + `="{\"by\":\"me\",\"token\":7,\"seconds\":120,\"done\":true}"`

@@ -135,7 +135,7 @@ func outlivedText(volume *corev1.PersistentVolume, announcement reclaim.Announce
 		return fmt.Sprintf("volume %q was changed while a recycler was about to remove its data, which may be gone or go yet; once no recycler is at work on it, remove the annotation %s",
 			volume.Name, reclaim.AnnouncementAnnotation)
 	}
-	return fmt.Sprintf("volume %q was changed while its storage was about to be deleted, so that it may have none; if it has and no deleter is at work on it, remove the annotation %s, else set its reclaim policy to Retain and delete it",
+	return fmt.Sprintf("volume %q was changed while its storage was about to be deleted, so that it may have none; once no deleter is at work on it, remove the annotation %s, but if it has none, first set its reclaim policy to Retain and delete it",
 		volume.Name, reclaim.AnnouncementAnnotation)
 }
 

@@ -17,8 +17,14 @@ func updateClaimMetadata(claim *corev1.PersistentVolumeClaim, options Options) (
 	return updateMetadata(claim, nil, reclaim.ClaimProtection, options, storageclass.ProvisionerAnnotation, storageclass.BetaProvisionerAnnotation)
 }
 
-// updateVolumeMetadata does the same for a volume, with the finalizers of its reclaim policy (G2, R6, F1).
+// updateVolumeMetadata does the same for a volume, with the finalizers of its reclaim policy (G2, R6, F1). One on which no call is
+// announced any more, because a person says so, loses the finalizer for that (R8); if it is being deleted, by F3.
 func updateVolumeMetadata(volume *corev1.PersistentVolume, options Options) (action Action, changes bool) {
+	announcement, announced := reclaim.AnnouncementOf(volume)
+	if kept := slices.Contains(volume.Finalizers, reclaim.AnnouncementFinalizer); kept && (!announced || announcement.Done) && volume.DeletionTimestamp == nil {
+		// A crash before this write leaves a finalizer that holds up the volume's end, no more.
+		return removeFinalizer(volume, reclaim.AnnouncementFinalizer, "R8", "no call is announced on it any more"), true
+	}
 	var finalizers []string
 	if volume.Annotations[phase.ProvisionedByAnnotation] != "" { // others keep theirs
 		finalizers = reclaim.Finalizers(volume, options.reclaim())

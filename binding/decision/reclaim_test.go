@@ -75,7 +75,7 @@ func TestR3WhatMustBeProvenBeforeStorageIsDeleted(t *testing.T) {
 		{name: "R3 X2 after its deleter's answer too", volume: MadeByOwn(), known: Answering(Proving(decision.Snapshot{}, DataKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R3 Read pv/a"},
 		{name: "R3 V3 X2 the claim too", volume: MadeByOwn(), known: Answering(Proving(decision.Snapshot{}, AKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "V3 Read pvc/default/data"},
 		{name: "R3 V2 X2 the claim is there and has the volume: never", volume: MadeByOwn(), known: Proving(Knowing(KnownClaim(BoundTo("a"))), DataKey, AKey, detached), options: Hooked(), want: "V2 UpdateVolumeStatus pv/a: status.phase=Bound"},
-		{name: "R3 V2 X2 the claim is there and has none yet: never", volume: MadeByOwn(), known: Answering(Proving(Knowing(KnownClaim()), DataKey, AKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R8 UpdateVolume pv/a: " + notedDone},
+		{name: "R3 V2 X2 the claim is there and has none yet: never", volume: MadeByOwn(), known: Answering(Proving(Knowing(KnownClaim()), DataKey, AKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R8 UpdateVolume pv/a: " + notedDone + letsGo},
 		{name: "R3 V2 the claim has another volume", volume: MadeByOwn(), known: Proving(Knowing(elsewhere, KnownVolume("b", BoundToClaim)), AKey, obj.VolumeKey("b"), detached), options: Hooked(), want: "R3 RunDeleter pv/a by " + Own},
 		{name: "R3 V2 that it has it is read live", volume: MadeByOwn(), known: Proving(Knowing(elsewhere, KnownVolume("b", BoundToClaim)), AKey, detached), options: Hooked(), want: "V2 Read pv/b"},
 		{name: "R3 V2 X2 it has none: never", volume: MadeByOwn(), known: Proving(Knowing(elsewhere), AKey, obj.VolumeKey("b"), detached), options: Hooked(), want: "V2 Wait",
@@ -85,11 +85,11 @@ func TestR3WhatMustBeProvenBeforeStorageIsDeleted(t *testing.T) {
 		{name: "R3 V2 Released first", volume: MadeByOwn(InPhase(corev1.VolumeBound)), known: Proving(Knowing(elsewhere, KnownVolume("b", BoundToClaim)), AKey, obj.VolumeKey("b"), detached), options: Hooked(), want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
 		{name: "R3 V3 Released first, when the claim is gone", volume: MadeByOwn(InPhase(corev1.VolumeBound)), known: Proving(decision.Snapshot{}, AKey, DataKey, detached), options: Hooked(), want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
 		{name: "R3 X2 a claim is Bound to it, whatever its claimRef says", volume: MadeByOwn(), known: Proving(Knowing(KnownClaim(BoundTo("a"), func(c *corev1.PersistentVolumeClaim) { c.Name, c.UID = "other", "uid-of-other" })), AKey, DataKey, detached), options: Hooked(),
-			want: "V3 Wait", events: []string{"Warning VolumeMismatch pv/a"}, says: []string{"default/other was bound to it"}},
-		{name: "V3 X2 a Lost claim names it, whose UID the claimRef still has", volume: MadeByOwn(), known: Proving(Knowing(KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost), Named("other"), OfUID("uid-1"))), AKey, DataKey, detached), options: Hooked(),
-			want: "V3 Wait", events: []string{"Warning VolumeMismatch pv/a"}, says: []string{"default/other was bound to it"}},
-		{name: "V3 X2 nor is it Released, for an external provisioner to delete", volume: MadeByOwn(InPhase(corev1.VolumeBound)), known: Proving(Knowing(KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost), Named("other"), OfUID("uid-1"))), AKey, DataKey, detached),
-			want: "V3 Wait", events: []string{"Warning VolumeMismatch pv/a"}},
+			want: "R3 Wait", events: []string{"Warning VolumeMismatch pv/a"}, says: []string{"default/other was bound to it"}},
+		{name: "R3 X2 a Lost claim names it, whose UID the claimRef still has", volume: MadeByOwn(), known: Proving(Knowing(KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost), Named("other"), OfUID("uid-1"))), AKey, DataKey, detached), options: Hooked(),
+			want: "R3 Wait", events: []string{"Warning VolumeMismatch pv/a"}, says: []string{"default/other was bound to it"}},
+		{name: "R3 X2 nor is it Released, for an external provisioner to delete", volume: MadeByOwn(InPhase(corev1.VolumeBound)), known: Proving(Knowing(KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost), Named("other"), OfUID("uid-1"))), AKey, DataKey, detached),
+			want: "R3 Wait", events: []string{"Warning VolumeMismatch pv/a"}},
 		{name: "V3 a Lost claim with another UID does not count: its tenant may have written bind-completed", volume: MadeByOwn(InPhase(corev1.VolumeBound)), known: Proving(Knowing(KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost), Named("other"))), AKey, DataKey, detached),
 			want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
 		{name: "V3 X2 a claim that was never bound to it does not count", volume: MadeByOwn(InPhase(corev1.VolumeBound)), known: Proving(Knowing(KnownClaim(Naming("a"), ClaimNote(Completed, "yes"), Named("other"))), AKey, DataKey, detached),
@@ -97,7 +97,7 @@ func TestR3WhatMustBeProvenBeforeStorageIsDeleted(t *testing.T) {
 		{name: "V3 under Retain nothing is lost", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound)), known: Proving(Knowing(KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost), Named("other"), OfUID("uid-1"))), AKey, DataKey, detached),
 			want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
 		{name: "R3 R8 X2 a person took the claimRef away: never", volume: MadeByOwn(func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }), known: Answering(Proving(decision.Snapshot{}, AKey, DataKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(),
-			want: "R8 UpdateVolume pv/a: " + notedDone},
+			want: "R8 UpdateVolume pv/a: " + notedDone + letsGo},
 	})
 }
 
@@ -113,9 +113,9 @@ func TestR8WhatBecomesOfAVolumeWithoutStorage(t *testing.T) {
 	says := []string{"is deleted", "delete the volume", "remove the annotation " + reclaim.AnnouncementAnnotation}
 	deleted := Answering(proven, reclaimed(decision.RunDeleter, "hostPath", nil))
 	runDecisions(t, []decisionTest{
-		{name: "R8 Retain since: noted before anything else", volume: Orphan(corev1.PersistentVolumeReclaimRetain), known: deleted, options: Hooked(), want: "R8 UpdateVolume pv/a: " + notedDone},
-		{name: "R8 Recycle since: noted", volume: Orphan(corev1.PersistentVolumeReclaimRecycle), known: deleted, options: Hooked(), want: "R8 UpdateVolume pv/a: " + notedDone},
-		{name: "R8 R6 noted before the write that Retain asks for, which would drop the announcement", volume: MadeByOwn(retain), known: Answering(proven, reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R8 UpdateVolume pv/a: " + notedDone},
+		{name: "R8 Retain since: noted before anything else", volume: Orphan(corev1.PersistentVolumeReclaimRetain), known: deleted, options: Hooked(), want: "R8 UpdateVolume pv/a: " + notedDone + letsGo},
+		{name: "R8 Recycle since: noted", volume: Orphan(corev1.PersistentVolumeReclaimRecycle), known: deleted, options: Hooked(), want: "R8 UpdateVolume pv/a: " + notedDone + letsGo},
+		{name: "R8 R6 noted before the write that Retain asks for, which would drop the announcement", volume: MadeByOwn(retain), known: Answering(proven, reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R8 UpdateVolume pv/a: " + notedDone + letsGo},
 		{name: "R8 R6 noted: that write is not made any more", volume: MadeByOwn(retain, noted), known: proven, options: Hooked(), want: fails, events: told, fresh: true},
 		{name: "R8 noted, Retain: Failed", volume: Orphan(corev1.PersistentVolumeReclaimRetain, noted), known: proven, options: Hooked(), want: fails, events: told, says: says, fresh: true},
 		{name: "R8 V3 a claim in no cache may exist", volume: Orphan(corev1.PersistentVolumeReclaimRetain, noted), options: Hooked(), want: "R8 Read pvc/default/data", fresh: true},
@@ -158,7 +158,7 @@ func TestR3TheOrderOfADeletion(t *testing.T) {
 			want: "R8 UpdateVolume pv/a: " + tokenGrows},
 		{name: "R3 nor one to another volume of the name", volume: MadeByOwn(), known: Answering(readLive, decision.Answer{Of: decision.RunDeleter, Hook: Own, For: "uid-9"}), options: Hooked(), want: "R3 RunDeleter pv/a by " + Own},
 		{name: "R3 nor a recycler's", volume: MadeByOwn(), known: Answering(readLive, reclaimed(decision.RunRecycler, Own, nil)), options: Hooked(), want: "R3 RunDeleter pv/a by " + Own},
-		{name: "R2 X2 Retain since its storage was deleted: the object stays", volume: MadeByOwn(WithPolicy(corev1.PersistentVolumeReclaimRetain), VolumeFinalizers()), known: done(Own), options: Hooked(), want: "R8 UpdateVolume pv/a: " + notedDone},
+		{name: "R2 X2 Retain since its storage was deleted: the object stays", volume: MadeByOwn(WithPolicy(corev1.PersistentVolumeReclaimRetain), VolumeFinalizers()), known: done(Own), options: Hooked(), want: "R8 UpdateVolume pv/a: " + notedDone + letsGo},
 	})
 }
 
@@ -209,6 +209,10 @@ func TestR4Recycling(t *testing.T) {
 		return Proving(Knowing(PodUsing("web-0", edits...), again), DataKey, AKey, pods, detached)
 	}
 	used := []string{"Normal VolumeFailedRecycle pv/a"}
+	var thousands []obj.Object
+	for i := range 3000 {
+		thousands = append(thousands, PodUsing(fmt.Sprintf("web-%d", 1000+i), Scheduled))
+	}
 	runDecisions(t, []decisionTest{
 		{name: "R4 a live list of pods before it is scrubbed", volume: recycled(), known: Proving(Knowing(podOf("other")), DataKey, AKey, detached), options: Hooked(), want: "R4 Read pods/default"},
 		{name: "R4 V3 a live read of the claim before it is scrubbed", volume: recycled(), known: Proving(decision.Snapshot{}, AKey, pods, detached), options: Hooked(), want: "V3 Read pvc/default/data"},
@@ -217,20 +221,24 @@ func TestR4Recycling(t *testing.T) {
 		{name: "R4 whoever made it", volume: recycled(VolumeNote(ProvisionedBy, Own)), known: readLive, options: Hooked(), want: runs},
 		{name: "R4 Failed: once more", volume: recycled(InPhase(corev1.VolumeFailed)), known: readLive, options: Hooked(), want: runs},
 		{name: "R4 a pod uses it", volume: recycled(), known: Proving(Knowing(user), DataKey, AKey, pods, detached), options: Hooked(), want: "R4 Wait", events: []string{"Normal VolumeFailedRecycle pv/a"}, says: []string{"Volume is used by pods: default/web-0"}, retry: decision.RetryBackoff},
+		{name: "R4 X9 of very many pods the first ones", volume: recycled(), known: Proving(Knowing(thousands...), DataKey, AKey, pods, detached), options: Hooked(), want: "R4 Wait", events: used,
+			says: []string{"default/web-1008, default/web-1009 and 2990 more"}, retry: decision.RetryBackoff},
 		{name: "R4 a pod that came since it was scrubbed: not free yet", volume: recycled(), known: Answering(Proving(Knowing(user), DataKey, AKey, pods, detached), reclaimed(decision.RunRecycler, "hostPath", nil)), options: Hooked(),
 			want: "R4 Wait", events: []string{"Normal VolumeFailedRecycle pv/a"}, retry: decision.RetryBackoff},
 		{name: "R4 a pod that has finished", volume: recycled(), known: Proving(Knowing(PodUsing("done", PodPhase(corev1.PodFailed))), DataKey, AKey, pods, detached), options: Hooked(), want: runs},
-		{name: "R4 a claim of the name is there again: a pod that was started later is its own", volume: recycled(), known: besideAgain(Scheduled, startedAt(1_000_001)), options: Hooked(), want: runs},
+		{name: "R4 a claim of the name is there again: a pod that was started later is its own", volume: recycled(), known: besideAgain(Scheduled, startedAt(1_000_301)), options: Hooked(), want: runs},
 		{name: "R4 one that was not scheduled has no volume mounted", volume: recycled(), known: besideAgain(), options: Hooked(), want: runs},
 		{name: "R4 X3 one that was started before has the old volume", volume: recycled(), known: besideAgain(Scheduled, startedAt(999_999)), options: Hooked(), want: "R4 Wait", events: used, retry: decision.RetryBackoff},
+		{name: "R4 X3 one that was started a little later may have it, for its node has another clock", volume: recycled(), known: besideAgain(Scheduled, startedAt(1_000_300)), options: Hooked(), want: "R4 Wait", events: used,
+			says: []string{"Volume is used by pods: default/web-0"}, retry: decision.RetryBackoff},
 		{name: "R4 X3 one of the same second may have it", volume: recycled(), known: besideAgain(Scheduled, startedAt(1_000_000)), options: Hooked(), want: "R4 Wait", events: used, retry: decision.RetryBackoff},
 		{name: "R4 X3 one of which that is not known may have it", volume: recycled(), known: besideAgain(Scheduled), options: Hooked(), want: "R4 Wait", events: used, retry: decision.RetryBackoff},
 		{name: "R4 X3 one that has finished has none", volume: recycled(), known: besideAgain(Scheduled, PodPhase(corev1.PodSucceeded)), options: Hooked(), want: runs},
 		{name: "R4 a live list of pods, though a claim of the name is there again", volume: recycled(), known: Proving(Knowing(again), DataKey, AKey, detached), options: Hooked(), want: "R4 Read pods/default"},
 		{name: "R4 R1 migrated: not ours", volume: recycled(VolumeNote(MigratedTo, "csi.example.com")), known: readLive, options: Hooked(), want: "R3 Wait"},
 
-		{name: "R4 V4 scrubbed: free", volume: recycled(), known: answers(nil), options: Hooked(), want: "R4 UpdateVolume pv/a: -spec.claimRef -annotation " + BoundBy + unannounced, events: scrubbed},
-		{name: "R4 V4 scrubbed: a person's reservation stays", volume: Orphan(corev1.PersistentVolumeReclaimRecycle), known: answers(nil), options: Hooked(), want: "R4 UpdateVolume pv/a: spec.claimRef={default/data}" + unannounced, events: scrubbed},
+		{name: "R4 V4 scrubbed: free", volume: recycled(), known: answers(nil), options: Hooked(), want: "R4 UpdateVolume pv/a: -spec.claimRef -annotation " + BoundBy + unannounced + letsGo, events: scrubbed},
+		{name: "R4 V4 scrubbed: a person's reservation stays", volume: Orphan(corev1.PersistentVolumeReclaimRecycle), known: answers(nil), options: Hooked(), want: "R4 UpdateVolume pv/a: spec.claimRef={default/data}" + unannounced + letsGo, events: scrubbed},
 		{name: "R4 the answer to another volume of the name does not count", volume: recycled(func(v *corev1.PersistentVolume) { v.UID = "uid-9" }), known: answers(nil), options: Hooked(), want: runs},
 		{name: "R4 it failed", volume: recycled(), known: answers(ErrBroken), options: Hooked(), want: fails, events: failed, says: []string{"the disk is broken"}},
 		{name: "R4 W6 it failed again", volume: recycled(FailedFor("the disk is broken")), known: answers(ErrBroken), options: Hooked(), want: "R4 Wait", retry: decision.RetryBackoff},

@@ -7,8 +7,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -42,6 +44,8 @@ func TestReclaimOfAReleasedVolume(t *testing.T) {
 			events: failedDelete, says: []string{"kubernetes.io/aws-ebs"}},
 		{name: "R3 nobody deletes its source: read the claim first", volume: Orphan(remove), want: "V3 Read pvc/default/data", events: nil},
 		{name: "R3 nobody deletes its source: Failed", volume: Orphan(remove), known: absent, want: "R3 " + fails("VolumeFailedDelete", deleter), events: failedDelete, says: []string{"hostPath"}},
+		{name: "R3 X8 another has such a hook, and says why it failed", volume: Orphan(remove, FailedFor("out of space"), VolumeNote(reclaim.AnnouncementAnnotation, `{"by":"another","token":5}`)), known: absent,
+			want: "R3 Wait", says: []string{"hostPath"}, retry: decision.RetryBackoff},
 		{name: "R3 W6 Failed is tried again", volume: Orphan(remove, FailedFor("no deleter for hostPath volumes is registered")), known: absent, want: "R3 Wait", says: []string{"hostPath"}, retry: decision.RetryBackoff},
 		{name: "R3 an empty provisioned-by is none", volume: Orphan(remove, by("")), known: absent, want: "R3 " + fails("VolumeFailedDelete", deleter), events: failedDelete},
 
@@ -130,4 +134,51 @@ func TestF3AVolumeInUse(t *testing.T) {
 		{name: "F3 not being deleted", volume: KnownVolume("a", VolumeFinalizers(VolumeProtection)), options: on, want: "V1 Nothing"},
 		{name: "F3 it has no such finalizer", volume: KnownVolume("a", BeingDeleted), options: on, want: "V1 Nothing"},
 	})
+}
+
+// F3, R8: a volume on which a deleter or recycler may be at work stays, whoever protects volumes beside this controller: one that is
+// made under its name would not have the announcement.
+func TestF3AVolumeWhoseStorageIsBeingReclaimed(t *testing.T) {
+	const ours = reclaim.AnnouncementFinalizer
+	on, off := Hooked(), Hooked()
+	on.Protection = decision.ProtectionOn
+	retain, recycle := corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimRecycle
+	leaving := func(policy corev1.PersistentVolumeReclaimPolicy, edits ...VolumeEdit) *corev1.PersistentVolume {
+		return Orphan(policy, append(edits, func(v *corev1.PersistentVolume) { BeingDeleted(v) })...)
+	}
+	both, bare := VolumeFinalizers(VolumeProtection, ours), VolumeFinalizers(VolumeProtection)
+	another, own, scrubs := announcedBy("another", false), announcedBy("me", false), recyclerAnnounced
+	removed := func(v *corev1.PersistentVolume) { v.Annotations = nil }
+	young := Proving(decision.Snapshot{}, DataKey, AKey, obj.PodsKey("default"), detached)
+	young.Now, young.Announced = metav1.Unix(10_000, 0), map[obj.Key]metav1.Time{AKey: metav1.Unix(9_990, 0)}
+	old := young
+	old.Announced = map[obj.Key]metav1.Time{AKey: metav1.Unix(9_000, 0)}
+	answered := func(err error) decision.Snapshot {
+		return Answering(young, decision.Answer{Of: decision.UpdateVolume, For: "uid-of-volume", Token: 7}, decision.Answer{Of: decision.RunRecycler, Hook: "hostPath", For: "uid-of-volume", Token: 7, Err: err})
+	}
+	goes, letsBoth := "F3 UpdateVolume pv/a: -finalizer "+ours, "F3 UpdateVolume pv/a: -finalizer "+VolumeProtection+" -finalizer "+ours
+	told, scrubTold := []string{"Warning VolumeFailedDelete pv/a"}, []string{"Warning VolumeFailedRecycle pv/a"}
+	nobody := decision.Options{Identity: "me"}
+	failed := FailedFor("no recycler for hostPath volumes is registered")
+	runDecisions(t, []decisionTest{
+		{name: "F3 R8 another may be at work, and kube-controller-manager has taken its protection off", volume: leaving(retain, another), known: young, options: off, want: "R8 Wait", retry: decision.RetryAfter},
+		{name: "F3 R8 so it is with our protection", volume: leaving(recycle, another, both), known: young, options: on, want: "R8 Wait", retry: decision.RetryAfter},
+		{name: "F3 R8 whatever its controller has: it cannot recycle, and tries again", volume: leaving(recycle, another, failed), known: young, options: nobody, want: "R4 Wait", events: told, retry: decision.RetryBackoff},
+		{name: "F3 R8 a driver's is waited for too", volume: leaving(corev1.PersistentVolumeReclaimDelete, another, VolumeNote(MigratedTo, "csi.example.com")), known: young, options: off, want: "R3 Wait", events: told},
+		{name: "F3 what this controller has called before may go on", volume: leaving(retain, own), known: young, options: off, want: "R8 Wait", events: told},
+		{name: "F3 Rh it goes on", volume: leaving(recycle, scrubs, both), known: answered(Meaning(hooks.InProgress)), options: on, want: "Rh Wait", retry: decision.RetryBackoff},
+		{name: "F3 in another claim's hands it does not go either", volume: leaving(retain, own, InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"))), options: off, want: "R8 Wait", events: told},
+		{name: "F3 seen for however long: nobody knows what goes on", volume: leaving(retain, another), known: old, options: off, want: "R8 Wait", events: told},
+		{name: "F3 our own too", volume: leaving(retain, own), known: old, options: off, want: "R8 Wait", events: told},
+		{name: "F3 so does our protection", volume: leaving(retain, scrubs, both), known: old, options: on, want: "R8 Wait", events: scrubTold},
+		{name: "F3 and where that is off", volume: leaving(retain, scrubs, both), known: old, options: off, want: "R8 Wait", events: scrubTold},
+		{name: "F3 R8 the recycler failed just now, which is no end of it", volume: leaving(recycle, scrubs, both, FailedFor("the disk is broken")), known: answered(ErrBroken), options: on, want: "R4 Wait", events: scrubTold, retry: decision.RetryBackoff},
+		{name: "F3 R3 the storage is deleted", volume: leaving(retain, announcedBy("another", true), both), known: young, options: on, want: letsBoth},
+		{name: "F3 R8 a person has removed the announcement of one that is being deleted", volume: leaving(retain, own, removed), known: young, options: off, want: goes},
+		{name: "R8 or of another: the finalizer goes", volume: Orphan(retain, own, removed), options: off, want: "R8 UpdateVolume pv/a: -finalizer " + ours},
+		{name: "R8 what a person says is done needs none", volume: Orphan(corev1.PersistentVolumeReclaimDelete, announcedBy("me", true), VolumeFinalizers(ours)), options: off, want: "R8 UpdateVolume pv/a: -finalizer " + ours},
+		{name: "R8 none is added to what is being deleted", volume: leaving(recycle, removed, bare), known: young, options: off,
+			want: "R8 UpdateVolume pv/a: +annotation " + reclaim.AnnouncementAnnotation + `="{\"by\":\"me\",\"token\":10000000000000,\"seconds\":120,\"recycles\":true}"`},
+		{name: "R8 V4 nor taken off while it stands", volume: Orphan(retain, scrubs), known: old, options: off, want: "R8 Wait", events: scrubTold},
+	}, func(row *decisionTest) { row.fresh = true })
 }

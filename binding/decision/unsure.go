@@ -40,6 +40,7 @@ func startOver(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVol
 	why := "its storage may have been deleted before it was stored; it is to be provisioned anew"
 	_, source := view.Claim(claim.Namespace, claim.Name)
 	kept := without(reclaim.WithoutStorage(slices.Clone(volume.Finalizers)), reclaim.VolumeProtection)
+	kept = without(kept, reclaim.AnnouncementFinalizer)
 	action, problem := Action{}, ""
 	switch {
 	case !options.Hooks.Provisioners.Has(provisioner):

@@ -54,8 +54,8 @@ type View interface {
 	Owners(volume string) []obj.Key
 	// Losers returns the claims that are Lost and name the volume, in order: it may have their data, though its claimRef does not say so.
 	Losers(volume string) []obj.Key
-	// ListedOwners returns those of the claims that were listed from the server since the last write, all of them; NotInCache
-	// means that they were not.
+	// ListedOwners returns those of the claims that were listed from the server since the last write, all of them, and that for which
+	// a volume of that name is provisioned (P2); NotInCache means that they were not.
 	ListedOwners(volume string) ([]*corev1.PersistentVolumeClaim, Source)
 	// Replaced reports whether another volume is known to have had the name before. A claim that a cache does not show yet may be
 	// Bound to that one.
@@ -360,10 +360,10 @@ func (s Snapshot) Losers(volume string) (losers []obj.Key) {
 	return losers
 }
 
-// ListedOwners returns the same as Owners, if all claims were listed.
+// ListedOwners returns the same as Owners, if all claims were listed, and the claim that the volume was made for.
 func (s Snapshot) ListedOwners(volume string) (owners []*corev1.PersistentVolumeClaim, source Source) {
 	for _, claim := range s.Claims {
-		if phase.Owned(claim) == volume {
+		if phase.Owned(claim) == volume || ProvisionedName(claim.UID) == volume {
 			owners = append(owners, claim)
 		}
 	}

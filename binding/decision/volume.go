@@ -35,19 +35,39 @@ func DraftForVolume(volume *corev1.PersistentVolume, view View, options Options)
 		return action, nil
 	}
 	action, err := nextByClaim(volume, view, options)
-	// Else the phase may still have to become Bound, or a hook may go on, for which the announcement on the volume stands: one that is made
-	// under its name would not have it.
-	settled := action.Kind == Nothing || action.Kind == Wait && !awaitsHook(action)
-	if settled && options.Protection != ProtectionOff && reclaim.VolumeReleasable(volume) {
-		// A crash before this write leaves a volume that is being deleted and protected, as it was.
-		return removeFinalizer(volume, reclaim.VolumeProtection, "F3", "it is being deleted and not bound"), nil
+	if action.Kind == Nothing || action.Kind == Wait { // else the phase may still have to become Bound
+		if release, changes := unprotectVolume(volume, options); changes {
+			if announcement, announced := reclaim.AnnouncementOf(volume); announced && !announcement.Done && !storageDeleted(volume, view) {
+				return tellAnnounced(volume, announcement, action), err
+			}
+			return release, nil
+		}
 	}
 	return action, err
 }
 
-// awaitsHook reports whether a Wait is for a deleter or recycler that is at work, of this controller or of another (Rh, R8).
-func awaitsHook(waiting Action) bool {
-	return waiting.Rule == "Rh" || waiting.Rule == "R8" && waiting.Retry == RetryAfter
+// tellAnnounced returns a Wait of a volume that is being deleted and stays, for one that is made under its name would not have the
+// announcement that stands: that one is told, if nothing else is.
+func tellAnnounced(volume *corev1.PersistentVolume, announcement reclaim.Announcement, waiting Action) Action {
+	if waiting.Rule != "Rh" && waiting.Rule != "R8" {
+		waiting.Kind = Wait
+		waiting.Events = append(waiting.Events, warning(volume, reclaimHookOf(announcedKind(announcement)).failed, outlivedText(volume, announcement)))
+	}
+	return waiting
+}
+
+// unprotectVolume takes off a volume that is being deleted what protects it while it is bound, or a hook is at work on it (F3).
+func unprotectVolume(volume *corev1.PersistentVolume, options Options) (action Action, changes bool) {
+	kept := slices.Clone(volume.Finalizers)
+	if options.Protection != ProtectionOff && reclaim.VolumeReleasable(volume, reclaim.VolumeProtection) {
+		kept = without(kept, reclaim.VolumeProtection)
+	}
+	if reclaim.VolumeReleasable(volume, reclaim.AnnouncementFinalizer) {
+		kept = without(kept, reclaim.AnnouncementFinalizer)
+	}
+	// A crash before this write leaves a volume that is being deleted and protected, as it was.
+	action = update(volume, func(metadata *metav1.ObjectMeta) { metadata.Finalizers = kept }, "F3", "it is being deleted and not bound")
+	return action, len(kept) < len(volume.Finalizers)
 }
 
 // nextByClaim decides by the claim that the volume's claimRef names.
@@ -126,8 +146,8 @@ func nextFree(volume *corev1.PersistentVolume, view View, options Options) (Acti
 		return action, nil
 	}
 	if available := phase.OfVolume(volume, phase.VolumeFree); volume.Status.Phase != available {
-		if read, needed := readOwners(volume, view); needed {
-			return read, nil
+		if first, needed := checkOwners(volume, view, options); needed {
+			return first, nil
 		}
 		return setPhase(volume, available, "V1", "nobody has it"), nil
 	}
@@ -138,12 +158,13 @@ func nextFree(volume *corev1.PersistentVolume, view View, options Options) (Acti
 	return nothing("V1", "available"), match.CheckWellFormed(volume)
 }
 
-// readOwners returns the next live read before a free volume that may have an owner is given to anybody, or made Available. A cache
+// checkOwners returns what comes before a free volume that may have an owner is given to anybody, or made Available. A cache
 // of claims that is behind may not show whose data is on the volume (M2): all claims are listed, and each owner among them that is
 // not known by then is read, which makes it known. Nobody becomes an owner after that without a write to the volume, on whose
-// version the decision is.
-func readOwners(volume *corev1.PersistentVolume, view View) (read Action, needed bool) {
-	if !mayHaveOwner(volume, view) {
+// version the decision is. And while the claim exists that the volume was made for, it is no other's: that claim's finalizer, which
+// its tenant may write, has what was made for it deleted (P2).
+func checkOwners(volume *corev1.PersistentVolume, view View, options Options) (first Action, needed bool) {
+	if !mayHaveOwner(volume, view, options) {
 		return Action{}, false
 	}
 	owners, listed := view.ListedOwners(volume.Name)
@@ -155,20 +176,31 @@ func readOwners(volume *corev1.PersistentVolume, view View) (read Action, needed
 		claim, source := view.Claim(owner.Namespace, owner.Name)
 		switch {
 		case !source.IsLive():
-			return ReadLive(key, "V1", "it is bound to volume "+volume.Name+", which has no claimRef to it"), true
+			return ReadLive(key, "V1", "volume "+volume.Name+", which has no claimRef to it, may have its data"), true
 		case outdated(key, claim, owner.ResourceVersion, view):
 			message := fmt.Sprintf("claim %s/%s is bound to volume %q in a list, and was read in an older version; what answers may be out of date, and the volume is left as it is", owner.Namespace, owner.Name, volume.Name)
 			return wait("V1", message, warning(volume, EventVolumeMismatch, message)).withBackoff(), true
+		case volume.Spec.ClaimRef == nil && madeFor(volume, claim):
+			message := fmt.Sprintf("volume %q was made for claim %s/%s, which exists and names volume %q, and is no other's until that claim is gone: then remove its claimRef", volume.Name, claim.Namespace, claim.Name, claim.Spec.VolumeName)
+			reserved := reserveFor(key, volume, "V1", message)
+			reserved.Events = []Event{warning(volume, EventVolumeMismatch, message)}
+			return reserved, true
 		}
 	}
 	return Action{}, false
 }
 
+// madeFor reports whether a volume was provisioned for a claim that has not got it.
+func madeFor(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
+	return claim != nil && volume.Name == ProvisionedName(claim.UID) && claim.Spec.VolumeName != volume.Name
+}
+
 // mayHaveOwner reports whether a claim may be bound to a free volume, whatever the caches show: somebody edited or removed the
 // claimRef of one that was bound, or made the volume in place of another that a claim was bound to. One that is Available was
-// looked at before, unless it shows that somebody removed its claimRef and kube-controller-manager, which does not look, made it so.
+// looked at before, unless it shows that somebody removed its claimRef and kube-controller-manager, which does not look, made it so,
+// or that a provisioner of ours has made it for some claim.
 // Of one that was scrubbed just now nobody is left.
-func mayHaveOwner(volume *corev1.PersistentVolume, view View) bool {
+func mayHaveOwner(volume *corev1.PersistentVolume, view View, options Options) bool {
 	switch volume.Status.Phase {
 	case corev1.VolumeBound:
 		return true
@@ -176,7 +208,7 @@ func mayHaveOwner(volume *corev1.PersistentVolume, view View) bool {
 		scrubbed := view.Answered(RunRecycler, volume.UID)
 		return len(scrubbed) == 0 || scrubbed[len(scrubbed)-1].Err != nil
 	case corev1.VolumeAvailable:
-		return phase.BoundByController(volume)
+		return phase.BoundByController(volume) || options.Hooks.Provisioners.Has(volume.Annotations[phase.ProvisionedByAnnotation])
 	}
 	return view.Replaced(volume.Name)
 }
@@ -228,8 +260,11 @@ func nextUnneeded(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 	why := "its claim has another volume, " + other.Name
 	// A crash after this write leaves a volume without its phase; V1 gives it that.
 	action := unbind(volume, "V4", why)
-	if state == phase.VolumeUnneeded {
+	switch {
+	case state == phase.VolumeUnneeded:
 		action = releaseAndReclaim(volume, claim, view, options, why)
+	case volume.Name == ProvisionedName(claim.UID):
+		action = reserveFor(obj.KeyOf(claim), volume, "V4", why+"; and what was made for it is no other's while it exists")
 	}
 	return onceVolumeLive(action.onceLive(source, obj.VolumeKey(other.Name), "V2", "before the volume is taken from the claim"), view)
 }
@@ -278,7 +313,11 @@ func releaseAndReclaim(volume *corev1.PersistentVolume, claim *corev1.Persistent
 	case reclaim.RunRecycler:
 		return recycle(volume, verdict.Hook, view, options)
 	case reclaim.Fail:
-		return fail(volume, EventReason(verdict.EventReason), verdict.Message)
+		failed := fail(volume, EventReason(verdict.EventReason), verdict.Message)
+		if announcement, _ := reclaim.AnnouncementOf(volume); announcement.By != options.Identity && announcement.Token > 0 && volume.Status.Phase == corev1.VolumeFailed {
+			return wait(failed.Rule, failed.Why).withBackoff() // who has such a hook says why it failed; each would undo what the other writes
+		}
+		return failed
 	case reclaim.Keep:
 		return nothing("R2", "released; "+verdict.Message)
 	}
@@ -301,7 +340,7 @@ func keepForLoser(volume *corev1.PersistentVolume, view View) (waiting Action, k
 	ref := volume.Spec.ClaimRef
 	message := fmt.Sprintf("volume %q is bound to claim %s/%s, which is gone or has another volume; %s was bound to it and names it, so it may have that claim's data, and is left as it is until that changes or the claim is gone",
 		volume.Name, ref.Namespace, ref.Name, claimNames(owners))
-	return wait("V3", message, warning(volume, EventVolumeMismatch, message)), true
+	return wait("R3", message, warning(volume, EventVolumeMismatch, message)), true
 }
 
 // awaitPods blocks recycling while a pod that has not finished uses the old claim (R4). Before a recycler runs, a live
@@ -320,8 +359,10 @@ func awaitPods(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeCl
 		}
 		return ReadLive(obj.PodsKey(ref.Namespace), "R4", "before the volume is recycled"), blocked
 	}
-	message := "Volume is used by pods: " + strings.Join(names, ", ")
-	return wait("R4", message, normal(volume, EventVolumeFailedRecycle, message)).withBackoff(), true
+	message, same := namePods("Volume is used by pods: ", names, len(names))
+	event := normal(volume, EventVolumeFailedRecycle, message)
+	event.same = same
+	return wait("R4", message, event).withBackoff(), true
 }
 
 // deleteStorage deletes a Released volume whose deleter is registered (R3): first the storage, then the volume,
@@ -345,8 +386,10 @@ func deleteStorage(volume *corev1.PersistentVolume, hook string, view View, opti
 // announcement of another does.
 func removeFinalizers(volume *corev1.PersistentVolume, view View, options Options) Action {
 	kept := reclaim.WithoutStorage(slices.Clone(volume.Finalizers))
+	held := len(kept) < len(volume.Finalizers)
+	kept = without(kept, reclaim.AnnouncementFinalizer)
 	note := !storageNoted(volume) && keptByOthers(kept, options)
-	if slices.Equal(kept, volume.Finalizers) && !note {
+	if !held && !note { // F3 takes off what else there may be
 		return nothing("R3", "its storage is deleted; finalizers of others keep the volume")
 	}
 	return update(volume, func(metadata *metav1.ObjectMeta) {

@@ -42,6 +42,9 @@ func TestAVolumeThatNobodyHolds(t *testing.T) {
 		{name: "X7 V1 a malformed claim waits for nothing", volume: KnownVolume("a", InPhase(corev1.VolumePending)), known: Knowing(KnownClaim(MalformedSelector)), want: available},
 		{name: "X7 W1 and keeps no other from it", volume: KnownVolume("a"), known: Knowing(KnownClaim(MalformedSelector, Named("aaa")), KnownClaim()), want: offered},
 
+		{name: "V1 X3 made for a claim that exists, and somebody removed the claimRef", volume: KnownVolume("pvc-uid-1", InPhase(corev1.VolumeReleased)), known: Proving(Knowing(KnownClaim(Naming("b"))), obj.ClaimsKey(), DataKey),
+			want: "V1 UpdateVolume pv/pvc-uid-1: spec.claimRef={default/data}", events: []string{"Warning VolumeMismatch pv/pvc-uid-1"}, says: []string{"made for claim default/data"}},
+		{name: "V1 X3 which is read live before", volume: KnownVolume("pvc-uid-1", InPhase(corev1.VolumeReleased)), known: Proving(Knowing(KnownClaim(Naming("b"))), obj.ClaimsKey()), want: "V1 Read pvc/default/data"},
 		{name: "V1 Available, though its claimRef was removed", volume: KnownVolume("a", VolumeNote(BoundBy, "yes")), want: "V1 Nothing"},
 		{name: "M2 V1 it lost its claimRef: back to its claim", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"), Named("other")), KnownClaim()),
 			want: "V1 Requeue pvc/default/other"},
@@ -122,6 +125,7 @@ func TestAVolumeThatAClaimHolds(t *testing.T) {
 		{name: "V2 V4 a person's is theirs again", volume: KnownVolume("a", BoundToClaim, bound), known: elsewhere, want: "V4 UpdateVolume pv/a: spec.claimRef={default/data}"},
 		{name: "V2 V4 provisioned, but to be retained", volume: KnownVolume("a", BoundToClaim, bound, ours, made, retain), known: elsewhere, want: frees},
 		{name: "V2 V4 to be deleted, but not provisioned", volume: KnownVolume("a", BoundToClaim, bound, ours, remove), known: elsewhere, want: frees},
+		{name: "V4 X3 made for the claim: no other's while that exists", volume: KnownVolume("pvc-uid-1", BoundToClaim, bound, ours, made, retain), known: elsewhere, want: "V4 UpdateVolume pv/pvc-uid-1: spec.claimRef={default/data} -annotation " + BoundBy},
 		{name: "V2 provisioned and to be deleted: Released", volume: KnownVolume("a", BoundToClaim, bound, ours, made, remove), known: elsewhere, want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
 		{name: "V2 R3 then it is its provisioner's", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased), ours, made, remove), known: elsewhere, want: "R3 Wait"},
 

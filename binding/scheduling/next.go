@@ -10,6 +10,7 @@ import (
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -116,6 +117,8 @@ func (c *planCheck) checkBinding(claim *corev1.PersistentVolumeClaim, planned *c
 		c.checkVolume(claim, volume)
 	case volume.ResourceVersion != planned.ResourceVersion:
 		c.fail(CauseVolumeTaken, claim, volume.Name, "the volume was changed since the plan was made and is not the claim's")
+	case metav1.HasAnnotation(volume.ObjectMeta, reclaim.AnnouncementAnnotation): // it is reserved, or was announced just now
+		c.fail(CauseVolumeTaken, claim, volume.Name, "the volume's storage is being deleted or scrubbed, or may have been; see the volume's events")
 	case volume.Spec.ClaimRef == nil && match.OwnedByAnother(obj.KeyOf(claim), c.view.Owners(volume.Name)):
 		c.fail(CauseVolumeTaken, claim, volume.Name, "another claim is bound to the volume, which has no claimRef")
 	case claim.UID == "":

@@ -13,6 +13,7 @@ import (
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/binding/scheduling"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // stepText is a step in one line: its kind, what it changes in the object, or why to give up.
@@ -134,4 +135,14 @@ func TestNextForPlanOfAReservation(t *testing.T) {
 	assert.Equal(t, decision.UpdateVolume, step.Kind)
 	assert.Equal(t, "uid-of-data", string(step.Volume.Spec.ClaimRef.UID))
 	assert.NotContains(t, step.Volume.Annotations, BoundBy)
+}
+
+// R8: nobody gets a volume whose storage may be destroyed, not even whom it is reserved for.
+func TestNextForPlanR8AnAnnouncedReservation(t *testing.T) {
+	announced := VolumeNote(reclaim.AnnouncementAnnotation, `{"by":"another","token":5,"recycles":true}`)
+	p := podPlanning(claimNamed("data"), manualClass(), storedVolume("pv-a", RefersTo("default", "data", ""), announced))
+	view := p.view()
+	step, err := scheduling.NextForPlan(p.on(t, NodeIn("a")), view)
+	require.NoError(t, err)
+	assert.Equal(t, "S8 GiveUp data VolumeTaken", stepText(step, view))
 }

@@ -105,7 +105,7 @@ func (o offers) clone() offers {
 
 func (r restore) clone() restore {
 	r.unread, r.held, r.made, r.gone = maps.Clone(r.unread), maps.Clone(r.held), maps.Clone(r.made), r.gone.clone()
-	r.announced = maps.Clone(r.announced)
+	r.former = maps.Clone(r.former)
 	return r
 }
 
@@ -222,7 +222,7 @@ func (s *State) describeRestore(n Notebook, keys []obj.Key) {
 	for _, key := range keys {
 		describeAnswers(n, key, s.restore.made[key])
 		describeAnswers(n, key, s.unclaimed[key])
-		describeFlag(n, s.restore.announced[key].After(s.now) && !s.isAnnounced(key))
+		n.Object(s.restore.former[key])
 		kept, deleted := s.deleted[uidOf(s.Known(key))]
 		if describeFlag(n, deleted) {
 			describeAnswers(n, key, []decision.Answer{kept})
@@ -380,17 +380,10 @@ func (s *State) Awaits(key obj.Key) bool {
 }
 
 // AwaitsCalls reports whether calls of others may go on that began before the server went back in time (W8).
-func (s *State) AwaitsCalls() bool {
-	for key, end := range s.restore.announced {
-		if end.After(s.now) && !s.isAnnounced(key) {
-			return true
-		}
-	}
-	return s.restore.calls.After(s.now)
-}
+func (s *State) AwaitsCalls() bool { return s.restore.calls.After(s.now) }
 
 // OutwaitCalls lets so much time pass that they are over.
-func (s *State) OutwaitCalls() { s.restore.calls, s.restore.announced = time.Time{}, nil }
+func (s *State) OutwaitCalls() { s.restore.calls = time.Time{} }
 
 // SeesAnnouncements reports whether any object that is known carries an announcement, or a sync has made one.
 func (s *State) SeesAnnouncements() bool {

@@ -62,8 +62,10 @@ func (r Reply) Parsed() Reply {
 	if len(r.Claims) > 0 && r.owners == nil {
 		r.owners = map[string][]*corev1.PersistentVolumeClaim{}
 		for _, claim := range r.Claims {
-			if volume := phase.Owned(claim); volume != "" {
-				r.owners[volume] = append(r.owners[volume], claim)
+			owned, made := phase.Owned(claim), decision.ProvisionedName(claim.UID)
+			r.owners[made] = append(r.owners[made], claim)
+			if owned != "" && owned != made {
+				r.owners[owned] = append(r.owners[owned], claim)
 			}
 		}
 	}

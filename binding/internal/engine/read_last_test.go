@@ -60,6 +60,14 @@ func TestR8TheVolumeIsReadLast(t *testing.T) {
 		d.says("R3 Read volumeattachments").gets(nil, nil).says("B6 Read pv/a").again()
 		d.says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R8 Read pv/a").again().says("R3 RunDeleter pv/a")
 	})
+	t.Run("and is shown older than it is, and then as it is", func(t *testing.T) {
+		d := newTalk(t, rules, a, released())
+		d.starts().announces()
+		d.state.Recheck(released())
+		d.says("R3 Read volumeattachments").gets(nil, nil).says("B6 Read pv/a").again()
+		d.says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R8 Read pv/a").returns(At("19", released()))
+		d.says("R3 Read pv/a").again().says("R3 RunDeleter pv/a")
+	})
 	t.Run("somebody edits it all the time", func(t *testing.T) {
 		d := announced(t)
 		for version := 30; !d.step.Done; version++ {

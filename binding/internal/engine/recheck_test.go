@@ -170,3 +170,15 @@ func TestW7WhatIsKnownAndInNoCacheIsRead(t *testing.T) {
 		})
 	}
 }
+
+func TestW7WhatIsKnownAsACacheHasIt(t *testing.T) {
+	state := engine.New(Unprotected(decision.Options{}), 1)
+	assert.False(t, state.Knows(KnownVolume("a")), "it is new")
+	state.Observe(KnownVolume("a"))
+	assert.True(t, state.Knows(KnownVolume("a")))
+	assert.False(t, state.Knows(At("99", KnownVolume("a"))), "in another version")
+	assert.False(t, state.Knows(KnownVolume("a", func(v *corev1.PersistentVolume) { v.UID = "uid-9" })), "another one of its name")
+	state.ObserveDeleted(KnownVolume("a"))
+	state.Observe(KnownVolume("a"))
+	assert.False(t, state.Knows(KnownVolume("a")), "it was gone, and is back")
+}

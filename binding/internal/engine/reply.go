@@ -209,6 +209,7 @@ func (s *State) handleRead(t *task, got Reply) error {
 	switch {
 	case contradicts && found != t.contradicted[key] && !t.isConfirmed(got):
 		zeromap.Put(&t.contradicted, key, found)
+		delete(t.live, key)
 		return nil // the next decision reads it again
 	case contradicts && !found.missing:
 		t.wake(s.replace(key, got.Parsed().parsed), t.key)
@@ -287,8 +288,12 @@ func (s *State) checkAbsence(t *task, asOf string) error {
 // replace stores what the server has in place of what was known, newer though that was.
 func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 	if known := s.Known(key); known != nil {
-		s.keepAnnounced(key)
+		s.keepFormer(key)
+		former := s.restore.former[key]
 		woken = s.ObserveDeleted(known)
+		if former != nil {
+			zeromap.Put(&s.restore.former, key, former)
+		}
 	}
 	s.gone.remove(parsed.object.GetUID())
 	return append(woken, s.observe(parsed)...)
@@ -307,20 +312,25 @@ func (s *State) Recheck(object obj.Object) []obj.Key {
 func (s *State) RecheckParsed(parsed Parsed) (woken, rest []obj.Key) {
 	object := parsed.object
 	key := keyOf(object)
-	known := s.Known(key)
 	if key.Kind == obj.KindVolume || key.Kind == obj.KindClaim {
-		if known == nil || !sameVersion(known, object) {
+		if !s.Knows(object) {
 			s.doubt(key)
 		}
 		return []obj.Key{key}, nil
 	}
 	woken, rest = s.ObserveParsed(parsed)
-	if known = s.Known(key); known != nil && !sameVersion(known, object) {
+	if known := s.Known(key); known != nil && !sameVersion(known, object) {
 		woken, rest = s.ForgetDeleted(known)
 	}
 	s.tombstonesOf(key.Kind).remove(object.GetUID())
 	again, more := s.ObserveParsed(parsed)
 	return Unique(append(woken, again...)), append(slices.Clip(rest), more...)
+}
+
+// Knows reports whether an object is known in the version that it has.
+func (s *State) Knows(object obj.Object) bool {
+	known := s.Known(keyOf(object))
+	return known != nil && sameVersion(known, object)
 }
 
 // RecheckMissing puts claims and volumes in doubt that are known and in no cache, and returns their keys, in order: a reply has shown

@@ -30,8 +30,8 @@ type restore struct {
 	gone   tombstones[types.UID]         // the UIDs that were known to be gone before, and may be there again
 	unsaid bool                          // no event has told of it yet
 
-	calls     time.Time             // by then each call of a hook is over that began before it was noticed
-	announced map[obj.Key]time.Time // the same of what was known to be announced then
+	calls  time.Time              // by then each call of a hook is over that began before it was noticed
+	former map[obj.Key]obj.Object // as they were known, what may have lost its announcement or claimRef by it
 }
 
 // ObserveRestore notes that the server went back in time, and returns the keys of all claims and volumes, in order: the next
@@ -51,53 +51,56 @@ func (s *State) ObserveRestoreAgain() []obj.Key {
 	slices.SortFunc(keys, obj.CompareKeys)
 	s.restore.gone.take(&s.gone)
 	s.gonePods = tombstones[types.UID]{}
-	s.restore.calls = s.callsEnd(reclaim.Announcement{})
-	for key := range s.announced {
-		s.keepAnnounced(key)
+	s.restore.calls = s.now.Add(min(s.options.HookTimeout, reclaim.LongestCall) + hooks.Margin)
+	for _, key := range keys {
+		s.keepFormer(key)
 	}
 	return s.distrust(keys...)
 }
 
-// callsEnd returns when a call that may have been announced so until now is over, whoever makes it (R8).
-func (s *State) callsEnd(announcement reclaim.Announcement) time.Time {
-	return s.now.Add(max(announcement.Lasts(), min(s.options.HookTimeout, reclaim.LongestCall)) + hooks.Margin)
-}
-
-// keepAnnounced notes that an object has an announcement, before an older version without it takes its place. An earlier call of
-// our own may still be at work too, though its context has ended.
-func (s *State) keepAnnounced(key obj.Key) {
-	if s.isAnnounced(key) {
-		announcement, _ := reclaim.AnnouncementOf(s.Known(key))
-		zeromap.Put(&s.restore.announced, key, s.callsEnd(announcement))
+// keepFormer keeps an object as it is known, before an older version takes its place, where that may lack an announcement or a claimRef.
+// What was kept before counts, if it is not given back yet.
+func (s *State) keepFormer(key obj.Key) {
+	known := s.Known(key)
+	if former := s.restore.former[key]; known == nil || former != nil && decision.Lost(known, former) {
+		return
+	}
+	_, announced := s.announced[key]
+	if volume := as[*corev1.PersistentVolume](known); announced || volume != nil && volume.Spec.ClaimRef != nil {
+		zeromap.Put(&s.restore.former, key, known)
 	}
 }
 
-// isAnnounced reports whether the object that is known has an announcement.
-func (s *State) isAnnounced(key obj.Key) bool {
-	_, announced := s.announced[key]
-	return announced
+// giveBack returns what comes before an action: the sync's own object, or the volume that is about to be written to, gets back what the
+// server has lost of it.
+func (s *State) giveBack(t *task, action decision.Action) (next decision.Action, lost bool) {
+	keys := []obj.Key{t.key}
+	if target := action.Target(); target.Kind == obj.KindVolume && target != t.key && action.Writes() {
+		keys = append(keys, target)
+	}
+	for _, key := range keys {
+		former, known := s.restore.former[key], s.Known(key)
+		if _, doubted := s.inDoubt[key]; former == nil || known == nil || doubted {
+			continue
+		}
+		if next, lost = decision.GiveBack(known, former, &taskView{s, t}); lost {
+			return next, true
+		}
+		delete(s.restore.former, key)
+	}
+	return decision.Action{}, false
 }
 
 // postpone returns the Wait in place of an action that comes too soon after the server went back. It may have taken with it what
 // another controller has announced, and that one may be paused, or not have noticed. So nothing is announced until its call is
 // over, no hook called, and nothing stored that a provisioner has found or made before. Nor is a volume taken from a claim: it may have been
-// an old reply that looked like a restore, and what it shows outlive it for a while. What was known to be announced, and is not
-// any more, is not written to either, nor given to anybody: R8 does not say so of what looks as if nobody had announced it.
-func (s *State) postpone(t *task, action decision.Action) (waiting decision.Action, postponed bool) {
-	if !action.Writes() && !action.RunsHook() {
+// an old reply that looked like a restore, and what it shows outlive it for a while.
+func (s *State) postpone(action decision.Action) (waiting decision.Action, postponed bool) {
+	takes := action.Kind == decision.UpdateVolume && unbinds(as[*corev1.PersistentVolume](s.Known(action.Target())), action.Volume)
+	if !action.Announces() && !action.RunsHook() && action.Kind != decision.CreateVolume && !takes {
 		return decision.Action{}, false
 	}
-	var until time.Time
-	takes := action.Kind == decision.UpdateVolume && unbinds(as[*corev1.PersistentVolume](s.Known(action.Target())), action.Volume)
-	if action.Announces() || action.RunsHook() || action.Kind == decision.CreateVolume || takes {
-		until = s.restore.calls
-	}
-	for _, key := range []obj.Key{t.key, action.Target(), s.volumeFor(action)} {
-		if end, lost := s.restore.announced[key]; lost && end.After(until) && !s.isAnnounced(key) {
-			until = end
-		}
-	}
-	rest := until.Sub(s.now)
+	rest := s.restore.calls.Sub(s.now)
 	return decision.AwaitCalls(rest), rest > 0
 }
 

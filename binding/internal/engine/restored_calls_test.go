@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -79,37 +81,71 @@ func TestW8NoVolumeIsTakenFromItsClaim(t *testing.T) {
 	assert.Equal(t, "V4", sync(a).Action.Rule)
 }
 
-// W8: a volume that others had announced, and that a restore shows as if nobody had, is given to nobody until their call is over.
-func TestW8WhatWasAnnouncedBeforeIsGivenToNobody(t *testing.T) {
-	a := obj.VolumeKey("a")
+// W8, R8, X3: what the server has lost of a volume, and a controller knows, is given back: whoever was at work on it may be for long, and
+// whose data is on it nobody else can tell.
+func TestW8WhatTheServerHasLostIsGivenBack(t *testing.T) {
+	a, other := obj.VolumeKey("a"), &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: "default", Name: "other"}
+	withUID := other.DeepCopy()
+	withUID.UID = "uid-2"
 	free := At("10", KnownVolume("a", InPhase(corev1.VolumeAvailable)))
-	announced := At("20", KnownVolume("a", RefersToOther, InPhase(corev1.VolumeReleased)))
+	announced := At("20", KnownVolume("a", InPhase(corev1.VolumeAvailable)))
 	reclaim.Announce(announced, reclaim.Announcement{By: "another", Token: 5, Seconds: 600, Recycles: true})
-	for name, notice := range map[string]func(*engine.State){
-		"it is told": func(state *engine.State) { state.ObserveRestore() },
-		"the read of the volume shows it": func(state *engine.State) {
-			state.Recheck(free)
-			step := reads(t, state, state.Start(a), a, free)
-			require.ErrorIs(t, step.Err, engine.ErrWentBack)
-		},
+	bound := At("20", KnownVolume("a", RefersToOther, InPhase(corev1.VolumeBound), VolumeNote(BoundBy, "yes")))
+	released := At("20", KnownVolume("a", RefersToOther, InPhase(corev1.VolumeReleased), VolumeNote(BoundBy, "yes")))
+	for _, test := range []struct {
+		name        string
+		former, now *corev1.PersistentVolume
+		by          obj.Key // whose sync it is
+		want        *corev1.ObjectReference
+		notes       []string // the annotations of the write
+	}{
+		{"W8 R8 its announcement", announced, free, a, nil, []string{reclaim.AnnouncementAnnotation}},
+		{"W8 R8 before it is given to a claim", announced, free, DataKey, nil, []string{reclaim.AnnouncementAnnotation}},
+		{"W8 X3 its claimRef", bound, free, a, other, nil},
+		{"W8 X3 before it is given to another claim", bound, free, DataKey, other, nil},
+		{"W8 V4 a reservation", At("20", KnownVolume("a", RefersTo("default", "other", ""))), free, a, other, nil},
+		{"W8 V3 where it was Released, it is again", released, free, a, withUID, []string{BoundBy}},
 	} {
-		t.Run("W8 "+name, func(t *testing.T) {
-			state := engine.New(Unprotected(decision.Options{}), 10)
-			for _, object := range []obj.Object{announced, KnownClaim()} {
-				state.Observe(object)
+		there := []obj.Object{test.now}
+		if test.by == DataKey {
+			there = append(there, KnownClaim())
+		}
+		for how, notice := range map[string]func(*engine.State){
+			"told": func(state *engine.State) { state.ObserveRestore() },
+			"seen": func(state *engine.State) {
+				state.Recheck(test.now)
+				require.ErrorIs(t, reads(t, state, state.Start(a), a, test.now).Err, engine.ErrWentBack)
+			},
+		} {
+			if how == "told" && test.by == DataKey {
+				continue // who is to get it has not read it yet
 			}
-			notice(state)
-			reads(t, state, state.Start(a), a, free)
-			require.Equal(t, free, state.Known(a))
-			for range 2 {
-				step := reads(t, state, state.Start(DataKey), DataKey, KnownClaim())
-				require.True(t, step.Done, "%s", step.Action)
-				require.NoError(t, step.Err)
-				assert.Equal(t, 630*time.Second, step.After, "as long as it said")
-				assert.True(t, reads(t, state, state.Start(a), a, free).Done)
-			}
-			state.SetTime(time.Time{}.Add(630 * time.Second))
-			assert.Equal(t, "B1 UpdateVolume pv/a", reads(t, state, state.Start(DataKey), DataKey, KnownClaim()).Action.String()[:20])
-		})
+			t.Run(test.name+", "+how, func(t *testing.T) {
+				state := engine.New(Unprotected(Hooked()), 10)
+				for _, object := range append([]obj.Object{test.former}, there[1:]...) {
+					state.Observe(object)
+				}
+				notice(state)
+				state.OutwaitCalls()
+				step := reads(t, state, state.Start(test.by), test.by, there...)
+				require.False(t, step.Done)
+				require.Equal(t, "W8 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind))
+				written := step.Action.Complete().Volume
+				assert.Equal(t, test.want, written.Spec.ClaimRef)
+				assert.ElementsMatch(t, test.notes, slices.Collect(maps.Keys(written.Annotations)))
+			})
+		}
+	}
+}
+
+// W8: what a restored server shows to be another claim's, which is there, is that claim's.
+func TestW8WhatAnotherClaimHasIsNotTaken(t *testing.T) {
+	a := obj.VolumeKey("a")
+	there := []obj.Object{At("10", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound))), KnownClaim(BoundTo("a"))}
+	state := engine.New(Unprotected(Hooked()), 10)
+	state.Observe(At("20", KnownVolume("a", RefersToOther, InPhase(corev1.VolumeBound))))
+	for _, key := range append(state.ObserveRestore(), a, DataKey, a) {
+		step := reads(t, state, state.Start(key), key, there...)
+		require.True(t, step.Done, "%s", step.Action)
 	}
 }

@@ -50,6 +50,9 @@ func (s *State) advance(t *task) Step {
 		return s.stop(t)
 	}
 	action, err := s.decide(t)
+	if write, lost := s.giveBack(t, action); lost {
+		action, err = write, nil
+	}
 	switch {
 	case err == nil && action.Kind == decision.Read:
 		return s.issue(t, action)
@@ -58,7 +61,7 @@ func (s *State) advance(t *task) Step {
 	case s.hold(t, action):
 		return s.stop(t)
 	}
-	if waiting, postponed := s.postpone(t, action); postponed {
+	if waiting, postponed := s.postpone(action); postponed {
 		return s.finish(t, waiting, nil)
 	}
 	if !s.lockVolume(t, s.volumeFor(action)) {
@@ -148,7 +151,7 @@ func (s *State) decide(t *task) (decision.Action, error) {
 		return decision.Action{}, nil
 	}
 	leftover, left := decision.NextForLeftover(t.key, uidOf(s.Known(t.key)), slices.DeleteFunc(slices.Clone(t.answers), s.stoodFor), view, s.options)
-	if waiting, postponed := s.postpone(t, leftover); postponed {
+	if waiting, postponed := s.postpone(leftover); postponed {
 		leftover = waiting
 	}
 	claim := s.claim(t.key)
@@ -241,20 +244,17 @@ func (s *State) finish(t *task, action decision.Action, err error) Step {
 	}
 	t.next = append(t.next, s.offers.endWait(t.key)...)
 	s.unnotify(t.key)
-	ended := s.end(t, action, err)
+	ended := s.end(t)
 	ended.After, ended.Err = s.delay(t.key, action, err), err
 	return ended
 }
 
-// errStopped ends a sync that cannot go on just now.
-var errStopped = errors.New("another sync comes first")
-
 // stop ends a sync that another one blocks, or that finds no slot for its hook: its offers stay, and it runs again.
-func (s *State) stop(t *task) Step { return s.end(t, decision.Action{}, errStopped) }
+func (s *State) stop(t *task) Step { return s.end(t) }
 
 // end unlocks the objects of a sync, keeps what it has made, and returns its last Step. Next has the syncs that it has held up.
-func (s *State) end(t *task, action decision.Action, err error) Step {
-	s.keepUnclaimed(t, action, err)
+func (s *State) end(t *task) Step {
+	s.keepUnclaimed(t)
 	s.unlockVolume(t)
 	s.keepDeletion(t)
 	delete(s.tasks, t.key)

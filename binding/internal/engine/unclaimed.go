@@ -12,40 +12,45 @@ import (
 
 // takeUnclaimed returns what was made for claims of that name that are gone (P2), for a sync that begins. What was made for one
 // that exists does not count: another controller may have deleted it, and the finalizer of the claim stands for it.
-func (s *State) takeUnclaimed(key obj.Key) []decision.Answer {
-	gone, kept := s.splitUnclaimed(key)
+func (s *State) takeUnclaimed(key obj.Key) (gone []decision.Answer) {
+	var kept []decision.Answer
+	uid := uidOf(s.Known(key))
+	for _, answer := range s.unclaimed[key] {
+		if answer.For == uid {
+			kept = append(kept, answer)
+		} else {
+			gone = append(gone, answer)
+		}
+	}
 	s.setUnclaimed(key, kept)
 	return gone
 }
 
-// keepUnclaimed keeps what the provisioner made for a claim that is gone, until the deleter has deleted it or refused to for good,
-// or a volume stands for it. What was made for a claim that exists is kept where the sync ends by an error, before its time, or
-// to wait for what another controller has announced on the claim. That one may remove the finalizer, and then nobody else knows
-// of the storage. At any other end it is dropped, unless its claim is gone since: then the sync runs again.
-func (s *State) keepUnclaimed(t *task, action decision.Action, err error) {
-	gone, kept := s.splitUnclaimed(t.key)
-	gone = slices.DeleteFunc(gone, func(made decision.Answer) bool { return s.settled(t, made) })
-	if len(gone) > 0 {
-		t.next = append(t.next, t.key)
-	}
-	unfinished := err != nil || action.Kind == decision.Wait && action.Rule == "R8"
-	if !unfinished {
-		kept = nil
-	}
-	uid := uidOf(s.Known(t.key))
-	for _, made := range t.answers {
-		known := slices.ContainsFunc(slices.Concat(gone, kept), func(a decision.Answer) bool { return a.For == made.For })
-		if made.Of == decision.RunProvisioner && (unfinished || made.For != uid) && !known && !s.settled(t, made) {
-			kept = append(kept, made)
+// keepUnclaimed keeps what provisioners made, or may have made, for one that failed or is at work may have, until a volume stands for it,
+// or the deleter has deleted it or refused to for good. Somebody else may remove the finalizer of its claim: another controller, which
+// has deleted it before it was made once more; or a tenant, who may also write the name of another provisioner onto the claim, so that
+// the deleter of that one is called. Then nobody else knows of the storage.
+func (s *State) keepUnclaimed(t *task) {
+	var kept []decision.Answer
+	uid, before := uidOf(s.Known(t.key)), s.unclaimed[t.key]
+	all := slices.Concat(before, t.answers)
+	for i, made := range all {
+		again := func(a decision.Answer) bool { return a.Of == made.Of && a.For == made.For && a.Hook == made.Hook }
+		if made.Of != decision.RunProvisioner || s.settled(t, made) || slices.ContainsFunc(all[i+1:], again) {
+			continue
 		}
+		if i < len(before) && made.For != uid { // its claim has gone since this sync began
+			t.next = append(t.next, t.key)
+		}
+		kept = append(kept, made)
 	}
-	s.setUnclaimed(t.key, append(gone, kept...))
+	s.setUnclaimed(t.key, kept)
 }
 
 // settled reports whether nothing is left to do about what a provisioner made, or nothing can be.
 func (s *State) settled(t *task, made decision.Answer) bool {
 	return !s.options.Hooks.Deleters.Has(made.Hook) || s.stoodFor(made) || slices.ContainsFunc(t.answers, func(a decision.Answer) bool {
-		return a.Of == decision.RunDeleter && a.For == made.For && a.Final()
+		return a.Of == decision.RunDeleter && a.For == made.For && a.Hook == made.Hook && a.Final()
 	})
 }
 
@@ -61,19 +66,6 @@ func (s *State) forgetUnclaimed(volume *corev1.PersistentVolume) {
 func (s *State) stoodFor(made decision.Answer) bool {
 	name := decision.ProvisionedName(made.For)
 	return made.Of == decision.RunProvisioner && (s.volume(name) != nil || s.goneVolumes.has(name))
-}
-
-// splitUnclaimed returns what was made for claims of that name that are gone, and for the one that exists.
-func (s *State) splitUnclaimed(key obj.Key) (gone, kept []decision.Answer) {
-	uid := uidOf(s.Known(key))
-	for _, answer := range s.unclaimed[key] {
-		if answer.For == uid {
-			kept = append(kept, answer)
-		} else {
-			gone = append(gone, answer)
-		}
-	}
-	return gone, kept
 }
 
 func (s *State) setUnclaimed(key obj.Key, made []decision.Answer) {

@@ -80,6 +80,7 @@ func (s *State) ForgetDeleted(object obj.Object) (woken, rest []obj.Key) {
 	delete(s.failures, key)
 	delete(s.rejected, key)
 	delete(s.announced, key)
+	delete(s.restore.former, key)
 	delete(s.deleted, object.GetUID())
 	woken = s.wokenBy(old, nil)
 	if key.Kind == obj.KindClaim {

@@ -30,8 +30,8 @@ func keptAdvices() []advice {
 		{"^FailedBinding: the storage of volume .* is deleted, and the volume was changed meanwhile; delete the volume or, if it has its storage again, remove the annotation", endDestroyed},
 		{"the storage of volume .* is deleted, and the volume was changed meanwhile; delete the volume or, if it has its storage again, remove the annotation", endDestroyed},
 		{"^(DataDestroyed|Wait): its storage is deleted, so that no claim gets it: delete the volume or, if it has its storage again, remove the annotation", endDestroyed},
-		{"^(VolumeFailedDelete: )?volume .* was changed while its storage was about to be deleted, .* remove the annotation .*, else set its reclaim policy to Retain and delete it$", lookAfterDeleter},
-		{"^FailedBinding: volume .* was changed while its storage was about to be deleted, .* remove the annotation .*, else set its reclaim policy to Retain and delete it$", lookAfterDeleter},
+		{"^(VolumeFailedDelete: )?volume .* was changed while its storage was about to be deleted, .* remove the annotation .*, but if it has none, first set its reclaim policy to Retain and delete it$", lookAfterDeleter},
+		{"^FailedBinding: volume .* was changed while its storage was about to be deleted, .* remove the annotation .*, but if it has none, first set its reclaim policy to Retain and delete it$", lookAfterDeleter},
 		{"^(VolumeFailedRecycle: )?volume .* was changed while a recycler was about to remove its data, .* remove the annotation", lookAfterRecycler},
 		{"^FailedBinding: volume .* was changed while a recycler was about to remove its data, .* remove the annotation", lookAfterRecycler},
 		{"^(DataDestroyed|Wait): controller .* has announced that it reclaims it, so that no claim gets it: once nobody is at work on it and it has its storage, remove the annotation", lookAfterAnyone},
@@ -235,11 +235,12 @@ func endDestroyed(r *reader, a message) promise {
 
 // lookAfterDeleter deletes a volume that has no storage any more, and lets one that has be used.
 func lookAfterDeleter(r *reader, a message) promise {
-	if _, gone := r.deleted[a.volume.UID]; !gone {
+	if _, gone := r.deleted[a.volume.UID]; !gone || r.runsHooks() {
 		return lookAfterRecycler(r, a)
 	}
 	r.editVolume("keeps", obj.VolumeKey(a.volume.Name), WithPolicy(corev1.PersistentVolumeReclaimRetain))
 	r.remove(obj.VolumeKey(a.volume.Name))
+	r.editVolume("has looked at", obj.VolumeKey(a.volume.Name), withoutAnnouncement)
 	return r.leaves(a.volume, func() string { return "" })
 }
 
@@ -260,14 +261,18 @@ func lookAfterAnyone(r *reader, a message) promise {
 	return lookAfterRecycler(r, a)
 }
 
-// forget removes the announcement. A claim that was told gets the volume.
+// forget removes the announcement. A claim that was told gets the volume, unless it has another, beside which this one is reserved for it.
 func (r *reader) forget(a message) promise {
-	r.editVolume("has looked at", obj.VolumeKey(a.volume.Name), func(v *corev1.PersistentVolume) { delete(v.Annotations, reclaim.AnnouncementAnnotation) })
+	r.editVolume("has looked at", obj.VolumeKey(a.volume.Name), withoutAnnouncement)
 	ended := r.untold(a, a.volume)
-	if a.claim == nil {
+	if a.claim == nil || a.claim.Spec.VolumeName != "" && a.claim.Spec.VolumeName != a.volume.Name {
 		return ended
 	}
 	return r.has(obj.KeyOf(a.claim), a.claim.UID, a.volume.Name, ended)
+}
+
+func withoutAnnouncement(v *corev1.PersistentVolume) {
+	delete(v.Annotations, reclaim.AnnouncementAnnotation)
 }
 
 // removeToken removes the announcement: the volume is reclaimed as its policy says.

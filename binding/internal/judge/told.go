@@ -82,7 +82,7 @@ func stuckVolume(rules decision.Options, volume *corev1.PersistentVolume, world 
 // keptByUs reports whether nothing but the finalizers that a controller with these rules removes keeps the volume.
 func keptByUs(rules decision.Options, volume *corev1.PersistentVolume) bool {
 	return !slices.ContainsFunc(volume.Finalizers, func(finalizer string) bool {
-		return finalizer != reclaim.InTreeFinalizer && (finalizer != reclaim.VolumeProtection || rules.Protection != decision.ProtectionOn)
+		return finalizer != reclaim.InTreeFinalizer && finalizer != reclaim.AnnouncementFinalizer && (finalizer != reclaim.VolumeProtection || rules.Protection != decision.ProtectionOn)
 	})
 }
 

@@ -3,13 +3,16 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -150,7 +153,7 @@ func (s *Runner) show() ([]string, error) {
 	return lines, nil
 }
 
-// person does what somebody with kubectl, a scheduler or a provisioner does. It reports whether the
+// person does what somebody with kubectl, a scheduler, a provisioner or kube-controller-manager does. It reports whether the
 // command is one of those.
 func (s *Runner) person(text string) (done bool, err error) {
 	words := strings.Fields(text)
@@ -159,7 +162,7 @@ func (s *Runner) person(text string) (done bool, err error) {
 	}
 	verb, args := words[0], words[2:]
 	switch verb {
-	case "delete", "remove", "set", "annotate", "label":
+	case "delete", "remove", "unprotect", "set", "annotate", "label":
 	default:
 		return false, nil
 	}
@@ -172,6 +175,8 @@ func (s *Runner) person(text string) (done bool, err error) {
 		return true, s.Server.Delete(s.Ctx, key, metav1.DeleteOptions{})
 	case "remove":
 		return true, s.remove(key)
+	case "unprotect":
+		return true, s.unprotect(key)
 	case "set":
 		return true, s.set(kind, key, args)
 	}
@@ -190,6 +195,28 @@ func (s *Runner) remove(key obj.Key) error {
 	object.SetFinalizers(nil)
 	_, err = s.Server.Update(s.Ctx, object)
 	return err
+}
+
+// unprotect does what kube-controller-manager's protection controller does to a volume: it lets it go if it is not Bound.
+func (s *Runner) unprotect(key obj.Key) error {
+	object, err := s.Server.Get(s.Ctx, key)
+	if err != nil {
+		return err
+	}
+	if Unprotect(object) {
+		_, err = s.Server.Update(s.Ctx, object)
+	}
+	return err
+}
+
+// Unprotect takes the finalizer that protects a volume off one that is being deleted and not Bound.
+func Unprotect(object obj.Object) (changed bool) {
+	volume, ok := object.(*corev1.PersistentVolume)
+	if !ok || !reclaim.VolumeReleasable(volume, reclaim.VolumeProtection) {
+		return false
+	}
+	volume.Finalizers = slices.DeleteFunc(volume.Finalizers, func(finalizer string) bool { return finalizer == reclaim.VolumeProtection })
+	return true
 }
 
 // set changes columns: "CLASS=fast".

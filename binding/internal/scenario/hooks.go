@@ -61,11 +61,11 @@ func (s *Runner) hooksOf(a *controller) hooks.Set {
 	}
 	for _, name := range s.hooks["provisioner"] {
 		set.Provisioners[name] = testkit.Provisions(func(_ context.Context, request hooks.ProvisionRequest) (*corev1.PersistentVolume, error) {
-			return s.provision(a, request)
+			return s.provision(a, name, request)
 		})
 	}
-	deleter := testkit.Deletes(func(_ context.Context, request hooks.ReclaimRequest) error { return s.deleteStorage(a, request) })
 	for _, name := range s.hooks["deleter"] {
+		deleter := testkit.Deletes(func(_ context.Context, request hooks.ReclaimRequest) error { return s.deleteStorage(a, name, request) })
 		if strings.Contains(name, ".") {
 			set.Deleters[name] = deleter
 		} else {
@@ -84,7 +84,7 @@ func (s *Runner) hooksOf(a *controller) hooks.Set {
 	return set
 }
 
-func (s *Runner) provision(a *controller, request hooks.ProvisionRequest) (*corev1.PersistentVolume, error) {
+func (s *Runner) provision(a *controller, by string, request hooks.ProvisionRequest) (*corev1.PersistentVolume, error) {
 	volume, what := request.Volume, "provision "+request.Volume.Name
 	if request.Node != "" {
 		what += " for node " + request.Node
@@ -92,7 +92,7 @@ func (s *Runner) provision(a *controller, request hooks.ProvisionRequest) (*core
 	s.tokens[volume.Name] = max(s.tokens[volume.Name], request.Token) // which refuses no provisioner that comes late: others do not either
 	err := s.callHook(a, what, func(fault hookFault) string {
 		volume.Spec.NFS = &corev1.NFSVolumeSource{Server: "nfs", Path: "/" + volume.Name}
-		s.stored[volume.Name] = true
+		s.stored[volume.Name], s.madeBy[volume.Name] = true, by
 		if fault.small {
 			volume.Spec.Capacity[corev1.ResourceStorage] = resource.MustParse("1")
 			return "made too small"
@@ -115,13 +115,16 @@ func (s *Runner) checkToken(a *controller, what string, volume *corev1.Persisten
 	return nil
 }
 
-func (s *Runner) deleteStorage(a *controller, request hooks.ReclaimRequest) error {
+func (s *Runner) deleteStorage(a *controller, by string, request hooks.ReclaimRequest) error {
 	volume := request.Volume
 	if err := s.checkToken(a, "delete storage of ", volume, request.Token); err != nil {
 		return err
 	}
 	s.checkStorageIsFree(volume)
 	return s.callHook(a, "delete storage of "+volume.Name, func(hookFault) string {
+		if maker := s.madeBy[volume.Name]; maker != "" && strings.Contains(by, ".") && by != maker {
+			return by + " has none"
+		}
 		was, made := s.stored[volume.Name]
 		s.stored[volume.Name] = false
 		if made && !was {

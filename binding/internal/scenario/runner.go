@@ -29,6 +29,7 @@ type Runner struct {
 	violations []string
 
 	hooks     map[string][]string // the names that a controller that starts now has hooks under
+	madeBy    map[string]string   // the provisioner that made it
 	tokens    map[string]int64    // the largest that the storage has seen, by the name of the volume
 	stored    map[string]bool     // the storage that was made, by the name of its volume: whether it is there
 	hookLines []hookLine          // not printed yet
@@ -52,7 +53,7 @@ const defaultController = "controller"
 
 // NewRunner returns a runner on an empty server.
 func NewRunner(ctx context.Context) *Runner {
-	return &Runner{Ctx: ctx, Rules: testkit.Unprotected(decision.Options{}), Server: bindingtest.NewServer(), versions: map[string]obj.Object{}, stored: map[string]bool{}, tokens: map[string]int64{}}
+	return &Runner{Ctx: ctx, Rules: testkit.Unprotected(decision.Options{}), Server: bindingtest.NewServer(), versions: map[string]obj.Object{}, stored: map[string]bool{}, madeBy: map[string]string{}, tokens: map[string]int64{}}
 }
 
 // controller returns the controller of that name, which starts now if it has not.

@@ -87,11 +87,12 @@ func TestSwitchedThereAndBack(t *testing.T) {
 	assert.Empty(t, storage.crimes, "X2 no storage of a claim that is Bound was deleted or given to another")
 	t.Logf("%d claims used a volume, and the others did %d things; %s", storage.used.Load(), outside.done.Load(), a.summary(t))
 
-	// What is left half done the last time, kube-controller-manager brings to an end: but for claims that have our finalizer.
+	// What is left half done the last time, kube-controller-manager brings to an end: but for claims and volumes that have our finalizers.
 	process := startUpstream(t)
 	createLast(t, a, "theirs", root)
 	a.lastAreBound(t, "theirs", func(key obj.Key, finalizers []string) bool {
-		return key.Kind == obj.KindClaim && slices.Contains(finalizers, decision.ProvisioningFinalizer)
+		return key.Kind == obj.KindClaim && slices.Contains(finalizers, decision.ProvisioningFinalizer) ||
+			key.Kind == obj.KindVolume && slices.Contains(finalizers, reclaim.AnnouncementFinalizer)
 	})
 	t.Logf("with kube-controller-manager at rest: %s", a.summary(t))
 	process.Kill()
@@ -286,7 +287,7 @@ func (a api) lastAreBound(t *testing.T, who string, excepted func(obj.Key, []str
 			}
 		}
 		for _, volume := range volumes.Items {
-			if !used[volume.Name] && volume.Status.Phase != corev1.VolumeAvailable { // kept, or made for a claim that came no more
+			if !used[volume.Name] && !excepted(obj.VolumeKey(volume.Name), volume.Finalizers) && volume.Status.Phase != corev1.VolumeAvailable { // kept, or made for a claim that came no more
 				return fmt.Sprintf("volume %s is %s for %v: %v %v", volume.Name, volume.Status.Phase, volume.Spec.ClaimRef, volume.Annotations, volume.Finalizers), nil
 			}
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // userAction is something that somebody other than a controller may do: a command as in a scenario file ("set",
-// "annotate", "delete", "remove"), or "create KEY", which stands for that object's row in the model's tables.
+// "annotate", "delete", "remove", "unprotect"), or "create KEY", which stands for that object's row in the model's tables.
 // "{pvc/default/a}" in it is the UID of that object, "{pvc/default/a#1}" that of the first of its name.
 type userAction struct {
 	text string
@@ -66,6 +66,8 @@ func (m *model) effectOf(words []string) func(*tinyServer, int) {
 			s.delete(at)
 			editing(func(_ *tinyServer, object obj.Object) bool { object.SetFinalizers(nil); return true })(s, at)
 		}
+	case "unprotect":
+		return editing(func(_ *tinyServer, object obj.Object) bool { return scenario.Unprotect(object) })
 	case "set":
 		tables := scenario.KindTables() // once: they are many
 		return editing(func(s *tinyServer, object obj.Object) bool { return setAll(s, tables, object, args) })

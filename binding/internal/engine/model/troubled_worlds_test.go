@@ -80,7 +80,7 @@ func troubledWorlds() (worlds []modelWorld) {
 	}
 	worlds = append(worlds, restoredBesideACall()...)
 	return append(worlds, modelWorld{name: "a recycler, two leaders and an admin", tables: recycledForAnother, absent: []string{"pvc/default/a"},
-		rules: recyclerOnly, leaders: 2, workers: 1, people: 1, long: [2]uint8{1, 0}, troubled: true, large: true,
+		rules: recyclerOnly, leaders: 2, workers: 1, people: 1, long: [2]uint8{1, 0}, troubled: true, large: true, onlyFull: true,
 		actionTexts: actions("set pv/x CLAIM=-")},
 		modelWorld{name: "what an earlier controller has left over, two leaders and a long pause", tables: leftBefore, provisionable: []string{"pvc-a.1"},
 			rules: deleterOnly, settledFirst: true, leaders: 2, workers: 1, people: 1, pauses: 1, long: [2]uint8{1, 0}, troubled: true, large: true,
@@ -102,14 +102,18 @@ func restoredBesideACall() []modelWorld {
 	for i := range worlds {
 		w := &worlds[i]
 		w.leaders, w.workers, w.long = 2, 1, [2]uint8{w.people, 0}
-		w.backedUpFirst, w.whileCalled, w.troubled, w.large = true, true, true, true
+		w.backedUpFirst, w.whileCalled, w.troubled, w.large, w.onlyFull = true, true, true, true, true
 	}
 	return worlds
 }
 
 // changesSinceAnnounced is what an administrator does to a volume for which a deleter or recycler is called, or was.
 func changesSinceAnnounced() []userAction {
-	changes := actions("set pv/x POLICY=Retain", "set pv/x POLICY=Recycle", "set pv/x CLAIM=-", "set pv/x CLAIM=default/b", "set pv/x CLAIM=default/b:{pvc/default/b}")
+	return sinceAnnounced(actions("set pv/x POLICY=Retain", "set pv/x POLICY=Recycle", "set pv/x CLAIM=-", "set pv/x CLAIM=default/b", "set pv/x CLAIM=default/b:{pvc/default/b}"))
+}
+
+// sinceAnnounced returns the changes, as they are made while an announcement is on the volume.
+func sinceAnnounced(changes []userAction) []userAction {
 	for i := range changes {
 		changes[i].when = func(now *state) bool {
 			volume := now.server.volume("x")

@@ -1,0 +1,100 @@
+package engine_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/storageclass"
+)
+
+// provisioned is a sync whose provisioner has given the answer.
+func provisioned(t *testing.T, volume *corev1.PersistentVolume, answer error) *talk {
+	t.Helper()
+	d := newTalk(t, withTwo(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts()
+	d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+	if volume == nil {
+		return d.gets(nil, answer)
+	}
+	return d.gets(volume, answer)
+}
+
+// withTwo are options with the provisioner of the class and another one, each with its deleter.
+func withTwo() decision.Options {
+	return Hooked(func(names *hooks.Names) {
+		names.Provisioners.Insert("other.example.com")
+		names.Deleters.Insert("other.example.com")
+	})
+}
+
+// toOther is what a tenant writes onto a claim so that another provisioner is asked about it.
+func toOther(claim *corev1.PersistentVolumeClaim) {
+	claim.Annotations[storageclass.ProvisionerAnnotation], claim.Annotations[storageclass.BetaProvisionerAnnotation] = "other.example.com", "other.example.com"
+}
+
+// lets has somebody else let the claim go.
+func (d *talk) lets() *talk {
+	d.Helper()
+	d.ends().state.ObserveDeleted(d.state.Known(DataKey))
+	return d.starts()
+}
+
+func TestP2WhatMayHaveBeenMadeForAClaimThatGoesLater(t *testing.T) {
+	t.Run("P2 its provisioner was at work", func(t *testing.T) {
+		d := provisioned(t, nil, InProgress(time.Minute)).lets().leftoverDeleted(nil).ends()
+		d.starts().ends()
+	})
+	t.Run("P2 or had failed", func(t *testing.T) {
+		provisioned(t, nil, ErrBroken).lets().leftoverDeleted(nil).ends()
+	})
+	t.Run("P2 or refused for good", func(t *testing.T) {
+		provisioned(t, nil, Meaning(hooks.Refused)).lets().leftoverDeleted(nil).ends()
+	})
+	t.Run("P2 the deleter of what does not fit was at work", func(t *testing.T) {
+		d := provisioned(t, MadeVolume(Sized("1Gi")), nil).says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound)
+		d.announcesUnstored().says("P2 RunDeleter pv/pvc-uid-1").gets(nil, InProgress(time.Minute))
+		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).lets().leftoverDeleted(nil).ends()
+	})
+	t.Run("P2 it is at work for several syncs", func(t *testing.T) {
+		d := provisioned(t, nil, InProgress(time.Minute)).ends().starts()
+		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1").gets(nil, InProgress(time.Minute))
+		d.lets().leftoverDeleted(nil).ends()
+		d.starts().ends()
+	})
+	t.Run("P2 while the claim exists its finalizer stands for that", func(t *testing.T) {
+		d := provisioned(t, nil, InProgress(time.Minute)).ends()
+		d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+	})
+	t.Run("P2 X2 a volume that is seen to stand for it has its say", func(t *testing.T) {
+		provisioned(t, nil, InProgress(time.Minute)).ends().comesAndGoes(storedOwn()).lets().ends()
+	})
+	t.Run("P2 the deleter has run before the claim went", func(t *testing.T) {
+		d := provisioned(t, nil, InProgress(time.Minute)).ends()
+		deleted := At("60", ProvisioningClaim())
+		deleted.DeletionTimestamp = new(metav1.Unix(1, 0))
+		d.state.Observe(deleted)
+		d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).announcesUnstored().says("P2 RunDeleter pv/pvc-uid-1").gets(nil, nil)
+		d.says("P2 UpdateClaim pvc/default/data").gets(d.step.Action.Claim, nil).ends()
+		d.starts().ends()
+	})
+	t.Run("P2 a tenant writes the name of another provisioner onto the claim: that one's deleter has deleted nothing", func(t *testing.T) {
+		d := provisioned(t, nil, InProgress(time.Minute)).ends()
+		deleted := At("60", ProvisioningClaim(toOther))
+		deleted.DeletionTimestamp = new(metav1.Unix(1, 0))
+		d.state.Observe(deleted)
+		d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).announcesUnstored().says("P2 RunDeleter pv/pvc-uid-1")
+		assert.Equal(t, "other.example.com", d.step.Action.Hook)
+		d.gets(nil, nil).says("P2 UpdateClaim pvc/default/data").gets(d.step.Action.Claim, nil).ends()
+		assert.Contains(t, d.step.Next, DataKey)
+		d.starts().isProvenGone().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunDeleter pv/pvc-uid-1")
+		assert.Equal(t, Own, d.step.Action.Hook)
+		d.gets(nil, nil).ends()
+		d.starts().ends()
+	})
+}
