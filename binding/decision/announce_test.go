@@ -100,7 +100,7 @@ func TestR8WhatIsAnnounced(t *testing.T) {
 			events: []string{"Normal FailedBinding pvc/default/data"}, says: []string{"1 NotAvailable", "a would fit", "annotation " + reclaim.AnnouncementAnnotation}},
 		{name: "R8 M12 nor where a person gives it to the claim", claim: free, known: Knowing(KnownVolume("a", OfClass(""), RefersTo("default", "data", ""), stands)), want: "R8 Wait", events: failed, says: says8},
 		{name: "R8 B2 with its UID", claim: free, known: Knowing(KnownVolume("a", OfClass(""), BoundToClaim, stands)), want: "R8 Wait", events: failed, says: says8},
-		{name: "R8 C11 B1 a claim that is Bound to it keeps it, and the announcement stands", claim: KnownClaim(BoundTo("a")), known: Knowing(KnownVolume("a", stands)),
+		{name: "R8 C11 B1 a claim that is Bound to it keeps it, and the announcement stands", claim: KnownClaim(BoundTo("a")), known: Proving(Knowing(KnownVolume("a", stands)), DataKey),
 			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
 	}, alone)
 }

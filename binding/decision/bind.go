@@ -47,8 +47,13 @@ func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, 
 	action := nextOfFour(volume, claim)
 	if action.Writes() {
 		first, blocked := awaitDestruction(volume, claim, view, options)
-		if !blocked && volume.Spec.ClaimRef == nil && phase.Owned(claim) != volume.Name {
+		switch {
+		case blocked || volume.Spec.ClaimRef != nil:
+		case phase.Owned(claim) != volume.Name:
 			first, blocked = checkOwners(volume, view, options)
+		default: // the claim, as of before a restore, may have another volume by now (W8)
+			_, source := view.Claim(claim.Namespace, claim.Name)
+			action = action.onceLive(source, obj.KeyOf(claim), "C11", "before a claimRef is written again")
 		}
 		if blocked {
 			action = first

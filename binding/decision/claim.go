@@ -71,7 +71,7 @@ func restoreClaimRef(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindi
 		return awaitOtherOwners(claim, volume.Name, owners, view)
 	}
 	action, err := bind(volume, claim, view, options)
-	return action, err == nil && action.Writes() // what is announced (R8) holds up no deletion, and keeps the volume from others too
+	return action, err == nil && (action.Writes() || action.Kind == Read) // what is announced (R8) holds up no deletion, and keeps the volume from others too
 }
 
 // awaitOtherOwners keeps one of several owners of a volume without claimRef until the others are gone, where all are being deleted:

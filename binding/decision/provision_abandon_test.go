@@ -62,7 +62,7 @@ func TestP2AClaimThatNeedsNoVolumeAnyMore(t *testing.T) {
 		{name: "C10 C12 its volume is gone: it is Lost meanwhile", claim: elsewhere(ClaimBeingDeleted), known: Proving(fast, OwnKey, obj.VolumeKey("a")),
 			want: "C10 UpdateClaimStatus pvc/default/data: -status.accessModes -status.capacity.storage status.phase=Lost", events: []string{"Warning ClaimLost pvc/default/data"}},
 		{name: "C10 C12 P2 and then it waits on", claim: elsewhere(ClaimBeingDeleted, Lost), known: Proving(fast, OwnKey, obj.VolumeKey("a")), want: "P2 Wait", events: []string{cleanupOf}, says: []string{waits, Own}},
-		{name: "C11 C12 P2 its volume lost its claimRef: it is bound again meanwhile", claim: elsewhere(ClaimBeingDeleted), known: Proving(Knowing(KnownVolume("a", OfClass("fast"))), OwnKey),
+		{name: "C11 C12 P2 its volume lost its claimRef: it is bound again meanwhile", claim: elsewhere(ClaimBeingDeleted), known: Proving(Knowing(KnownVolume("a", OfClass("fast"))), OwnKey, DataKey),
 			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
 		{name: "P2 so does one that lost its deleter", claim: leaving, known: absent, options: Hooked(WithoutDeleters), want: "P2 Wait", events: []string{cleanupOf}, says: []string{waits, Own}},
 		{name: "F2 P2 the protection goes on its own", claim: ProvisioningClaim(ClaimBeingDeleted, ClaimFinalizers(ClaimProtection, ProvisioningFinalizer)), known: Proving(fast, obj.PodsKey("default")), options: protected,

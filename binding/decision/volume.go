@@ -91,7 +91,8 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 		}
 		return nothing("V2", "bound"), nil
 	case phase.VolumeMisbound, phase.VolumeUnneeded:
-		return nextUnneeded(volume, claim, state, view, options), nil
+		action := nextUnneeded(volume, claim, state, view, options).onceLive(source, key, "V2", "before the volume is taken from it")
+		return onceVolumeLive(action, view), nil
 	}
 	// The claim is gone (V3); the one that has its name now, if any, is another. Where there is nothing to write, there is no read.
 	action := releaseAndReclaim(volume, claim, view, options, "its claim is gone")
@@ -244,8 +245,8 @@ func awaitBinding(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 }
 
 // nextUnneeded decides on a volume whose claim names another one (V2). If that one is bound to the claim, this one becomes free,
-// or Released and reclaimed. If not, this may be all that is left of the claim's data, and nothing is done. Both need a live
-// read of the other volume: before each write, and before the storage is deleted.
+// or Released and reclaimed. If not, this may be all that is left of the claim's data, and nothing is done. Both need live
+// reads, of the claim and of the other volume: before each write, and before the storage is deleted.
 func nextUnneeded(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, state phase.VolumeBindingState, view View, options Options) Action {
 	other, source := view.Volume(claim.Spec.VolumeName)
 	if other == nil || phase.ClaimRefStateOf(other, claim) != phase.ClaimRefBound {
@@ -266,7 +267,7 @@ func nextUnneeded(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 	case volume.Name == ProvisionedName(claim.UID):
 		action = reserveFor(obj.KeyOf(claim), volume, "V4", why+"; and what was made for it is no other's while it exists")
 	}
-	return onceVolumeLive(action.onceLive(source, obj.VolumeKey(other.Name), "V2", "before the volume is taken from the claim"), view)
+	return action.onceLive(source, obj.VolumeKey(other.Name), "V2", "before the volume is taken from the claim")
 }
 
 // awaitOther leaves the volume as it is and says why. The next decision follows when the claim changes, or the volume that

@@ -95,7 +95,7 @@ func TestAVolumeThatAClaimHolds(t *testing.T) {
 	bound := InPhase(corev1.VolumeBound)
 	block := func(v *corev1.PersistentVolume) { v.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) }
 	ours, made := VolumeNote(BoundBy, "yes"), VolumeNote(ProvisionedBy, "csi.example.com")
-	elsewhere := Proving(Knowing(KnownClaim(BoundTo("b")), KnownVolume("b", BoundToClaim)), obj.VolumeKey("b"))
+	elsewhere := Proving(Knowing(KnownClaim(BoundTo("b")), KnownVolume("b", BoundToClaim)), DataKey, obj.VolumeKey("b"))
 	retain, remove := WithPolicy(corev1.PersistentVolumeReclaimRetain), WithPolicy(corev1.PersistentVolumeReclaimDelete)
 	frees := "V4 UpdateVolume pv/a: -spec.claimRef -annotation " + BoundBy
 	readsOther, told := "V2 Read pv/b", []string{"Warning VolumeMismatch pv/a", "Warning VolumeMismatch pvc/default/data"}
@@ -130,6 +130,7 @@ func TestAVolumeThatAClaimHolds(t *testing.T) {
 		{name: "V2 R3 then it is its provisioner's", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased), ours, made, remove), known: elsewhere, want: "R3 Wait"},
 
 		{name: "V2 that it has it is read live first", volume: KnownVolume("a", BoundToClaim, bound, ours), known: Knowing(KnownClaim(BoundTo("b")), KnownVolume("b", BoundToClaim)), want: readsOther},
+		{name: "V2 W8 that the claim names it is read live too", volume: KnownVolume("a", BoundToClaim, bound, ours), known: Proving(Knowing(KnownClaim(BoundTo("b")), KnownVolume("b", BoundToClaim)), obj.VolumeKey("b")), want: "V2 Read pvc/default/data"},
 		{name: "V2 before the Released write too", volume: KnownVolume("a", BoundToClaim, bound, made, remove), known: Knowing(KnownClaim(BoundTo("b")), KnownVolume("b", BoundToClaim)), want: readsOther},
 		{name: "V2 nothing to write, nothing to read", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased), made, remove), known: Knowing(KnownClaim(BoundTo("b")), KnownVolume("b", BoundToClaim)), want: "R3 Wait"},
 		{name: "V2 that it does not exist is read live first", volume: KnownVolume("a", BoundToClaim, bound, ours), known: Knowing(KnownClaim(BoundTo("b"))), want: readsOther},
