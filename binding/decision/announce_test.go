@@ -100,6 +100,10 @@ func TestR8WhatIsAnnounced(t *testing.T) {
 			events: []string{"Normal FailedBinding pvc/default/data"}, says: []string{"1 NotAvailable", "a would fit", "annotation " + reclaim.AnnouncementAnnotation}},
 		{name: "R8 M12 nor where a person gives it to the claim", claim: free, known: Knowing(KnownVolume("a", OfClass(""), RefersTo("default", "data", ""), stands)), want: "R8 Wait", events: failed, says: says8},
 		{name: "R8 B2 with its UID", claim: free, known: Knowing(KnownVolume("a", OfClass(""), BoundToClaim, stands)), want: "R8 Wait", events: failed, says: says8},
+		{name: "R8 C11 B1 a claim that is Bound to it has its claimRef again, whoever may be at work", claim: KnownClaim(BoundTo("a")), known: Proving(Knowing(KnownVolume("a", announcedBy("another", false))), DataKey),
+			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
+		{name: "R8 C11 C12 also before it is let go", claim: KnownClaim(BoundTo("a"), ClaimBeingDeleted), known: Proving(Knowing(KnownVolume("a", announcedBy("another", false))), DataKey),
+			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
 		{name: "R8 C11 B1 a claim that is Bound to it keeps it, and the announcement stands", claim: KnownClaim(BoundTo("a")), known: Proving(Knowing(KnownVolume("a", stands)), DataKey),
 			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
 	}, alone)

@@ -104,11 +104,11 @@ func awaitDestruction(volume *corev1.PersistentVolume, claim *corev1.PersistentV
 	case !announced:
 		return Action{}, false
 	default:
+		if claim != nil && claim.Status.Phase == corev1.ClaimBound { // it keeps it, and a claimRef keeps it from others
+			return Action{}, false
+		}
 		if action, blocked := awaitAnnounced(volume, obj.VolumeKey(volume.Name), view, options); blocked {
 			return action, true
-		}
-		if claim != nil && claim.Status.Phase == corev1.ClaimBound {
-			return Action{}, false
 		}
 	}
 	action = wait("R8", message)

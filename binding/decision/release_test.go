@@ -142,7 +142,7 @@ func TestF3AVolumeWhoseStorageIsBeingReclaimed(t *testing.T) {
 	const ours = reclaim.AnnouncementFinalizer
 	on, off := Hooked(), Hooked()
 	on.Protection = decision.ProtectionOn
-	retain, recycle := corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimRecycle
+	retain, recycle, remove := corev1.PersistentVolumeReclaimRetain, corev1.PersistentVolumeReclaimRecycle, corev1.PersistentVolumeReclaimDelete
 	leaving := func(policy corev1.PersistentVolumeReclaimPolicy, edits ...VolumeEdit) *corev1.PersistentVolume {
 		return Orphan(policy, append(edits, func(v *corev1.PersistentVolume) { BeingDeleted(v) })...)
 	}
@@ -177,8 +177,12 @@ func TestF3AVolumeWhoseStorageIsBeingReclaimed(t *testing.T) {
 		{name: "F3 R8 a person has removed the announcement of one that is being deleted", volume: leaving(retain, own, removed), known: young, options: off, want: goes},
 		{name: "R8 or of another: the finalizer goes", volume: Orphan(retain, own, removed), options: off, want: "R8 UpdateVolume pv/a: -finalizer " + ours},
 		{name: "R8 what a person says is done needs none", volume: Orphan(corev1.PersistentVolumeReclaimDelete, announcedBy("me", true), VolumeFinalizers(ours)), options: off, want: "R8 UpdateVolume pv/a: -finalizer " + ours},
-		{name: "R8 none is added to what is being deleted", volume: leaving(recycle, removed, bare), known: young, options: off,
-			want: "R8 UpdateVolume pv/a: +annotation " + reclaim.AnnouncementAnnotation + `="{\"by\":\"me\",\"token\":10000000000000,\"seconds\":120,\"recycles\":true}"`},
+		{name: "R8 none is added to what is being deleted: it is not scrubbed", volume: leaving(recycle, removed, bare), known: young, options: off, want: "R4 Wait", events: scrubTold},
+		{name: "R8 nor is its storage deleted", volume: leaving(remove, removed, bare), known: young, options: off, want: "R3 Wait", events: told},
+		{name: "R8 nor by a call that was announced before", volume: leaving(remove, own, bare), known: young, options: off, want: "R3 Wait", events: told},
+		{name: "R8 F3 it goes, and that is told", volume: leaving(recycle, removed, bare), known: young, options: on, want: "F3 UpdateVolume pv/a: -finalizer " + VolumeProtection, events: scrubTold},
+		{name: "R8 R6 what keeps it until its storage is deleted suffices", volume: leaving(remove, removed, VolumeFinalizers(reclaim.InTreeFinalizer)), known: young, options: off,
+			want: "R8 UpdateVolume pv/a: +annotation " + reclaim.AnnouncementAnnotation + `="{\"by\":\"me\",\"token\":10000000000000,\"seconds\":120}"`},
 		{name: "R8 V4 nor taken off while it stands", volume: Orphan(retain, scrubs), known: old, options: off, want: "R8 Wait", events: scrubTold},
 	}, func(row *decisionTest) { row.fresh = true })
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // Repair is what to do about a pair. It is one step, as every decision is: after it the pair is checked again.
@@ -138,6 +139,9 @@ func (r *PairRequest) setUID() (Repair, error) {
 		return byNobody("the volume was bound to " + oneline.Join(owners, ", ", obj.Key.String) + " too"), nil
 	}
 	why := fmt.Sprintf("the claim names volume %q, which fits it; with the claim's UID in its claimRef the two are bound again", r.Volume.Name)
+	if _, announced := reclaim.AnnouncementOf(r.Volume); announced {
+		why += ", once the annotation " + reclaim.AnnouncementAnnotation + " is removed" // which an event tells (R8)
+	}
 	risk := "the volume was pre-bound to a claim of that name; if that is not this one, this one gets another's data"
 	if uid := r.Volume.Spec.ClaimRef.UID; uid != "" {
 		risk = fmt.Sprintf("the volume has the data of the claim with UID %s; if this claim is not its restored copy, it gets another's data", uid)

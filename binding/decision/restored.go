@@ -2,6 +2,7 @@ package decision
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,41 +13,44 @@ import (
 )
 
 // GiveBack returns the next read or write by which a claim or volume gets back what it had in a later version, before the server went back
-// in time, and nobody else knows of any more (W8): its announcement, or the claimRef of a volume.
+// in time, and nobody else knows of any more (W8): its announcement, the claimRef of a volume, or its reclaim policy Retain. What is
+// given back keeps data, and destroys none, for it may be a person who has changed the object since.
 func GiveBack(now, former obj.Object, view View) (next Action, lost bool) {
 	if lostAnnouncement(now, former) {
 		return giveBackAnnouncement(now, former), true
 	}
 	volume, ok := now.(*corev1.PersistentVolume)
 	before, _ := former.(*corev1.PersistentVolume)
-	if !ok || before == nil || !lostClaimRef(volume, before) || len(view.Owners(volume.Name)) > 0 {
+	if !ok || before == nil {
 		return Action{}, false
 	}
-	key := obj.ReferencedClaim(before)
-	claim, source := view.Claim(key.Namespace, key.Name)
-	switch {
-	case !source.IsLive():
-		return ReadLive(key, "W8", "it had the volume before the server went back in time"), true
-	case claim != nil && phase.Owned(claim) == volume.Name: // it gets its volume by C11
-		return Action{}, false
+	if lostClaimRef(volume, before) {
+		if read, owned := findOwner(volume, obj.ReferencedClaim(before), view); read.Kind == Read {
+			return read, true
+		} else if !owned {
+			return giveBackClaimRef(volume, before), true
+		}
 	}
-	return giveBackClaimRef(volume, before), true
+	return giveBackPolicy(volume), lostPolicy(volume, before)
 }
 
 // Lost reports whether an object lacks what it had in a later version, as GiveBack gives it back.
 func Lost(now, former obj.Object) bool {
 	volume, ok := now.(*corev1.PersistentVolume)
 	before, was := former.(*corev1.PersistentVolume)
-	return lostAnnouncement(now, former) || ok && was && lostClaimRef(volume, before)
+	return lostAnnouncement(now, former) || ok && was && (lostClaimRef(volume, before) || lostPolicy(volume, before))
 }
 
 // lostAnnouncement reports whether an announcement is missing. A claim that has a volume needs none, nor does one whose storage was
-// deleted.
+// deleted, or a volume of the same name whose storage may be another.
 func lostAnnouncement(now, former obj.Object) bool {
 	claim, ok := now.(*corev1.PersistentVolumeClaim)
 	_, stands := now.GetAnnotations()[reclaim.AnnouncementAnnotation]
 	announcement, announced := reclaim.AnnouncementOf(former)
-	return announced && !stands && (!ok || claim.Spec.VolumeName == "" && !announcement.Done)
+	if announcement.Done && (ok || now.GetUID() != former.GetUID()) {
+		return false
+	}
+	return announced && !stands && (!ok || claim.Spec.VolumeName == "")
 }
 
 // giveBackAnnouncement announces again what may go on, whoever does it, and however long: so nobody else gets the storage (R8). A
@@ -57,25 +61,52 @@ func giveBackAnnouncement(now, former obj.Object) Action {
 
 // lostClaimRef reports whether a volume is free that a claim had. One that the backup gives to another claim is that one's.
 func lostClaimRef(now, former *corev1.PersistentVolume) bool {
-	return former.Spec.ClaimRef != nil && now.Spec.ClaimRef == nil
+	ref := former.Spec.ClaimRef
+	return now.Spec.ClaimRef == nil && ref != nil && ref.Namespace != "" && ref.Name != ""
 }
 
-// giveBackClaimRef gives a volume to the claim again whose data may be on it. One that was Released or Failed was that claim's
-// for the last time, and becomes so again. Any other is reserved for a claim of that name, and not lost with the claim, which the
-// backup may not have. A crash before this write leaves the volume as the backup has it, and nobody who remembers.
+// findOwner reports whether a volume without claimRef gets it by C11, for a claim is Bound to it: the one that had it, or another that is known.
+// What is known of them is from before, so that each is read live.
+func findOwner(volume *corev1.PersistentVolume, had obj.Key, view View) (read Action, owned bool) {
+	for _, key := range slices.Concat(view.Owners(volume.Name), []obj.Key{had}) {
+		claim, source := view.Claim(key.Namespace, key.Name)
+		switch {
+		case !source.IsLive():
+			return ReadLive(key, "W8", "it had the volume before the server went back in time"), false
+		case claim != nil && phase.Owned(claim) == volume.Name:
+			return Action{}, true
+		}
+	}
+	return Action{}, false
+}
+
+// giveBackClaimRef reserves a volume for a claim of the name whose data may be on it, and retains it if it was retained. So it is not lost with
+// that claim, which the backup may not have, or with another volume. A crash before this write leaves the volume as the backup has
+// it, and nobody who remembers.
 func giveBackClaimRef(now, former *corev1.PersistentVolume) Action {
 	key := obj.ReferencedClaim(former)
 	message := fmt.Sprintf("volume %q had claimRef %s/%s before the API server went back in time, and may have that claim's data: it is kept for a claim of that name; "+
 		"to give it to another, remove its claimRef", now.Name, key.Namespace, key.Name)
 	action := reserveFor(key, now, "W8", message)
-	if former.Status.Phase == corev1.VolumeReleased || former.Status.Phase == corev1.VolumeFailed {
-		action.Volume.Spec.ClaimRef.UID = former.Spec.ClaimRef.UID
-		if phase.BoundByController(former) {
-			action.edit = func(metadata *metav1.ObjectMeta) {
-				metav1.SetMetaDataAnnotation(metadata, phase.BoundByControllerAnnotation, "yes")
-			}
-		}
+	if lostPolicy(now, former) {
+		action.Volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
 	}
+	action.Events = []Event{warning(now, EventServerWentBack, message)}
+	return action
+}
+
+// lostPolicy reports whether a volume is not retained any more.
+func lostPolicy(now, former *corev1.PersistentVolume) bool {
+	retain := corev1.PersistentVolumeReclaimRetain
+	return former.Spec.PersistentVolumeReclaimPolicy == retain && now.Spec.PersistentVolumeReclaimPolicy != retain
+}
+
+// giveBackPolicy retains a volume again. A crash before this write leaves one that is reclaimed as the backup has it.
+func giveBackPolicy(now *corev1.PersistentVolume) Action {
+	retained := *now
+	retained.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+	message := fmt.Sprintf("volume %q had reclaim policy Retain before the API server went back in time, and has it again", now.Name)
+	action := update(&retained, nil, "W8", message)
 	action.Events = []Event{warning(now, EventServerWentBack, message)}
 	return action
 }

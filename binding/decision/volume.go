@@ -37,8 +37,11 @@ func DraftForVolume(volume *corev1.PersistentVolume, view View, options Options)
 	action, err := nextByClaim(volume, view, options)
 	if action.Kind == Nothing || action.Kind == Wait { // else the phase may still have to become Bound
 		if release, changes := unprotectVolume(volume, options); changes {
-			if announcement, announced := reclaim.AnnouncementOf(volume); announced && !announcement.Done && !storageDeleted(volume, view) {
-				return tellAnnounced(volume, announcement, action), err
+			if !storageDeleted(volume, view) {
+				if announcement, announced := reclaim.AnnouncementOf(volume); announced {
+					return tellAnnounced(volume, announcement, action), err
+				}
+				release.Events = action.Events
 			}
 			return release, nil
 		}
@@ -389,7 +392,10 @@ func removeFinalizers(volume *corev1.PersistentVolume, view View, options Option
 	kept := reclaim.WithoutStorage(slices.Clone(volume.Finalizers))
 	held := len(kept) < len(volume.Finalizers)
 	kept = without(kept, reclaim.AnnouncementFinalizer)
-	note := !storageNoted(volume) && keptByOthers(kept, options)
+	if options.Protection != ProtectionOff && reclaim.VolumeReleasable(volume, reclaim.VolumeProtection) { // in the same write: after it nobody would know that its storage is deleted
+		kept = without(kept, reclaim.VolumeProtection)
+	}
+	note := !storageNoted(volume) && len(kept) > 0
 	if !held && !note { // F3 takes off what else there may be
 		return nothing("R3", "its storage is deleted; finalizers of others keep the volume")
 	}
@@ -399,13 +405,6 @@ func removeFinalizers(volume *corev1.PersistentVolume, view View, options Option
 			noteDeleted(metadata, volume, view, options)
 		}
 	}, "R3", "its storage is deleted")
-}
-
-// keptByOthers reports whether a volume stays that has these finalizers left, although it is being deleted.
-func keptByOthers(finalizers []string, options Options) bool {
-	return slices.ContainsFunc(finalizers, func(finalizer string) bool {
-		return options.Protection == ProtectionOff || finalizer != reclaim.VolumeProtection
-	})
 }
 
 // recycle recycles a Released volume whose recycler is registered and whose claim no pod uses (R4). A crash
@@ -456,6 +455,8 @@ func runHook(volume *corev1.PersistentVolume, kind ActionKind, hook string, view
 	attachments, listed := view.AttachmentsOf(volume.Name)
 	_, source := view.Volume(volume.Name)
 	switch {
+	case !ran && volume.DeletionTimestamp != nil && !staysMeanwhile(volume):
+		return goesMeanwhile(volume, kind), false
 	case !ran && len(attachments) > 0: // one that is being deleted counts until it is gone
 		return awaitUnused(volume, kind, attachedTo(attachments)).withBackoff(), false
 	case !ran && token == 0:
@@ -475,6 +476,21 @@ func runHook(volume *corev1.PersistentVolume, kind ActionKind, hook string, view
 		return notReclaimed(volume, answer), false
 	}
 	return Action{}, true
+}
+
+// staysMeanwhile reports whether a volume that is being deleted stays while its storage is reclaimed. It takes no finalizer any more
+// (A5), and kube-controller-manager takes off what protects it when it is not Bound.
+func staysMeanwhile(volume *corev1.PersistentVolume) bool {
+	return slices.Contains(volume.Finalizers, reclaim.AnnouncementFinalizer) || slices.Contains(volume.Finalizers, reclaim.InTreeFinalizer)
+}
+
+// goesMeanwhile leaves the storage of a volume as it is that may go while a hook is at work: what is made under its name would have
+// no announcement, and lose its data.
+func goesMeanwhile(volume *corev1.PersistentVolume, kind ActionKind) Action {
+	hook := reclaimHookOf(kind)
+	message := fmt.Sprintf("volume %q was deleted before its claim, and may go at any time, so that its storage is left as it is: "+
+		"whoever makes a volume of it again gives what is on it to the next claim", volume.Name)
+	return wait(hook.rule, message, warning(volume, hook.failed, message))
 }
 
 // onceVolumeLive returns the call of a deleter or recycler if its volume was read live, and otherwise that read. It is the last

@@ -81,8 +81,8 @@ func (l podLists) clone() podLists {
 	return copied
 }
 
-func (t tombstones[ID]) clone() tombstones[ID] {
-	return tombstones[ID]{young: maps.Clone(t.young), old: maps.Clone(t.old)}
+func (t tombstones[ID, Of]) clone() tombstones[ID, Of] {
+	return tombstones[ID, Of]{young: maps.Clone(t.young), old: maps.Clone(t.old)}
 }
 
 func (t *task) clone() *task {
@@ -184,6 +184,12 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 		switch key.Kind {
 		case obj.KindVolume:
 			describeFlag(n, s.goneVolumes.has(key.Name))
+			if last := s.goneVolumes.of(key.Name); describeFlag(n, last != nil) {
+				n.Object(last)
+				if describeFlag(n, last.ResourceVersion != "") {
+					n.Version(key, last.ResourceVersion)
+				}
+			}
 			describeKeys(n, s.index.Owners(key.Name))
 			if claim, reserved := s.index.Reservation(key.Name); describeFlag(n, reserved) {
 				n.Key(claim)

@@ -24,14 +24,14 @@ var ErrWentBack = errors.New("the server went back in time: it may have been res
 // and until the last one has been, nothing is destroyed. What others had announced may be gone, and they still at work: that is
 // waited for. The zero value is a server that never went back.
 type restore struct {
-	unread map[obj.Key]struct{}          // the claims and volumes that were not read since
-	held   map[obj.Key]struct{}          // the syncs that would destroy something, to be run again after the last read
-	made   map[obj.Key][]decision.Answer // what provisioners made in those syncs
-	gone   tombstones[types.UID]         // the UIDs that were known to be gone before, and may be there again
-	unsaid bool                          // no event has told of it yet
+	unread map[obj.Key]struct{}            // the claims and volumes that were not read since
+	held   map[obj.Key]struct{}            // the syncs that would destroy something, to be run again after the last read
+	made   map[obj.Key][]decision.Answer   // what provisioners made in those syncs
+	gone   tombstones[types.UID, struct{}] // the UIDs that were known to be gone before, and may be there again
+	unsaid bool                            // no event has told of it yet
 
 	calls  time.Time              // by then each call of a hook is over that began before it was noticed
-	former map[obj.Key]obj.Object // as they were known, what may have lost its announcement or claimRef by it
+	former map[obj.Key]obj.Object // as they were known, what may have lost by it what decision.GiveBack gives back
 }
 
 // ObserveRestore notes that the server went back in time, and returns the keys of all claims and volumes, in order: the next
@@ -50,7 +50,7 @@ func (s *State) ObserveRestoreAgain() []obj.Key {
 	keys := slices.AppendSeq(slices.Collect(maps.Keys(s.objects[obj.KindVolume])), maps.Keys(s.objects[obj.KindClaim]))
 	slices.SortFunc(keys, obj.CompareKeys)
 	s.restore.gone.take(&s.gone)
-	s.gonePods = tombstones[types.UID]{}
+	s.gonePods = tombstones[types.UID, struct{}]{}
 	s.restore.calls = s.now.Add(min(s.options.HookTimeout, reclaim.LongestCall) + hooks.Margin)
 	for _, key := range keys {
 		s.keepFormer(key)
@@ -58,7 +58,7 @@ func (s *State) ObserveRestoreAgain() []obj.Key {
 	return s.distrust(keys...)
 }
 
-// keepFormer keeps an object as it is known, before an older version takes its place, where that may lack an announcement or a claimRef.
+// keepFormer keeps an object as it is known, before an older version takes its place, where that may lack what GiveBack gives back.
 // What was kept before counts, if it is not given back yet.
 func (s *State) keepFormer(key obj.Key) {
 	known := s.Known(key)
@@ -66,9 +66,27 @@ func (s *State) keepFormer(key obj.Key) {
 		return
 	}
 	_, announced := s.announced[key]
-	if volume := as[*corev1.PersistentVolume](known); announced || volume != nil && volume.Spec.ClaimRef != nil {
+	volume := as[*corev1.PersistentVolume](known)
+	if announced || volume != nil && (volume.Spec.ClaimRef != nil || volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain) {
 		zeromap.Put(&s.restore.former, key, known)
 	}
+}
+
+// recallFormer keeps what is known of a volume of that name that is gone, where it went by a restore, or an older one takes its place.
+func (s *State) recallFormer(volume *corev1.PersistentVolume) {
+	if former := s.goneVolumes.of(volume.Name); former != nil && (former.ResourceVersion == "" || obj.Older(volume, former)) {
+		zeromap.Put(&s.restore.former, obj.VolumeKey(volume.Name), obj.Object(former))
+		s.goneVolumes.add(volume.Name, nil)
+	}
+}
+
+// formerOwners returns whom a volume is to be given back to (W8).
+func (s *State) formerOwners(volume string) []obj.Key {
+	former, now := as[*corev1.PersistentVolume](s.restore.former[obj.VolumeKey(volume)]), s.volume(volume)
+	if former == nil || now == nil || !decision.Lost(now, former) {
+		return nil
+	}
+	return []obj.Key{obj.ReferencedClaim(former)} // nobody's, where no claim had it
 }
 
 // giveBack returns what comes before an action: the sync's own object, or the volume that is about to be written to, gets back what the

@@ -81,44 +81,58 @@ func TestW8NoVolumeIsTakenFromItsClaim(t *testing.T) {
 	assert.Equal(t, "V4", sync(a).Action.Rule)
 }
 
-// W8, R8, X3: what the server has lost of a volume, and a controller knows, is given back: whoever was at work on it may be for long, and
-// whose data is on it nobody else can tell.
+// W8, R8, X3, R2: what the server has lost of a volume, and a controller knows, is given back: whoever was at work on it may be for
+// long, whose data is on it nobody else can tell, and what was to be retained stays.
 func TestW8WhatTheServerHasLostIsGivenBack(t *testing.T) {
 	a, other := obj.VolumeKey("a"), &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: "default", Name: "other"}
-	withUID := other.DeepCopy()
-	withUID.UID = "uid-2"
-	free := At("10", KnownVolume("a", InPhase(corev1.VolumeAvailable)))
-	announced := At("20", KnownVolume("a", InPhase(corev1.VolumeAvailable)))
-	reclaim.Announce(announced, reclaim.Announcement{By: "another", Token: 5, Seconds: 600, Recycles: true})
-	bound := At("20", KnownVolume("a", RefersToOther, InPhase(corev1.VolumeBound), VolumeNote(BoundBy, "yes")))
-	released := At("20", KnownVolume("a", RefersToOther, InPhase(corev1.VolumeReleased), VolumeNote(BoundBy, "yes")))
+	volume := func(version string, edits ...VolumeEdit) *corev1.PersistentVolume {
+		return At(version, KnownVolume("a", append([]VolumeEdit{InPhase(corev1.VolumeAvailable)}, edits...)...))
+	}
+	announced := func(v *corev1.PersistentVolume) {
+		reclaim.Announce(v, reclaim.Announcement{By: "another", Token: 5, Seconds: 600, Recycles: true})
+	}
+	ours, remade := VolumeNote(BoundBy, "yes"), func(v *corev1.PersistentVolume) { v.UID = "uid-remade" }
+	free, bound := volume("10"), volume("20", RefersToOther, InPhase(corev1.VolumeBound), ours)
+	removed := volume("10", WithPolicy(corev1.PersistentVolumeReclaimDelete))
+	owner := KnownClaim(Named("other"), BoundTo("a"), func(c *corev1.PersistentVolumeClaim) { c.UID = "uid-2" })
 	for _, test := range []struct {
 		name        string
 		former, now *corev1.PersistentVolume
-		by          obj.Key // whose sync it is
-		want        *corev1.ObjectReference
-		notes       []string // the annotations of the write
+		by          obj.Key                 // whose sync it is
+		want        *corev1.ObjectReference // the claimRef
+		notes       []string                // the annotations of the write
 	}{
-		{"W8 R8 its announcement", announced, free, a, nil, []string{reclaim.AnnouncementAnnotation}},
-		{"W8 R8 before it is given to a claim", announced, free, DataKey, nil, []string{reclaim.AnnouncementAnnotation}},
+		{"W8 R8 its announcement", volume("20", announced), free, a, nil, []string{reclaim.AnnouncementAnnotation}},
+		{"W8 R8 before it is given to a claim", volume("20", announced), free, DataKey, nil, []string{reclaim.AnnouncementAnnotation}},
+		{"W8 R8 of a volume that was made again since the backup", volume("20", announced, remade), free, a, nil, []string{reclaim.AnnouncementAnnotation}},
 		{"W8 X3 its claimRef", bound, free, a, other, nil},
 		{"W8 X3 before it is given to another claim", bound, free, DataKey, other, nil},
-		{"W8 V4 a reservation", At("20", KnownVolume("a", RefersTo("default", "other", ""))), free, a, other, nil},
-		{"W8 V3 where it was Released, it is again", released, free, a, withUID, []string{BoundBy}},
+		{"W8 X3 of a volume that was made again since the backup", volume("20", RefersToOther, InPhase(corev1.VolumeBound), ours, remade), free, a, other, nil},
+		{"W8 V4 a reservation", volume("20", RefersTo("default", "other", "")), free, a, other, nil},
+		{"W8 X3 where it was Released it is reserved, and destroyed by nobody", volume("20", RefersToOther, InPhase(corev1.VolumeReleased), ours), free, a, other, nil},
+		{"W8 X3 and where a person may have freed it since", volume("20", RefersToOther, InPhase(corev1.VolumeReleased), ours), volume("30"), a, other, nil},
+		{"W8 R2 its reclaim policy too", volume("20", RefersToOther, InPhase(corev1.VolumeReleased), ours), removed, a, other, nil},
+		{"W8 R2 its reclaim policy alone", volume("20"), removed, a, nil, nil},
 	} {
 		there := []obj.Object{test.now}
 		if test.by == DataKey {
-			there = append(there, KnownClaim())
+			there = append(there, KnownClaim(Naming("a")))
 		}
 		for how, notice := range map[string]func(*engine.State){
-			"told": func(state *engine.State) { state.ObserveRestore() },
+			"told":                 func(state *engine.State) { state.ObserveRestore() },
+			"told, its claim late": func(state *engine.State) { state.Observe(owner); state.ObserveRestore() },
 			"seen": func(state *engine.State) {
 				state.Recheck(test.now)
 				require.ErrorIs(t, reads(t, state, state.Start(a), a, test.now).Err, engine.ErrWentBack)
 			},
+			"listed anew before": func(state *engine.State) {
+				state.ObserveDeleted(test.former)
+				state.ObserveRestore()
+				state.Observe(test.now)
+			},
 		} {
-			if how == "told" && test.by == DataKey {
-				continue // who is to get it has not read it yet
+			if how != "seen" && test.by == DataKey || how != "told" && !obj.Older(test.now, test.former) || how == "told, its claim late" && test.want == nil {
+				continue // who is to get it has not read it yet; nothing shows it; nobody had it
 			}
 			t.Run(test.name+", "+how, func(t *testing.T) {
 				state := engine.New(Unprotected(Hooked()), 10)
@@ -132,6 +146,7 @@ func TestW8WhatTheServerHasLostIsGivenBack(t *testing.T) {
 				require.Equal(t, "W8 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind))
 				written := step.Action.Complete().Volume
 				assert.Equal(t, test.want, written.Spec.ClaimRef)
+				assert.Equal(t, corev1.PersistentVolumeReclaimRetain, written.Spec.PersistentVolumeReclaimPolicy)
 				assert.ElementsMatch(t, test.notes, slices.Collect(maps.Keys(written.Annotations)))
 			})
 		}

@@ -7,12 +7,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -33,12 +35,13 @@ type store struct {
 	index    *index.Index        // the volumes once more, to choose from
 	waiting  index.WaitingClaims // the claims that any volume may serve
 	notified index.WaitingClaims // those of them that a volume was offered to and whose sync is still to come
-	gone     tombstones[types.UID]
+	gone     tombstones[types.UID, struct{}]
 	// gonePods has pods and attachments. They come and go by the thousand, and would evict the others.
-	gonePods tombstones[types.UID]
-	// goneVolumes has the names of volumes. What a volume has stood for is no leftover, not even if the server went back (X2).
-	// A volume that has the name of one may be made in its place, under the claim that was bound to that one (V1).
-	goneVolumes tombstones[string]
+	gonePods tombstones[types.UID, struct{}]
+	// goneVolumes has volumes by name, as they were last. What a volume has stood for is no leftover, not even if the server went back (X2).
+	// A volume that has the name of one may be made in its place, under the claim that was bound to that one (V1), or may be as
+	// it was before that one, on a server that went back (W8).
+	goneVolumes tombstones[string, *corev1.PersistentVolume]
 }
 
 // Known returns the object that is stored under a key; nil if there is none. A class has its name alone as its key.
@@ -130,7 +133,7 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 		named = s.relinkPod(key, parsed.pod)
 	case *corev1.PersistentVolume:
 		if old != nil && old.GetUID() != object.UID {
-			s.goneVolumes.add(key.Name)
+			s.goneVolumes.add(key.Name, lastOf(as[*corev1.PersistentVolume](old)))
 		}
 		s.index.Set(object)
 	case *corev1.PersistentVolumeClaim:
@@ -151,18 +154,19 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 // once (M11). Of a pod it
 // returns the claims too.
 func (s *store) drop(key obj.Key, uid types.UID) (old obj.Object, named []obj.Key) {
-	s.tombstonesOf(key.Kind).add(uid)
-	if key.Kind == obj.KindVolume {
-		s.goneVolumes.add(key.Name)
-	}
+	s.tombstonesOf(key.Kind).add(uid, struct{}{})
 	old = s.Known(key)
 	if old == nil || old.GetUID() != uid {
+		if key.Kind == obj.KindVolume {
+			s.goneVolumes.add(key.Name, s.goneVolumes.of(key.Name))
+		}
 		return nil, nil
 	}
 	delete(s.objects[key.Kind], key)
 	s.relink(key, old, nil)
 	switch key.Kind {
 	case obj.KindVolume:
+		s.goneVolumes.add(key.Name, lastOf(as[*corev1.PersistentVolume](old)))
 		s.index.Delete(key.Name)
 	case obj.KindClaim:
 		s.index.DeleteClaim(key)
@@ -266,49 +270,73 @@ func Unique(keys []obj.Key) []obj.Key {
 	return once
 }
 
-// tombstones are the UIDs, or the names, of objects that are known to be gone, so that a late reply or a slow cache does
-// not bring one back. They are kept for the last few thousand deletions, in two generations: a
+// lastOf returns of a volume that is gone what GiveBack needs; nil if there is nothing to give back (W8). It is without resourceVersion where
+// the volume went by a restore: then whatever comes under its name is in its place.
+func lastOf(volume *corev1.PersistentVolume) *corev1.PersistentVolume {
+	last := &corev1.PersistentVolume{}
+	last.Name, last.UID, last.ResourceVersion = volume.Name, volume.UID, volume.ResourceVersion
+	last.Spec.ClaimRef, last.Spec.PersistentVolumeReclaimPolicy = volume.Spec.ClaimRef, volume.Spec.PersistentVolumeReclaimPolicy
+	text, announced := volume.Annotations[reclaim.AnnouncementAnnotation]
+	if announced {
+		metav1.SetMetaDataAnnotation(&last.ObjectMeta, reclaim.AnnouncementAnnotation, text)
+	}
+	if !announced && last.Spec.ClaimRef == nil && last.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+		return nil
+	}
+	return last
+}
+
+// tombstones are the UIDs, or the names, of objects that are known to be gone, with what there is to know of each, so that a late
+// reply or a slow cache does not bring one back. They are kept for the last few thousand deletions, in two generations: a
 // reply that is delayed beyond that many deletions is not expected.
-type tombstones[ID ~string] struct {
-	young, old map[ID]struct{}
+type tombstones[ID ~string, Of any] struct {
+	young, old map[ID]Of
 }
 
 const generation = 4096
 
-func (s *store) tombstonesOf(kind obj.Kind) *tombstones[types.UID] {
+func (s *store) tombstonesOf(kind obj.Kind) *tombstones[types.UID, struct{}] {
 	if kind == obj.KindPod || kind == obj.KindAttachment {
 		return &s.gonePods
 	}
 	return &s.gone
 }
 
-func (t *tombstones[ID]) add(id ID) {
+func (t *tombstones[ID, Of]) add(id ID, of Of) {
 	if id == "" {
 		return // it would stand for every object that has none
 	}
 	if len(t.young) >= generation {
 		t.old, t.young = t.young, nil
 	}
-	zeromap.Put(&t.young, id, struct{}{})
+	zeromap.Put(&t.young, id, of)
 }
 
 // take adds all that others are, in order, and leaves none there.
-func (t *tombstones[ID]) take(others *tombstones[ID]) {
-	for _, ids := range []map[ID]struct{}{others.old, others.young} {
+func (t *tombstones[ID, Of]) take(others *tombstones[ID, Of]) {
+	for _, ids := range []map[ID]Of{others.old, others.young} {
 		for _, id := range slices.Sorted(maps.Keys(ids)) {
-			t.add(id)
+			t.add(id, ids[id])
 		}
 	}
-	*others = tombstones[ID]{}
+	*others = tombstones[ID, Of]{}
 }
 
-func (t *tombstones[ID]) has(id ID) bool {
+// of returns what is known of one that is gone.
+func (t *tombstones[ID, Of]) of(id ID) Of {
+	if of, young := t.young[id]; young {
+		return of
+	}
+	return t.old[id]
+}
+
+func (t *tombstones[ID, Of]) has(id ID) bool {
 	_, young := t.young[id]
 	_, old := t.old[id]
 	return young || old
 }
 
-func (t *tombstones[ID]) remove(id ID) {
+func (t *tombstones[ID, Of]) remove(id ID) {
 	delete(t.young, id)
 	delete(t.old, id)
 }

@@ -44,6 +44,9 @@ func (s *State) ObserveParsed(parsed Parsed) (woken, rest []obj.Key) {
 	switch object := object.(type) {
 	case *corev1.PersistentVolume:
 		s.forgetUnclaimed(object)
+		if old == nil {
+			s.recallFormer(object)
+		}
 		if object.Spec.ClaimRef != nil {
 			s.forgetOffers(key)
 		}
@@ -80,6 +83,11 @@ func (s *State) ForgetDeleted(object obj.Object) (woken, rest []obj.Key) {
 	delete(s.failures, key)
 	delete(s.rejected, key)
 	delete(s.announced, key)
+	if former := as[*corev1.PersistentVolume](s.restore.former[key]); former != nil && lastOf(former) != nil { // it went by a restore
+		last := lastOf(former)
+		last.ResourceVersion = ""
+		s.goneVolumes.add(key.Name, last)
+	}
 	delete(s.restore.former, key)
 	delete(s.deleted, object.GetUID())
 	woken = s.wokenBy(old, nil)

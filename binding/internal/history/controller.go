@@ -60,6 +60,7 @@ type runningSync struct {
 
 // Restart replaces the engine of a controller by one that remembers nothing, which will be told of all objects anew.
 func (h *History) Restart(c *Controller) {
+	h.forget()
 	c.restarts++
 	rules := c.Rules
 	rules.Identity = fmt.Sprintf("%s-%d", c.Name, c.restarts)

@@ -42,6 +42,7 @@ type History struct {
 	// followsData: whoever writes, and is no controller, is called people. Then data says whose data is on each volume.
 	followsData bool
 	data        map[string]judge.Data
+	heirs       map[string]obj.Key // of volumes that a restore took from a claim, as all controllers know: whose data is on them
 	handedOut   []handedOut
 	log         []string // what happened, a line each
 }
@@ -339,13 +340,15 @@ func (h *History) busy() bool {
 // nothing else is to be done. It reports whether there was one.
 func (h *History) outwait() (any bool) {
 	for _, c := range h.Controllers {
-		for _, key := range c.waiting {
-			c.timed().Outwait(key)
-			c.State.OutwaitCalls()
-			c.Enqueue([]obj.Key{key})
-			any = true
+		if len(c.waiting) == 0 {
+			continue
 		}
-		c.waiting = nil
+		for _, object := range c.timed().Objects() {
+			c.State.Outwait(judge.KeyOf(object))
+		}
+		c.State.OutwaitCalls()
+		c.Enqueue(c.waiting)
+		c.waiting, any = nil, true
 	}
 	return any
 }

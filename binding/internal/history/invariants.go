@@ -109,13 +109,17 @@ func (h *History) judgeData(call bindingtest.Call, people bool) {
 	if call.Key.Kind == obj.KindVolume && (people || before == nil || after == nil) {
 		zeromap.Put(&h.data, call.Key.Name, h.data[call.Key.Name].Edited(before, after))
 	}
+	if call.Key.Kind == obj.KindVolume && h.outrun && h.heirs[call.Key.Name] != (obj.Key{}) {
+		delete(h.data, call.Key.Name) // it was decided before the restore, and nobody could notice that
+	}
 	claim, ok := call.After.(*corev1.PersistentVolumeClaim)
 	if !ok || !judge.Has(claim, h.Server.Volume(claim.Spec.VolumeName)) {
 		return
 	}
-	if wrong := judge.WrongHeir(claim, h.data[claim.Spec.VolumeName], h.snapshot().Claims); wrong != "" {
+	if wrong := judge.WrongHeir(claim, h.data[claim.Spec.VolumeName], h.snapshot().Claims); wrong != "" && h.heirs[claim.Spec.VolumeName] != obj.KeyOf(claim) {
 		h.Broke("%s", wrong)
 	}
+	delete(h.heirs, claim.Spec.VolumeName)
 	zeromap.Put(&h.data, claim.Spec.VolumeName, judge.DataOf(claim, h.Server.Volume(claim.Spec.VolumeName)))
 }
 

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/judge"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
@@ -33,11 +35,38 @@ func (h *History) Restored() {
 	for _, call := range h.Late {
 		zeromap.Put(&h.outrunLate, call, true)
 	}
-	h.data = nil // whoever restores has to see to what is on which volume
+	h.data = h.remembered()
 	for _, c := range h.Controllers {
 		clear(c.wrote)
 		c.resyncDue = true
 	}
+}
+
+// remembered returns whose data is on those volumes that are free by the restore, though all controllers know them to be a claim's: they are
+// kept for one of that name (W8). To what is on the others whoever restores has to see.
+func (h *History) remembered() map[string]judge.Data {
+	data := map[string]judge.Data{}
+	h.heirs = map[string]obj.Key{}
+	for name, of := range h.data {
+		volume := h.Server.Volume(name)
+		forgotten := slices.ContainsFunc(h.Controllers, func(c *Controller) bool {
+			known, _ := c.State.Known(obj.VolumeKey(name)).(*corev1.PersistentVolume)
+			return known == nil || known.Spec.ClaimRef == nil || known.Spec.ClaimRef.UID != of.Of
+		})
+		if of.Of != "" && volume != nil && volume.Spec.ClaimRef == nil && !forgotten {
+			known := h.Controllers[0].State.Known(obj.VolumeKey(name)).(*corev1.PersistentVolume)
+			data[name], h.heirs[name] = of, obj.ReferencedClaim(known)
+		}
+	}
+	return data
+}
+
+// forget has nobody held to what a controller knew before it was restarted.
+func (h *History) forget() {
+	for name := range h.heirs {
+		delete(h.data, name)
+	}
+	clear(h.heirs)
 }
 
 // ObserveRestore lets a controller notice that the server went back in time.

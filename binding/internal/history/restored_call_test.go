@@ -10,6 +10,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
@@ -23,7 +24,7 @@ func (w *twoLeaders) beforeAnnouncement(do func()) {
 
 // W8, X2: the old leader is paused in its recycler, for less than its Timeout, and the server is restored to before its
 // announcement. The new one has seen that, and notices the restore. Until the old one's call is over it neither scrubs the volume
-// nor gives it to a claim. The storage cannot refuse.
+// nor gives it to a claim, and one that the backup shows to be free it keeps. The storage cannot refuse.
 func TestW8ARestoreTakesTheAnnouncementOfAPausedRecycler(t *testing.T) {
 	for name, released := range map[string]bool{"the volume was Released": true, "the volume was Available": false} {
 		t.Run(name, func(t *testing.T) {
@@ -48,6 +49,12 @@ func TestW8ARestoreTakesTheAnnouncementOfAPausedRecycler(t *testing.T) {
 			for range 6 {
 				_ = bindingtest.Settle(t.Context(), w.old, w.new)
 				_ = w.new.AdvanceClock(t.Context())
+			}
+			assert.Empty(t, w.storage.Problems())
+			if !released { // it is kept for a claim of the first one's name, until a person has looked
+				assert.False(t, w.used(), "by whom it was not given back to")
+				assert.Equal(t, obj.ClaimKey("default", "first"), obj.ReferencedClaim(w.server.Volume("a")))
+				return
 			}
 			require.True(t, w.used(), "in the end")
 			require.True(t, w.storage.Write("a"))
