@@ -153,6 +153,60 @@ func TestW8WhatTheServerHasLostIsGivenBack(t *testing.T) {
 	}
 }
 
+// W8, X3: a volume that the restore took, and a person has made again under its name, is reserved for whose data may be on it too.
+func TestW8AVolumeThatWentByARestoreIsMadeAgain(t *testing.T) {
+	a := obj.VolumeKey("a")
+	state := engine.New(Unprotected(Hooked()), 10)
+	bound := At("20", KnownVolume("a", RefersToOther, InPhase(corev1.VolumeBound)))
+	state.Observe(bound)
+	state.ObserveRestore()
+	state.ObserveDeleted(bound)
+	again := At("30", KnownVolume("a", func(v *corev1.PersistentVolume) { v.UID = "uid-again" }))
+	state.Observe(again)
+	state.OutwaitCalls()
+	step := reads(t, state, state.Start(a), a, again)
+	require.Equal(t, "W8 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind))
+	assert.Equal(t, obj.ClaimKey("default", "other"), obj.ReferencedClaim(step.Action.Complete().Volume))
+}
+
+// W8: the write that gives a volume back fails, in the sync of a claim that names the volume. That claim does not get it for that.
+func TestW8AVolumeIsGivenBackThoughTheWriteFails(t *testing.T) {
+	a := obj.VolumeKey("a")
+	bound, free := At("20", KnownVolume("a", RefersToOther, InPhase(corev1.VolumeBound))), At("10", KnownVolume("a", InPhase(corev1.VolumeAvailable)))
+	names := KnownClaim(Naming("a"))
+	state := engine.New(Unprotected(Hooked()), 10)
+	state.Observe(bound)
+	state.Observe(names)
+	state.Recheck(free)
+	require.ErrorIs(t, reads(t, state, state.Start(a), a, free).Err, engine.ErrWentBack)
+	state.OutwaitCalls()
+	step := reads(t, state, state.Start(DataKey), DataKey, free, names)
+	require.Equal(t, "W8 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind))
+	labelled := At("12", KnownVolume("a", InPhase(corev1.VolumeAvailable), Labelled("x", "y")))
+	step = reads(t, state, state.Proceed(DataKey, engine.Reply{Err: ErrConflict}), DataKey, labelled, names)
+	require.Equal(t, "W8 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind))
+	assert.Equal(t, obj.ClaimKey("default", "other"), obj.ReferencedClaim(step.Action.Complete().Volume))
+}
+
+// W8: a volume that cannot be given back, for the server rejects that write, holds up no claim that another volume fits.
+func TestW8OthersDoNotWaitForWhatIsToBeGivenBack(t *testing.T) {
+	a := obj.VolumeKey("a")
+	bound, free := At("20", KnownVolume("a", RefersToOther, InPhase(corev1.VolumeBound))), At("10", KnownVolume("a", InPhase(corev1.VolumeAvailable)))
+	claim, larger := KnownClaim(), KnownVolume("b", Sized("50Gi"), InPhase(corev1.VolumeAvailable))
+	state := engine.New(Unprotected(Hooked()), 10)
+	for _, object := range []obj.Object{bound, claim, larger} {
+		state.Observe(object)
+	}
+	state.Recheck(free)
+	require.ErrorIs(t, reads(t, state, state.Start(a), a, free).Err, engine.ErrWentBack)
+	state.OutwaitCalls()
+	step := reads(t, state, state.Start(a), a, free, larger)
+	require.Equal(t, "W8 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind))
+	require.True(t, state.Proceed(a, engine.Reply{Err: ErrForbidden}).Done)
+	step = reads(t, state, state.Start(DataKey), DataKey, free, larger, claim)
+	assert.Equal(t, "B1 UpdateVolume pv/b", step.Action.Rule+" "+string(step.Action.Kind)+" "+step.Action.Target().String())
+}
+
 // W8: what a restored server shows to be another claim's, which is there, is that claim's.
 func TestW8WhatAnotherClaimHasIsNotTaken(t *testing.T) {
 	a := obj.VolumeKey("a")
