@@ -34,6 +34,7 @@ type History struct {
 	backup   *bindingtest.Server // nil: none was made, or it was restored
 	backedUp bool
 	restores int
+	lost     int // how many volumes a restore took from a claim, as all controllers knew
 	// outrun: the server was restored after the reads on which the write at hand was decided. No controller can notice that.
 	// outrunLate has the late writes of which that is true.
 	outrun     bool

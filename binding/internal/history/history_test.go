@@ -22,11 +22,55 @@ func TestLargeHistories(t *testing.T) {
 	playMany(t, large, Counts{Short: 3, Usual: 40, Full: 100, Long: 10_000})
 }
 
+// TestHistoriesOfARestore plays those in which the server is restored to before much that the controllers know. Nobody gets by that what
+// is on a volume which all of them know to be a claim's (W8).
+func TestHistoriesOfARestore(t *testing.T) {
+	given := 0
+	t.Cleanup(func() { t.Logf("%d volumes were a claim's before the restore, and free after it", given) })
+	playAll(t, Counts{Short: 50, Usual: 600, Full: 3000, Long: 300_000}, func(source rand.Source) *History {
+		h := playRestored(source)
+		given += h.lost
+		return h
+	})
+}
+
+func playRestored(source rand.Source) *History {
+	h := newRandom(source, small)
+	h.followsData = true
+	steps := func(atMost int) {
+		for range h.IntN(atMost) {
+			h.step()
+		}
+	}
+	steps(60)
+	if !h.backedUp {
+		h.travel(h.Controllers[0])
+	}
+	steps(120)
+	if h.oneIn(2) && !h.Settle() {
+		h.Broke("X8: it does not settle")
+	}
+	if h.backup != nil {
+		h.travel(h.Controllers[0])
+	}
+	steps(150)
+	if !h.Settle() {
+		h.Broke("X8: it does not settle")
+		return h
+	}
+	h.JudgeEnd()
+	return h
+}
+
 func playMany(t *testing.T, of extent, counts Counts) {
+	playAll(t, counts, func(source rand.Source) *History { return play(source, of) })
+}
+
+func playAll(t *testing.T, counts Counts, play func(rand.Source) *History) {
 	t.Parallel()
 	histories, steps, restores, noticed := 0, 0, 0, 0
 	for seed := range Seeds(t, counts) {
-		h := play(rand.NewPCG(seed, 0), of)
+		h := play(rand.NewPCG(seed, 0))
 		if os.Getenv("PVBIND_SEED") != "" {
 			t.Log(strings.Join(h.log, "\n"))
 		}

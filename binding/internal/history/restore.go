@@ -56,6 +56,7 @@ func (h *History) remembered() map[string]judge.Data {
 		if of.Of != "" && volume != nil && volume.Spec.ClaimRef == nil && !forgotten {
 			known := h.Controllers[0].State.Known(obj.VolumeKey(name)).(*corev1.PersistentVolume)
 			data[name], h.heirs[name] = of, obj.ReferencedClaim(known)
+			h.lost++
 		}
 	}
 	return data
