@@ -63,8 +63,8 @@ func TestW8TheRunnerNotices(t *testing.T) {
 	for i, name := range []string{"first", "second"} {
 		times := i + 1
 		snapshot := server.Snapshot()
-		pair(t, server, "lost")
-		r.eventually(func() bool { return r.bound("lost") }, "another claim is bound, which the backup does not have")
+		pair(t, server, "lost-"+name)
+		r.eventually(func() bool { return r.bound("lost-" + name) }, "another claim is bound, which the backup does not have")
 		server.Restore(snapshot)
 		r.eventually(func() bool { return told(server) == times }, "N the event is sent")
 		pair(t, server, name)

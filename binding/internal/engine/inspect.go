@@ -185,9 +185,9 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 		case obj.KindVolume:
 			describeFlag(n, s.goneVolumes.has(key.Name))
 			if last := s.goneVolumes.of(key.Name); describeFlag(n, last != nil) {
-				n.Object(last)
-				if describeFlag(n, last.ResourceVersion != "") {
-					n.Version(key, last.ResourceVersion)
+				n.Object(last.named(key.Name))
+				if describeFlag(n, last.version != "") {
+					n.Version(key, last.version)
 				}
 			}
 			describeKeys(n, s.index.Owners(key.Name))

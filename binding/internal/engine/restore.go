@@ -74,8 +74,8 @@ func (s *State) keepFormer(key obj.Key) {
 
 // recallFormer keeps what is known of a volume of that name that is gone, where it went by a restore, or an older one takes its place.
 func (s *State) recallFormer(volume *corev1.PersistentVolume) {
-	if former := s.goneVolumes.of(volume.Name); former != nil && (former.ResourceVersion == "" || obj.Older(volume, former)) {
-		zeromap.Put(&s.restore.former, obj.VolumeKey(volume.Name), obj.Object(former))
+	if last := s.goneVolumes.of(volume.Name); last != nil && (last.version == "" || obj.OlderThan(volume, last.version)) {
+		zeromap.Put(&s.restore.former, obj.VolumeKey(volume.Name), obj.Object(last.named(volume.Name)))
 		s.goneVolumes.add(volume.Name, nil)
 	}
 }

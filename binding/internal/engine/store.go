@@ -41,7 +41,7 @@ type store struct {
 	// goneVolumes has volumes by name, as they were last. What a volume has stood for is no leftover, not even if the server went back (X2).
 	// A volume that has the name of one may be made in its place, under the claim that was bound to that one (V1), or may be as
 	// it was before that one, on a server that went back (W8).
-	goneVolumes tombstones[string, *corev1.PersistentVolume]
+	goneVolumes tombstones[string, *lastVolume]
 }
 
 // Known returns the object that is stored under a key; nil if there is none. A class has its name alone as its key.
@@ -270,20 +270,34 @@ func Unique(keys []obj.Key) []obj.Key {
 	return once
 }
 
-// lastOf returns of a volume that is gone what GiveBack needs; nil if there is nothing to give back (W8). It is without resourceVersion where
-// the volume went by a restore: then whatever comes under its name is in its place.
-func lastOf(volume *corev1.PersistentVolume) *corev1.PersistentVolume {
-	last := &corev1.PersistentVolume{}
-	last.Name, last.UID, last.ResourceVersion = volume.Name, volume.UID, volume.ResourceVersion
-	last.Spec.ClaimRef, last.Spec.PersistentVolumeReclaimPolicy = volume.Spec.ClaimRef, volume.Spec.PersistentVolumeReclaimPolicy
-	text, announced := volume.Annotations[reclaim.AnnouncementAnnotation]
-	if announced {
-		metav1.SetMetaDataAnnotation(&last.ObjectMeta, reclaim.AnnouncementAnnotation, text)
-	}
-	if !announced && last.Spec.ClaimRef == nil && last.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+// lastVolume is what decision.GiveBack needs of a volume that is gone (W8): a small part of it, for thousands are kept.
+type lastVolume struct {
+	uid          types.UID
+	version      string // "" where it went by a restore: then whatever comes under its name is in its place
+	claimRef     *corev1.ObjectReference
+	policy       corev1.PersistentVolumeReclaimPolicy
+	announcement string
+}
+
+// lastOf returns that of a volume; nil if there is nothing to give back, or its storage was reclaimed, for it did not go before (F3).
+func lastOf(volume *corev1.PersistentVolume) *lastVolume {
+	announcement, announced := volume.Annotations[reclaim.AnnouncementAnnotation]
+	policy := volume.Spec.PersistentVolumeReclaimPolicy
+	if announced && volume.DeletionTimestamp != nil || !announced && volume.Spec.ClaimRef == nil && policy != corev1.PersistentVolumeReclaimRetain {
 		return nil
 	}
-	return last
+	return &lastVolume{volume.UID, volume.ResourceVersion, volume.Spec.ClaimRef, policy, announcement}
+}
+
+// named returns the volume of that name with this part of it.
+func (l *lastVolume) named(name string) *corev1.PersistentVolume {
+	volume := &corev1.PersistentVolume{}
+	volume.Name, volume.UID, volume.ResourceVersion = name, l.uid, l.version
+	volume.Spec.ClaimRef, volume.Spec.PersistentVolumeReclaimPolicy = l.claimRef, l.policy
+	if l.announcement != "" {
+		metav1.SetMetaDataAnnotation(&volume.ObjectMeta, reclaim.AnnouncementAnnotation, l.announcement)
+	}
+	return volume
 }
 
 // tombstones are the UIDs, or the names, of objects that are known to be gone, with what there is to know of each, so that a late

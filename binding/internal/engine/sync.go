@@ -228,7 +228,8 @@ func (s *State) unlockVolume(t *task) {
 	if doubter != t.key { // a write of another sync reserves nothing for this claim
 		s.index.Release(t.volume.Name, t.key)
 	}
-	if claim := s.claim(t.key); doubted || volume != nil && (claim == nil || phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound) {
+	claim := s.claim(t.key) // one that is being deleted may not go on with the four writes (C12): its volume's phase is V2's
+	if doubted || volume != nil && (claim == nil || claim.DeletionTimestamp != nil || phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound) {
 		t.next = append(t.next, t.volume)
 	}
 	t.next = append(t.next, s.waiters.drain(t.volume)...)

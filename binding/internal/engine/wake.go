@@ -83,10 +83,11 @@ func (s *State) ForgetDeleted(object obj.Object) (woken, rest []obj.Key) {
 	delete(s.failures, key)
 	delete(s.rejected, key)
 	delete(s.announced, key)
-	if former := as[*corev1.PersistentVolume](s.restore.former[key]); former != nil && lastOf(former) != nil { // it went by a restore
-		last := lastOf(former)
-		last.ResourceVersion = ""
-		s.goneVolumes.add(key.Name, last)
+	if former := as[*corev1.PersistentVolume](s.restore.former[key]); former != nil { // it went by a restore
+		if last := lastOf(former); last != nil {
+			last.version = ""
+			s.goneVolumes.add(key.Name, last)
+		}
 	}
 	delete(s.restore.former, key)
 	delete(s.deleted, object.GetUID())

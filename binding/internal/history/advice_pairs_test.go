@@ -33,6 +33,7 @@ func advices() []advice {
 		{"^the claim was never bound to the volume, and cannot be$", part},
 		{"set the policy to Retain first, and then see what is left$", retainFirst},
 		{"^each finalizer is removed by the component that added it, once its reason is gone", letGoOfAll},
+		{"^((VolumeFailedDelete|VolumeFailedRecycle): )?volume .* was deleted before its claim, and may go at any time, .* gives what is on it to the next claim$", nil},
 		{"^neither the claim nor the volume refers to the other$", nil},
 		{"^the claim or the volume is being deleted$", nil},
 		{"^the volume does not fit the claim: ", nil},
