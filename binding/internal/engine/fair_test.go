@@ -104,7 +104,11 @@ func TestRhW9WhoIsNext(t *testing.T) {
 // returned to be begun was begun.
 func TestRhW9AgainstAModel(t *testing.T) {
 	t.Run("Rh W9", func(t *testing.T) {
-		for seed := range uint64(500) {
+		seeds := uint64(500)
+		if testing.Short() {
+			seeds = 50
+		}
+		for seed := range seeds {
 			random := rand.New(rand.NewPCG(seed, 2))
 			state, wants := shared(1+random.IntN(4), 1+random.IntN(6)), map[obj.Key]int{}
 			var queue, running []obj.Key

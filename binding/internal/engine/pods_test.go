@@ -96,7 +96,11 @@ func TestX9TheListsOfPodsAgainstAScan(t *testing.T) {
 		for i := range MaxLinks {
 			more = append(more, fmt.Sprint("more-", i))
 		}
-		for seed := range uint64(30) {
+		seeds := uint64(30)
+		if testing.Short() {
+			seeds = 5
+		}
+		for seed := range seeds {
 			random := rand.New(rand.NewPCG(seed, 9))
 			state, known := New(decision.Options{}, 1), map[string]*corev1.Pod{}
 			for version := range 200 {

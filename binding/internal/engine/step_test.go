@@ -128,7 +128,7 @@ func TestAnyOrderOfStepsBindsAllOfTheSameSizes(t *testing.T) {
 	)
 	const seed = 1
 	random := rand.New(rand.NewPCG(seed, seed))
-	for range 2000 {
+	for range Worlds(2000) {
 		w := world.clone()
 		for choices := w.choices(); len(choices) > 0; choices = w.choices() {
 			w.step(choices[random.IntN(len(choices))])

@@ -30,7 +30,7 @@ import (
 // events, and does literally what is said; what the text leaves open is drawn at random. What was promised comes true,
 // and the X rules hold, as in all histories. Each sentence that people are told has a row in a table with what a reader
 // does about it: one without a row fails the test, one that asks for something and has a row without a reader, and in the full
-// mode a row that is never followed. What random histories hardly reach, directed ones bring about in every mode.
+// mode a row that is never followed. What random histories hardly reach, directed ones bring about in every mode but the short one.
 //
 // PVBIND_SEED replays one history; PVBIND_MODE=full plays enough that each row is followed, and long many more.
 func TestAdviceIsFollowed(t *testing.T) {
@@ -46,9 +46,11 @@ func TestAdviceIsFollowed(t *testing.T) {
 			}
 		}
 	})
-	t.Run("directed", func(t *testing.T) { playDirected(t, followed) })
-	for _, row := range keptAdvices() {
-		assert.NotZero(t, followed["kept "+row.pattern], "no directed history reaches: %s", row.pattern)
+	if ModeOfRun() != RunShort {
+		t.Run("directed", func(t *testing.T) { playDirected(t, followed) })
+		for _, row := range keptAdvices() {
+			assert.NotZero(t, followed["kept "+row.pattern], "no directed history reaches: %s", row.pattern)
+		}
 	}
 	for _, row := range advices() {
 		t.Logf("%6d %6d kept  %s", followed[row.pattern], followed["kept "+row.pattern], row.pattern)

@@ -174,7 +174,7 @@ func (h *History) objects() []obj.Object {
 		list, _ := h.Server.List(context.Background(), kind, "")
 		objects = append(objects, list...)
 	}
-	h.Judged = len(h.Server.CallsSince(0))
+	h.Judged += len(h.Server.CallsSince(h.Judged))
 	return objects
 }
 

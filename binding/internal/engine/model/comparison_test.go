@@ -307,7 +307,7 @@ func TestModelStorageMatchesBindingtest(t *testing.T) {
 	revisions := newRevisions([]obj.Key{obj.VolumeKey("a"), obj.VolumeKey("b"), obj.VolumeKey("c")})
 	var tiny tinyStorage
 	large := bindingtest.NewStorage()
-	for range 2000 {
+	for range Worlds(2000) {
 		at := random.IntN(len(revisions.keys))
 		volume := bindingtest.Volume(revisions.keys[at].Name, "1Gi")
 		claim := bindingtest.Claim("default", volume.Name, "1Gi")
