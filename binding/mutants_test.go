@@ -79,10 +79,10 @@ var killers = []struct {
 	{room: "decision", run: []string{"", "-test.short"}, failed: anyTest},
 	{room: "scheduling", run: []string{"", "-test.short"}, failed: anyTest},
 	{room: "internal/engine", run: []string{"", "-test.short"}, failed: anyTest},
-	{room: "internal/hookrun", run: []string{"", "-test.short"}, failed: anyTest},
 	{room: ".", run: []string{"", "-test.short"}, failed: anyTest},
 	{room: "internal/history", run: []string{"", "-test.short"}, failed: anyTest},
 	{room: "internal/engine/model", run: []string{"^TestModel$", "-test.short"}, failed: aWorld},
+	{room: "internal/history", run: []string{""}, failed: anyTest},
 	{room: "internal/history", run: []string{"^TestAdviceIsFollowed$"}, mode: "full", failed: anyTest},
 	{room: "internal/engine/model", run: []string{"^TestModel$"}, mode: "full", failed: aWorld},
 }

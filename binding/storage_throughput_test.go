@@ -52,7 +52,7 @@ func createClaims(t *testing.T, server *bindingtest.Server, n int, class string)
 func TestRhManyAreProvisionedAndDeleted(t *testing.T) {
 	n := 1000
 	if testing.Short() {
-		n = 200
+		n = 100
 	}
 	worst := 0.0
 	for range 5 {

@@ -31,11 +31,14 @@ func TestIndexAgreesWithTheList(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			seed := SeedOf(t)
+			seed, rounds := SeedOf(t), c.rounds
+			if testing.Short() {
+				rounds = 6
+			}
 			for n := range max(1, Worlds(c.worlds)) {
 				x := newIndexed(seed, uint64(n), c.volumes)
 				x.load(x.IntN(c.volumes + 1))
-				for range c.rounds {
+				for range rounds {
 					for range x.IntN(1 + c.volumes/2) {
 						x.change(t)
 					}

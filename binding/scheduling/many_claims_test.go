@@ -110,6 +110,9 @@ func TestX9ManyClaims(t *testing.T) {
 			require.NoError(t, err)
 			assert.Less(t, <-longest, took/2)
 		})
+		if testing.Short() {
+			break // any one
+		}
 	}
 }
 

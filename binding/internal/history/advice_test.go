@@ -35,7 +35,7 @@ import (
 // PVBIND_SEED replays one history; PVBIND_MODE=full plays enough that each row is followed, and long many more.
 func TestAdviceIsFollowed(t *testing.T) {
 	t.Parallel()
-	seeds := Seeds(t, Counts{Short: 10, Usual: 120, Full: 600, Long: 50_000})
+	seeds := Seeds(t, Counts{Short: 5, Usual: 120, Full: 600, Long: 50_000})
 	followed := map[string]int{}
 	t.Run("histories", func(t *testing.T) {
 		for seed := range seeds {

@@ -27,7 +27,7 @@ import (
 func TestR7OperationsInHistories(t *testing.T) {
 	t.Parallel()
 	done := map[string]int{}
-	for seed := range Seeds(t, Counts{Short: 10, Usual: 400, Full: 1000, Long: 100_000}) {
+	for seed := range Seeds(t, Counts{Short: 5, Usual: 400, Full: 1000, Long: 100_000}) {
 		h := newRandom(rand.NewPCG(seed, 7), small)
 		playWithOperations(h, done)
 		if len(h.Broken) > 0 {

@@ -79,7 +79,7 @@ func worldsOfRun() []modelWorld {
 	}
 	switch ModeOfRun() {
 	case RunShort:
-		return append(draw(small, 4), draw(troubled, 1)...)
+		return append(draw(small, 1), draw(troubled, 1)...)
 	case RunUsual:
 		return append(append(small, draw(large, 1)...), draw(troubled, len(troubled)/5)...)
 	}

@@ -1,4 +1,4 @@
-package reclaim_test
+package scheduling_test
 
 import (
 	"testing"
@@ -15,8 +15,8 @@ import (
 	"github.com/pvbind/pvbind/storageclass"
 )
 
-// Kubernetes' own helpers pull client-go in, so the packages keep their own
-// constants and look-ups; here they are held to Kubernetes'.
+// Kubernetes' own helpers import client-go, so that reclaim, phase and storageclass keep their own constants and look-ups. Here
+// they are held to Kubernetes'.
 
 func TestConstantsAreKubernetesOwn(t *testing.T) {
 	for ours, theirs := range map[string]string{

@@ -1,4 +1,4 @@
-package judge_test
+package history_test
 
 import (
 	"testing"

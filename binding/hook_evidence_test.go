@@ -1,4 +1,4 @@
-package hookrun_test
+package binding_test
 
 import (
 	"context"
