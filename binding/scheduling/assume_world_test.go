@@ -57,7 +57,7 @@ func TestPlanPodOfWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	source := rand.NewPCG(SeedOf(t), 10)
 	seen := map[string]int{}
-	for n := range Worlds(10_000) {
+	for n := range max(250, Worlds(10_000)) {
 		d := newDivided(source)
 		here, there := d.nodes[0], Pick(d.World, d.nodes...)
 		first, before := d.plan(t, d.first, here), d.plan(t, d.second, there)

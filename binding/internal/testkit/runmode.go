@@ -106,10 +106,10 @@ func fixedSeed(t testing.TB) (seed uint64, ok bool) {
 	return seed, true
 }
 
-// Worlds returns how many random worlds a test tries: full, or a fortieth of that under -short.
+// Worlds returns how many random worlds a test tries: full, or a hundredth of that under -short.
 func Worlds(full int) int {
 	if testing.Short() {
-		return full / 40
+		return full / 100
 	}
 	return full
 }
