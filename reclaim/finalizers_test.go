@@ -124,6 +124,20 @@ func TestFinalizersOfVolumeBeingDeleted(t *testing.T) {
 	}
 }
 
+// R8: what keeps a volume while its storage may be deleted stays, whatever its policy and provisioner are by now.
+func TestFinalizersOfVolumeAnnounced(t *testing.T) {
+	for provisioner, row := range finalizerTable {
+		for policy := range row {
+			for done, kept := range map[bool]bool{false: true, true: slices.Equal(deletedTable[provisioner][policy].apply([]string{inTree, external}), []string{inTree, external})} {
+				volume := volumeOf(provisioner, "csi", policy)
+				volume.Finalizers, volume.DeletionTimestamp = []string{inTree, external}, &metav1.Time{}
+				Announce(volume, Announcement{By: "another", Token: 5, Done: done})
+				assert.Equal(t, kept, slices.Equal([]string{inTree, external}, Finalizers(volume, options)), "R8 R6 by %s, policy %s, done: %t", provisioner, policy, done)
+			}
+		}
+	}
+}
+
 func TestFinalizersAreTheCallers(t *testing.T) {
 	for provisioner := range provisioners {
 		volume := volumeOf(provisioner, "csi", "Delete")

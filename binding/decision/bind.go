@@ -48,12 +48,12 @@ func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, 
 	if action.Writes() {
 		first, blocked := awaitDestruction(volume, claim, view, options)
 		switch {
-		case blocked || volume.Spec.ClaimRef != nil:
-		case phase.Owned(claim) != volume.Name:
+		case blocked || action.Rule != "B1":
+		case volume.Spec.ClaimRef == nil && phase.Owned(claim) != volume.Name:
 			first, blocked = checkOwners(volume, view, options)
-		default: // the claim, as of before a restore, may have another volume by now (W8)
+		default: // The claim may have another volume by now (W8), or be gone: the volume would be reclaimed for it, with the data that it was reserved for.
 			_, source := view.Claim(claim.Namespace, claim.Name)
-			action = action.onceLive(source, obj.KeyOf(claim), "C11", "before a claimRef is written again")
+			action = action.onceLive(source, obj.KeyOf(claim), "B1", "before a volume that may have data is bound to it")
 		}
 		if blocked {
 			action = first

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding/decision"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // pair is a claim and a volume, and the writes that bind them.
@@ -29,7 +30,7 @@ func claimHasIOPS(claim *corev1.PersistentVolumeClaim) {
 
 func (p *pair) next(t *testing.T) decision.Action {
 	t.Helper()
-	action, err := decision.NextForClaim(p.claim, Knowing(p.volume, p.claim), Unprotected(decision.Options{}))
+	action, err := decision.NextForClaim(p.claim, Proving(Knowing(p.volume, p.claim), obj.KeyOf(p.claim)), Unprotected(decision.Options{}))
 	require.NoError(t, err)
 	return action
 }
@@ -126,7 +127,7 @@ func TestTheWritesOfABind(t *testing.T) {
 	runDecisions(t, []decisionTest{
 		{name: "B1 free: the link is ours", claim: KnownClaim(), known: Knowing(KnownVolume("a")),
 			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
-		{name: "B1 reserved: the link is theirs", claim: KnownClaim(), known: Knowing(KnownVolume("a", PreBound)), want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1}"},
+		{name: "B1 reserved: the link is theirs", claim: KnownClaim(), known: Proving(Knowing(KnownVolume("a", PreBound)), DataKey), want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1}"},
 		{name: "B1 held: nothing to write", claim: KnownClaim(), known: Knowing(KnownVolume("a", BoundToClaim)), want: "B2 UpdateVolumeStatus pv/a: status.phase=Bound"},
 		{name: "B2 from Available", claim: KnownClaim(), known: Knowing(KnownVolume("a", BoundToClaim)), want: "B2 UpdateVolumeStatus pv/a: status.phase=Bound"},
 		{name: "B2 from no phase", claim: KnownClaim(), known: Knowing(KnownVolume("a", BoundToClaim, InPhase(""))), want: "B2 UpdateVolumeStatus pv/a: status.phase=Bound"},

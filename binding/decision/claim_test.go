@@ -32,7 +32,7 @@ func TestAClaimThatNamesNoVolume(t *testing.T) {
 		{name: "C1 M9 a volume that has not got its phase yet", claim: KnownClaim(),
 			known: Knowing(KnownVolume("a", InPhase(corev1.VolumePending))), want: takes("a")},
 		{name: "C1 M13 reserved before free", claim: KnownClaim(),
-			known: Knowing(KnownVolume("a"), KnownVolume("z", PreBound, Sized("50Gi"))), want: "B1 UpdateVolume pv/z: spec.claimRef={default/data uid-1}"},
+			known: Proving(Knowing(KnownVolume("a"), KnownVolume("z", PreBound, Sized("50Gi"))), DataKey), want: "B1 UpdateVolume pv/z: spec.claimRef={default/data uid-1}"},
 		{name: "C1 M12 one that is reserved and does not fit is passed over, and both are told", claim: KnownClaim(),
 			known:  Knowing(KnownVolume("a"), KnownVolume("r", PreBound, Sized("1Gi"))),
 			want:   takes("a"),
@@ -112,7 +112,7 @@ func TestC3AwaitingAConsumer(t *testing.T) {
 	runDecisions(t, []decisionTest{
 		{name: "C3 no pod", claim: local, known: Knowing(class), want: "C3 Wait", events: awaits, says: []string{"pod"}},
 		{name: "C3 M11 though a volume is there", claim: local, known: Knowing(class, KnownVolume("a", OfClass("local"))), want: "C3 Wait", events: awaits},
-		{name: "C3 a reserved volume does not wait", claim: local, known: Knowing(class, KnownVolume("a", OfClass("local"), PreBound)),
+		{name: "C3 a reserved volume does not wait", claim: local, known: Proving(Knowing(class, KnownVolume("a", OfClass("local"), PreBound)), DataKey),
 			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1}"},
 		{name: "C3 pods that are not scheduled, by name", claim: local, known: Knowing(class, PodUsing("web-0"), PodUsing("web-1")),
 			want: "C3 Wait", events: awaitsPods, says: []string{"web-0", "web-1"}},

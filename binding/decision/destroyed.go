@@ -22,6 +22,11 @@ func nextDestroyed(volume *corev1.PersistentVolume, view View, options Options) 
 	if !storageDeleted(volume, view) {
 		return Action{}, false
 	}
+	if !storageNoted(volume) { // another's deleter would delete what is made under that name next
+		if action, blocked := awaitAnnounced(volume, obj.VolumeKey(volume.Name), view, options); blocked {
+			return action, true
+		}
+	}
 	key := obj.ReferencedClaim(volume)
 	claim, source := view.Claim(key.Namespace, key.Name)
 	state := phase.VolumeBindingStateOf(volume, claim)

@@ -66,7 +66,7 @@ func TestR3WhoDeletesTheStorage(t *testing.T) {
 }
 
 func TestR3WhatMustBeProvenBeforeStorageIsDeleted(t *testing.T) {
-	elsewhere := KnownClaim(Naming("b"))
+	elsewhere, byAnother := KnownClaim(Naming("b")), VolumeNote(reclaim.AnnouncementAnnotation, `{"by":"another","token":9}`)
 	runDecisions(t, []decisionTest{
 		{name: "R3 V3 X2 the claim is gone: a live read", volume: MadeByOwn(), known: Proving(decision.Snapshot{}, AKey, detached), options: Hooked(), want: "V3 Read pvc/default/data"},
 		{name: "R3 V3 X2 a cached claim of another UID proves nothing", volume: MadeByOwn(), known: Proving(Knowing(KnownClaim(OfUID("uid-9"))), AKey, detached), options: Hooked(), want: "V3 Read pvc/default/data"},
@@ -77,6 +77,12 @@ func TestR3WhatMustBeProvenBeforeStorageIsDeleted(t *testing.T) {
 		{name: "R3 V2 X2 the claim is there and has the volume: never", volume: MadeByOwn(), known: Proving(Knowing(KnownClaim(BoundTo("a"))), DataKey, AKey, detached), options: Hooked(), want: "V2 UpdateVolumeStatus pv/a: status.phase=Bound"},
 		{name: "R3 V2 X2 the claim is there and has none yet: never", volume: MadeByOwn(), known: Answering(Proving(Knowing(KnownClaim()), DataKey, AKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R8 UpdateVolume pv/a: " + notedDone + letsGo},
 		{name: "R3 V2 the claim has another volume", volume: MadeByOwn(), known: Proving(Knowing(elsewhere, KnownVolume("b", BoundToClaim)), DataKey, AKey, obj.VolumeKey("b"), detached), options: Hooked(), want: "R3 RunDeleter pv/a by " + Own},
+		{name: "R8 X2 its storage is deleted, and another has announced its own deleter since: it does not go", volume: MadeByOwn(BeingDeleted, VolumeFinalizers(reclaim.AnnouncementFinalizer), byAnother),
+			known: Answering(Proving(decision.Snapshot{}, AKey, DataKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R8 Wait", retry: decision.RetryAfter, fresh: true},
+		{name: "R8 X2 nor under Retain", volume: MadeByOwn(BeingDeleted, WithPolicy(corev1.PersistentVolumeReclaimRetain), VolumeFinalizers(reclaim.AnnouncementFinalizer), byAnother),
+			known: Answering(Proving(decision.Snapshot{}, AKey, DataKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R8 Wait", retry: decision.RetryAfter, fresh: true},
+		{name: "R8 X2 nor is it said that all is done", volume: MadeByOwn(WithPolicy(corev1.PersistentVolumeReclaimRetain), byAnother),
+			known: Answering(Proving(decision.Snapshot{}, AKey, DataKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R8 Wait", retry: decision.RetryAfter, fresh: true},
 		{name: "R3 V2 that it has it is read live", volume: MadeByOwn(), known: Proving(Knowing(elsewhere, KnownVolume("b", BoundToClaim)), AKey, detached), options: Hooked(), want: "V2 Read pv/b"},
 		{name: "R3 V2 that the claim names it is read live", volume: MadeByOwn(), known: Proving(Knowing(elsewhere, KnownVolume("b", BoundToClaim)), AKey, obj.VolumeKey("b"), detached), options: Hooked(), want: "V2 Read pvc/default/data"},
 		{name: "R3 V2 X2 it has none: never", volume: MadeByOwn(), known: Proving(Knowing(elsewhere), AKey, obj.VolumeKey("b"), detached), options: Hooked(), want: "V2 Wait",

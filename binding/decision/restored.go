@@ -85,7 +85,7 @@ func findOwner(volume *corev1.PersistentVolume, had obj.Key, view View) (read Ac
 // it, and nobody who remembers.
 func giveBackClaimRef(now, former *corev1.PersistentVolume) Action {
 	key := obj.ReferencedClaim(former)
-	message := fmt.Sprintf("volume %q had claimRef %s/%s before the API server went back in time, and may have that claim's data: it is kept for a claim of that name; "+
+	message := fmt.Sprintf("volume %q was claim %s/%s's before the API server went back in time, and may have its data: it is kept for a claim of that name; "+
 		"to give it to another, remove its claimRef", now.Name, key.Namespace, key.Name)
 	action := reserveFor(key, now, "W8", message)
 	if lostPolicy(now, former) {

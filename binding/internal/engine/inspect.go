@@ -60,7 +60,7 @@ func (s store) clone() store {
 		}
 	}
 	for claim := range all[*corev1.PersistentVolumeClaim](&s, obj.KindClaim) {
-		s.index.SetClaim(claim)
+		s.index.SetClaim(s.asOwner(claim))
 	}
 	return s
 }
@@ -255,6 +255,7 @@ func (t *task) describe(n Notebook) {
 		n.Key(key)
 		n.Text(string(t.contradicted[key].uid))
 		describeFlag(n, t.contradicted[key].missing)
+		describeFlag(n, t.contradicted[key].dated)
 	}
 	n.Number(len(t.live))
 	for _, key := range slices.SortedFunc(maps.Keys(t.live), obj.CompareKeys) {

@@ -21,7 +21,7 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		{task{}, []string{"key", "volume", "version", "pending", "before", "outdated", "contradicted", "live", "answers", "publish", "next", "steps"}},
 		{Reply{}, []string{"Object", "Err", "Claims", "Pods", "Attachments", "parsed", "owners", "podsByClaim"}},
 		{restore{}, []string{"unread", "held", "made", "gone", "unsaid", "calls", "former"}},
-		{contradiction{}, []string{"uid", "missing"}},
+		{contradiction{}, []string{"uid", "missing", "dated"}},
 		{offers{}, []string{"made", "pendingFor", "pendingOn", "order"}},
 		{offer{}, []string{"version", "claims"}},
 		{slots{}, []string{"limit", "running", "promised", "held", "waiting", "turns"}},

@@ -194,6 +194,7 @@ func (t *task) forgetProvisioned(stored obj.Object) {
 type contradiction struct {
 	uid     types.UID // of the object that is missing, or that is there
 	missing bool
+	dated   bool // as of a resourceVersion: a cache's old reply and another's without one are not the same
 }
 
 // handleRead takes the reply to a live read.
@@ -224,7 +225,7 @@ func (s *State) handleRead(t *task, got Reply) error {
 		if known := s.Known(key); known != nil && known.GetUID() == found.uid { // one that was observed since is another
 			t.wake(s.ObserveDeleted(known), t.key)
 		}
-		zeromap.Put(&t.contradicted, key, contradiction{missing: true})
+		zeromap.Put(&t.contradicted, key, contradiction{missing: true, dated: found.dated})
 	case got.Err != nil:
 		return s.unreadError(key, got.Err)
 	case got.Object != nil:
@@ -245,7 +246,7 @@ func (s *State) handleRead(t *task, got Reply) error {
 func (s *State) contradictionIn(got Reply, t *task) (found contradiction, contradicts bool) {
 	switch {
 	case obj.IsAbsent(got.Err, t.pending.Key):
-		return contradiction{uid: uidOf(t.before), missing: true}, true
+		return contradiction{uid: uidOf(t.before), missing: true, dated: obj.AbsentAsOf(got.Err) != ""}, true
 	case got.Object == nil:
 		return contradiction{}, false
 	}

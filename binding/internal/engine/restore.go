@@ -65,9 +65,11 @@ func (s *State) keepFormer(key obj.Key) {
 	if former := s.restore.former[key]; known == nil || former != nil && decision.Lost(known, former) {
 		return
 	}
-	_, announced := s.announced[key]
-	volume := as[*corev1.PersistentVolume](known)
-	if announced || volume != nil && (volume.Spec.ClaimRef != nil || volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain) {
+	if volume := as[*corev1.PersistentVolume](known); volume != nil {
+		if last := s.lastOf(volume); last != nil {
+			zeromap.Put(&s.restore.former, key, obj.Object(last.named(volume.Name)))
+		}
+	} else if _, announced := s.announced[key]; announced {
 		zeromap.Put(&s.restore.former, key, known)
 	}
 }
@@ -80,17 +82,8 @@ func (s *State) recallFormer(volume *corev1.PersistentVolume) {
 	}
 }
 
-// formerOwners returns whom a volume is to be given back to (W8).
-func (s *State) formerOwners(volume string) []obj.Key {
-	former, now := as[*corev1.PersistentVolume](s.restore.former[obj.VolumeKey(volume)]), s.volume(volume)
-	if former == nil || now == nil || !decision.Lost(now, former) {
-		return nil
-	}
-	return []obj.Key{obj.ReferencedClaim(former)} // nobody's, where no claim had it
-}
-
 // giveBack returns what comes before an action: the sync's own object, or the volume that is about to be written to, gets back what the
-// server has lost of it.
+// server has lost of it. A volume is its own until its sync has done that: no claim finds it, and none waits for it.
 func (s *State) giveBack(t *task, action decision.Action) (next decision.Action, lost bool) {
 	keys := []obj.Key{t.key}
 	if target := action.Target(); target.Kind == obj.KindVolume && target != t.key && action.Writes() {
@@ -101,10 +94,16 @@ func (s *State) giveBack(t *task, action decision.Action) (next decision.Action,
 		if _, doubted := s.inDoubt[key]; former == nil || known == nil || doubted {
 			continue
 		}
-		if next, lost = decision.GiveBack(known, former, &taskView{s, t}); lost {
+		next, lost = decision.GiveBack(known, former, &taskView{s, t})
+		switch {
+		case lost && key == t.key && key.Kind == obj.KindVolume:
+			s.index.Reserve(key.Name, known.GetResourceVersion(), key)
+			return next, true
+		case lost:
 			return next, true
 		}
 		delete(s.restore.former, key)
+		s.index.Release(key.Name, key)
 	}
 	return decision.Action{}, false
 }

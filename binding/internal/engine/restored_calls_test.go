@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -167,6 +168,75 @@ func TestW8AVolumeThatWentByARestoreIsMadeAgain(t *testing.T) {
 	step := reads(t, state, state.Start(a), a, again)
 	require.Equal(t, "W8 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind))
 	assert.Equal(t, obj.ClaimKey("default", "other"), obj.ReferencedClaim(step.Action.Complete().Volume))
+}
+
+// W8, R8: the same where somebody had deleted the volume, and it stayed for its storage was being reclaimed: that may still go on.
+func TestW8AVolumeThatWasBeingDeletedIsMadeAgain(t *testing.T) {
+	a := obj.VolumeKey("a")
+	state := engine.New(Unprotected(Hooked()), 10)
+	leaving := At("20", KnownVolume("a", RefersToOther, InPhase(corev1.VolumeReleased), BeingDeleted, func(v *corev1.PersistentVolume) {
+		reclaim.Announce(v, reclaim.Announcement{By: "another", Token: 5, Seconds: 600})
+	}))
+	state.Observe(leaving)
+	state.ObserveRestore()
+	state.ObserveDeleted(leaving)
+	again := At("30", KnownVolume("a", func(v *corev1.PersistentVolume) { v.UID = "uid-again" }))
+	state.Observe(again)
+	state.OutwaitCalls()
+	step := reads(t, state, state.Start(a), a, again)
+	require.Equal(t, "W8 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind))
+	assert.Contains(t, step.Action.Complete().Volume.Annotations, reclaim.AnnouncementAnnotation)
+}
+
+// W8, X3: a volume is given back to the claim whose data is on it, as far as that is known: whatever its claimRef says by a slip, or if
+// somebody removed it.
+func TestW8AVolumeIsGivenBackToWhoHadIt(t *testing.T) {
+	a, other := obj.VolumeKey("a"), KnownClaim(Named("other"), BoundTo("a"), OfUID("uid-2"))
+	for name, test := range map[string]struct {
+		ref   VolumeEdit
+		phase corev1.PersistentVolumeClaimPhase
+	}{
+		"a slip in the name of its claim":              {RefersTo("default", "slip", "uid-2"), corev1.ClaimLost},
+		"a slip in the namespace":                      {RefersTo("shop", "other", "uid-2"), corev1.ClaimLost},
+		"no claimRef, and a claim that is Bound to it": {func(*corev1.PersistentVolume) {}, corev1.ClaimBound},
+	} {
+		t.Run("W8 X3 "+name, func(t *testing.T) {
+			was := other.DeepCopy()
+			was.Status.Phase = test.phase
+			state := engine.New(Unprotected(Hooked()), 10)
+			state.Observe(At("20", KnownVolume("a", test.ref)))
+			state.Observe(was)
+			state.ObserveRestore()
+			state.OutwaitCalls()
+			step := reads(t, state, state.Start(a), a, At("10", KnownVolume("a", InPhase(corev1.VolumeAvailable))))
+			require.Equal(t, "W8 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind))
+			assert.Equal(t, obj.ClaimKey("default", "other"), obj.ReferencedClaim(step.Action.Complete().Volume))
+		})
+	}
+}
+
+// W8, X9: while a volume waits to be given back, a search costs others what it costs without.
+func TestW8ASearchCostsNoMoreThanWithout(t *testing.T) {
+	a := obj.VolumeKey("a")
+	free := At("10", KnownVolume("a", InPhase(corev1.VolumeAvailable)))
+	allocated := func(volumes int) float64 {
+		state := engine.New(Unprotected(Hooked()), 10)
+		for n := range volumes {
+			state.Observe(KnownVolume(fmt.Sprint("b-", n), Sized("1Mi"), InPhase(corev1.VolumeAvailable)))
+		}
+		pending := KnownClaim(func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending })
+		state.Observe(At("20", KnownVolume("a", RefersToOther, InPhase(corev1.VolumeBound))))
+		state.Observe(pending)
+		state.Recheck(free)
+		require.ErrorIs(t, reads(t, state, state.Start(a), a, free).Err, engine.ErrWentBack)
+		state.OutwaitCalls()
+		step := reads(t, state, state.Start(a), a, free)
+		require.Equal(t, "W8 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind))
+		require.True(t, state.Proceed(a, engine.Reply{Err: ErrForbidden}).Done)
+		require.True(t, reads(t, state, state.Start(DataKey), DataKey, free, pending).Done)
+		return testing.AllocsPerRun(5, func() { require.True(t, state.Start(DataKey).Done) })
+	}
+	assert.LessOrEqual(t, allocated(1000), 2*allocated(10))
 }
 
 // W8: the write that gives a volume back fails, in the sync of a claim that names the volume. That claim does not get it for that.

@@ -14,6 +14,7 @@ import (
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
@@ -133,7 +134,7 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 		named = s.relinkPod(key, parsed.pod)
 	case *corev1.PersistentVolume:
 		if old != nil && old.GetUID() != object.UID {
-			s.goneVolumes.add(key.Name, lastOf(as[*corev1.PersistentVolume](old)))
+			s.bury(as[*corev1.PersistentVolume](old))
 		}
 		s.index.Set(object)
 	case *corev1.PersistentVolumeClaim:
@@ -141,7 +142,7 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 		if parsed.claim != nil {
 			zeromap.Put(&s.parsedClaims, key, parsed.claim)
 		}
-		s.index.SetClaim(object)
+		s.index.SetClaim(s.asOwner(object))
 		s.enlist(object)
 	case *storagev1.StorageClass:
 		s.enlistAll(object.Name)
@@ -166,7 +167,7 @@ func (s *store) drop(key obj.Key, uid types.UID) (old obj.Object, named []obj.Ke
 	s.relink(key, old, nil)
 	switch key.Kind {
 	case obj.KindVolume:
-		s.goneVolumes.add(key.Name, lastOf(as[*corev1.PersistentVolume](old)))
+		s.bury(as[*corev1.PersistentVolume](old))
 		s.index.Delete(key.Name)
 	case obj.KindClaim:
 		s.index.DeleteClaim(key)
@@ -279,14 +280,42 @@ type lastVolume struct {
 	announcement string
 }
 
-// lastOf returns that of a volume; nil if there is nothing to give back, or its storage was reclaimed, for it did not go before (F3).
-func lastOf(volume *corev1.PersistentVolume) *lastVolume {
-	announcement, announced := volume.Annotations[reclaim.AnnouncementAnnotation]
-	policy := volume.Spec.PersistentVolumeReclaimPolicy
-	if announced && volume.DeletionTimestamp != nil || !announced && volume.Spec.ClaimRef == nil && policy != corev1.PersistentVolumeReclaimRetain {
+// lastOf returns that of a volume; nil if there is nothing to give back.
+func (s *store) lastOf(volume *corev1.PersistentVolume) *lastVolume {
+	last := &lastVolume{volume.UID, volume.ResourceVersion, s.ownerOf(volume), volume.Spec.PersistentVolumeReclaimPolicy, volume.Annotations[reclaim.AnnouncementAnnotation]}
+	if last.claimRef == nil && last.announcement == "" && last.policy != corev1.PersistentVolumeReclaimRetain {
 		return nil
 	}
-	return &lastVolume{volume.UID, volume.ResourceVersion, volume.Spec.ClaimRef, policy, announcement}
+	return last
+}
+
+// bury notes that a volume is gone. If its storage was being reclaimed, it was: the volume did not go before (F3).
+func (s *store) bury(volume *corev1.PersistentVolume) {
+	last := s.lastOf(volume)
+	if last != nil && last.announcement != "" && volume.DeletionTimestamp != nil {
+		last = nil
+	}
+	s.goneVolumes.add(volume.Name, last)
+}
+
+// ownerOf returns a claimRef with the name of the claim whose data is on a volume; nil if there is none. That is the one that its claimRef
+// means, but for a slip: then one that names the volume has the UID. Without claimRef it is one that is Bound to it.
+func (s *store) ownerOf(volume *corev1.PersistentVolume) *corev1.ObjectReference {
+	ref := volume.Spec.ClaimRef
+	if ref == nil {
+		for _, key := range s.index.Owners(volume.Name) {
+			if claim := s.claim(key); claim != nil && claim.Spec.VolumeName == volume.Name { // none that it is being bound to
+				return &corev1.ObjectReference{Namespace: key.Namespace, Name: key.Name, UID: claim.UID}
+			}
+		}
+		return nil
+	}
+	for key := range s.claimsByVolume[obj.VolumeKey(volume.Name)] {
+		if ref.UID != "" && s.claim(key).UID == ref.UID {
+			return &corev1.ObjectReference{Namespace: key.Namespace, Name: key.Name, UID: ref.UID}
+		}
+	}
+	return ref
 }
 
 // named returns the volume of that name with this part of it.
@@ -298,6 +327,19 @@ func (l *lastVolume) named(name string) *corev1.PersistentVolume {
 		metav1.SetMetaDataAnnotation(&volume.ObjectMeta, reclaim.AnnouncementAnnotation, l.announcement)
 	}
 	return volume
+}
+
+// asOwner returns a claim as the index is to know it. One that is Lost owns the volume that it names as one that is Bound does, where the
+// last volume of that name had its UID in its claimRef: whoever makes that one again has the claim's data on it (M2). No tenant can write
+// that.
+func (s *store) asOwner(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+	last := s.goneVolumes.of(claim.Spec.VolumeName)
+	if phase.Lost(claim) == "" || last == nil || last.claimRef == nil || last.claimRef.UID != claim.UID {
+		return claim
+	}
+	owner := *claim
+	owner.Status.Phase = corev1.ClaimBound
+	return &owner
 }
 
 // tombstones are the UIDs, or the names, of objects that are known to be gone, with what there is to know of each, so that a late

@@ -100,26 +100,22 @@ func (v *taskView) AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, 
 }
 
 func (v *taskView) Find(claim *corev1.PersistentVolumeClaim) (match.Match, error) {
-	return v.index.Find(claim, v.freeTerms(claim))
+	return v.index.Find(claim, v.searchTerms(claim))
 }
 
 func (v *taskView) Summary(claim *corev1.PersistentVolumeClaim) (match.Summary, error) {
-	return v.index.Summary(claim, v.freeTerms(claim))
-}
-
-// freeTerms returns the searchTerms of a claim, for which a volume is not free that has to be given back to another first (W8): its own sync
-// does that, and others do not wait for it.
-func (v *taskView) freeTerms(claim *corev1.PersistentVolumeClaim) match.Terms {
-	terms := v.searchTerms(claim)
-	if len(v.restore.former) > 0 {
-		terms.Owners = v.formerOwners
-	}
-	return terms
+	return v.index.Summary(claim, v.searchTerms(claim))
 }
 
 // Owners returns the claims that are Bound and name the volume, or the one that it is being bound to: by a sync that runs,
 // or by a write whose outcome is not known.
-func (v *taskView) Owners(volume string) []obj.Key { return v.index.Owners(volume) }
+func (v *taskView) Owners(volume string) []obj.Key {
+	owners := v.index.Owners(volume)
+	if slices.Contains(owners, obj.VolumeKey(volume)) { // see giveBack
+		return nil
+	}
+	return owners
+}
 
 // Losers returns the claims that are Lost and name the volume.
 func (v *taskView) Losers(volume string) (losers []obj.Key) {

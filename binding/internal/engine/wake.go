@@ -84,7 +84,7 @@ func (s *State) ForgetDeleted(object obj.Object) (woken, rest []obj.Key) {
 	delete(s.rejected, key)
 	delete(s.announced, key)
 	if former := as[*corev1.PersistentVolume](s.restore.former[key]); former != nil { // it went by a restore
-		if last := lastOf(former); last != nil {
+		if last := s.lastOf(former); last != nil {
 			last.version = ""
 			s.goneVolumes.add(key.Name, last)
 		}

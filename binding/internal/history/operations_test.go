@@ -180,7 +180,13 @@ func (p *person) continueTransfer() {
 		if p.oneIn(2) {
 			heir.Name += "-new"
 		}
-		p.tool.transfer = reclaim.Transfer{Volume: p.anyVolume().Name, To: toClaim(heir.Namespace, heir.Name)}
+		volume := p.anyVolume().Name
+		for range 3 { // one that a claim has, most of the time
+			if known := p.Server.Volume(volume); known == nil || known.Status.Phase != corev1.VolumeBound {
+				volume = p.anyVolume().Name
+			}
+		}
+		p.tool.transfer = reclaim.Transfer{Volume: volume, To: toClaim(heir.Namespace, heir.Name)}
 		p.tool.accepting, p.tool.known = p.risks(), reclaim.Known{}
 	}
 	step, err := p.tool.step(context.Background())
