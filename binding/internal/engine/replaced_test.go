@@ -1,11 +1,14 @@
 package engine_test
 
 import (
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/engine"
@@ -62,4 +65,42 @@ func TestV1AVolumeInPlaceOfAnother(t *testing.T) {
 		available.Status.Phase = corev1.VolumeAvailable
 		newTalk(t, decision.Options{}, DataKey, first, available, KnownClaim()).starts().says("B1 UpdateVolume pv/a")
 	})
+}
+
+// M2: a volume is made again whose claim is Lost since it went. That claim owns it, whatever others ask for, and however often it is made.
+func TestM2ALostClaimOwnsWhatIsMadeAgain(t *testing.T) {
+	owner, lost := KnownClaim(BoundTo("a")), At("30", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost)))
+	other := KnownClaim(Named("other"), OfUID("uid-2"), func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending })
+	names := KnownClaim(Named("names"), OfUID("uid-3"), Naming("a"))
+	state := engine.New(Unprotected(decision.Options{}), 10)
+	volume := At("10", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound)))
+	for _, object := range []obj.Object{volume, owner, other, names} {
+		state.Observe(object)
+	}
+	state.ObserveDeleted(volume)
+	state.Observe(lost)
+	for again := range 2 {
+		volume = At(fmt.Sprint(40+again), KnownVolume("a", InPhase(corev1.VolumePending)))
+		volume.UID = types.UID(fmt.Sprint("uid-again-", again))
+		woken := state.Observe(volume)
+		assert.Contains(t, woken, DataKey)
+		for _, key := range []obj.Key{obj.KeyOf(other), obj.KeyOf(names)} {
+			for step := state.Start(key); !step.Done; step = state.Proceed(key, engine.Reply{Object: step.Action.Claim}) {
+				assert.Equal(t, decision.UpdateClaimStatus, step.Action.Kind, "%s gets nothing: %s", key, step.Action)
+			}
+		}
+		if again == 0 {
+			state.ObserveDeleted(volume)
+		}
+	}
+	step := state.Start(DataKey)
+	for !step.Done && step.Action.Kind == decision.Read {
+		reply := engine.Reply{Object: lost}
+		if step.Action.Key == obj.ClaimsKey() {
+			reply = engine.Reply{Claims: []*corev1.PersistentVolumeClaim{lost}}
+		}
+		step = state.Proceed(DataKey, reply)
+	}
+	require.False(t, step.Done)
+	assert.Equal(t, "B1 UpdateVolume pv/a", step.Action.Rule+" "+string(step.Action.Kind)+" "+step.Action.Target().String())
 }
