@@ -102,7 +102,7 @@ type Reply struct {
 	Attachments []*storagev1.VolumeAttachment   // for a read of attachments
 
 	parsed      Parsed
-	owners      map[string][]*corev1.PersistentVolumeClaim // of the claims: those that own each volume (M2)
+	owners      map[string][]*corev1.PersistentVolumeClaim // of the claims: those that may own each volume (M2)
 	podsByClaim map[obj.Key][]*corev1.Pod
 }
 

@@ -62,10 +62,10 @@ func (r Reply) Parsed() Reply {
 	if len(r.Claims) > 0 && r.owners == nil {
 		r.owners = map[string][]*corev1.PersistentVolumeClaim{}
 		for _, claim := range r.Claims {
-			owned, made := phase.Owned(claim), decision.ProvisionedName(claim.UID)
+			had, made := cmp.Or(phase.Owned(claim), phase.Lost(claim)), decision.ProvisionedName(claim.UID)
 			r.owners[made] = append(r.owners[made], claim)
-			if owned != "" && owned != made {
-				r.owners[owned] = append(r.owners[owned], claim)
+			if had != "" && had != made {
+				r.owners[had] = append(r.owners[had], claim)
 			}
 		}
 	}

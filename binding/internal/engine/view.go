@@ -130,7 +130,9 @@ func (v *taskView) Losers(volume string) (losers []obj.Key) {
 
 func (v *taskView) ListedOwners(volume string) ([]*corev1.PersistentVolumeClaim, decision.Source) {
 	if read, live := v.task.live[obj.ClaimsKey()]; live {
-		return read.Parsed().owners[volume], decision.FromLiveRead
+		return slices.DeleteFunc(slices.Clone(read.Parsed().owners[volume]), func(claim *corev1.PersistentVolumeClaim) bool {
+			return phase.Lost(claim) == volume && v.asOwner(claim) == claim
+		}), decision.FromLiveRead
 	}
 	return nil, decision.NotInCache
 }

@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/decision"
@@ -44,8 +45,10 @@ type History struct {
 	followsData bool
 	data        map[string]judge.Data
 	heirs       map[string]obj.Key // of volumes that a restore took from a claim, as all controllers know: whose data is on them
-	handedOut   []handedOut
-	log         []string // what happened, a line each
+	// madeAgain has the claims of volumes that somebody has removed, and perhaps made again, as all controllers know: whose data is on them.
+	madeAgain map[string]types.UID
+	handedOut []handedOut
+	log       []string // what happened, a line each
 }
 
 // extent is the size of a history: the number of names that volumes, claims and pods can have, how many steps there are

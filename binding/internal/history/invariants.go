@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
@@ -108,6 +109,7 @@ func (h *History) judgeData(call bindingtest.Call, people bool) {
 	after, _ := call.After.(*corev1.PersistentVolume)
 	if call.Key.Kind == obj.KindVolume && (people || before == nil || after == nil) {
 		zeromap.Put(&h.data, call.Key.Name, h.data[call.Key.Name].Edited(before, after))
+		h.follow(before, after)
 	}
 	if call.Key.Kind == obj.KindVolume && h.outrun && h.heirs[call.Key.Name] != (obj.Key{}) {
 		delete(h.data, call.Key.Name) // it was decided before the restore, and nobody could notice that
@@ -119,8 +121,32 @@ func (h *History) judgeData(call bindingtest.Call, people bool) {
 	if wrong := judge.WrongHeir(claim, h.data[claim.Spec.VolumeName], h.snapshot().Claims); wrong != "" && h.heirs[claim.Spec.VolumeName] != obj.KeyOf(claim) {
 		h.Broke("%s", wrong)
 	}
+	if had := h.madeAgain[claim.Spec.VolumeName]; had != "" && had != claim.UID && h.hasLost(had, claim.Spec.VolumeName) {
+		h.Broke("X3: %s becomes Bound to %s, which was made again under the claim with UID %s (M2)", claim.Name, claim.Spec.VolumeName, had)
+	}
 	delete(h.heirs, claim.Spec.VolumeName)
 	zeromap.Put(&h.data, claim.Spec.VolumeName, judge.DataOf(claim, h.Server.Volume(claim.Spec.VolumeName)))
+}
+
+// follow notes whose volume is made again, as all controllers know: the claim's that had it last. It is as a person says who gives it to a
+// claim.
+func (h *History) follow(before, after *corev1.PersistentVolume) {
+	switch {
+	case after != nil && after.Spec.ClaimRef != nil:
+		delete(h.madeAgain, after.Name)
+	case after != nil || before.Spec.ClaimRef == nil: // made, or made and removed, without one
+	case h.allKnow(before.Name, before.Spec.ClaimRef.UID):
+		zeromap.Put(&h.madeAgain, before.Name, before.Spec.ClaimRef.UID)
+	default:
+		delete(h.madeAgain, before.Name)
+	}
+}
+
+// hasLost reports whether the claim is there that had a volume before, and names it.
+func (h *History) hasLost(uid types.UID, volume string) bool {
+	return slices.ContainsFunc(h.snapshot().Claims, func(claim *corev1.PersistentVolumeClaim) bool {
+		return claim.UID == uid && (phase.Lost(claim) == volume || phase.Owned(claim) == volume)
+	})
 }
 
 func (h *History) wrongOf(call bindingtest.Call) string {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/judge"
@@ -36,6 +37,7 @@ func (h *History) Restored() {
 		zeromap.Put(&h.outrunLate, call, true)
 	}
 	h.data = h.remembered()
+	clear(h.madeAgain)
 	for _, c := range h.Controllers {
 		clear(c.wrote)
 		c.resyncDue = true
@@ -49,11 +51,7 @@ func (h *History) remembered() map[string]judge.Data {
 	h.heirs = map[string]obj.Key{}
 	for name, of := range h.data {
 		volume := h.Server.Volume(name)
-		forgotten := slices.ContainsFunc(h.Controllers, func(c *Controller) bool {
-			known, _ := c.State.Known(obj.VolumeKey(name)).(*corev1.PersistentVolume)
-			return known == nil || known.Spec.ClaimRef == nil || known.Spec.ClaimRef.UID != of.Of
-		})
-		if of.Of != "" && volume != nil && volume.Spec.ClaimRef == nil && !forgotten {
+		if of.Of != "" && volume != nil && volume.Spec.ClaimRef == nil && h.allKnow(name, of.Of) {
 			known := h.Controllers[0].State.Known(obj.VolumeKey(name)).(*corev1.PersistentVolume)
 			data[name], h.heirs[name] = of, obj.ReferencedClaim(known)
 			h.lost++
@@ -62,12 +60,21 @@ func (h *History) remembered() map[string]judge.Data {
 	return data
 }
 
+// allKnow reports whether all controllers know a volume with that UID in its claimRef.
+func (h *History) allKnow(volume string, uid types.UID) bool {
+	return !slices.ContainsFunc(h.Controllers, func(c *Controller) bool {
+		known, _ := c.State.Known(obj.VolumeKey(volume)).(*corev1.PersistentVolume)
+		return known == nil || known.Spec.ClaimRef == nil || known.Spec.ClaimRef.UID != uid
+	})
+}
+
 // forget has nobody held to what a controller knew before it was restarted.
 func (h *History) forget() {
 	for name := range h.heirs {
 		delete(h.data, name)
 	}
 	clear(h.heirs)
+	clear(h.madeAgain)
 }
 
 // ObserveRestore lets a controller notice that the server went back in time.
