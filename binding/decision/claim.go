@@ -64,7 +64,7 @@ func DraftForClaim(claim *corev1.PersistentVolumeClaim, view View, options Optio
 // the claim is let go (F2): after that nothing would say whose data is on the volume, which would be free for anybody. With it
 // the volume becomes Released (V3). A crash after this write leaves a pair as any other that is being deleted.
 func restoreClaimRef(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindingState, volume *corev1.PersistentVolume, view View, options Options) (action Action, decided bool) {
-	if state != phase.ClaimBound || volume.Spec.ClaimRef != nil {
+	if volume == nil || volume.Spec.ClaimRef != nil || state != phase.ClaimBound && !ownsThoughLost(claim, volume, view) {
 		return Action{}, false
 	}
 	if owners := view.Owners(volume.Name); match.OwnedByAnother(obj.KeyOf(claim), owners) {
@@ -72,6 +72,11 @@ func restoreClaimRef(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindi
 	}
 	action, err := bind(volume, claim, view, options)
 	return action, err == nil && (action.Writes() || action.Kind == Read) // what is announced (R8) holds up no deletion, and keeps the volume from others too
+}
+
+// ownsThoughLost reports whether a volume without claimRef is a Lost claim's, for it was made again (M2).
+func ownsThoughLost(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View) bool {
+	return phase.Lost(claim) == volume.Name && slices.Contains(view.Owners(volume.Name), obj.KeyOf(claim))
 }
 
 // awaitOtherOwners keeps one of several owners of a volume without claimRef until the others are gone, where all are being deleted:
@@ -252,6 +257,9 @@ func bindRequested(claim *corev1.PersistentVolumeClaim, volume *corev1.Persisten
 	}
 	message := fmt.Sprintf("the volume %q that the claim names does not fit it: %s", volume.Name, mismatches)
 	waiting := wait("C7", message, warning(claim, EventVolumeMismatch, message))
+	if ownsThoughLost(claim, volume, view) { // nobody else gets it
+		waiting.Events = append(waiting.Events, warning(volume, EventVolumeMismatch, fmt.Sprintf("volume %q is kept for claim %s/%s, which had the former one, and does not fit it: %s", volume.Name, claim.Namespace, claim.Name, mismatches)))
+	}
 	return pendingFirst(claim, waiting.explained(Explanation{State: ClaimVolumeMismatch, Volume: volume.Name, Mismatches: mismatches})), nil
 }
 

@@ -2,7 +2,6 @@ package decision
 
 import (
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,11 +20,6 @@ import (
 func nextDestroyed(volume *corev1.PersistentVolume, view View, options Options) (action Action, decided bool) {
 	if !storageDeleted(volume, view) {
 		return Action{}, false
-	}
-	if !storageNoted(volume) { // another's deleter would delete what is made under that name next
-		if action, blocked := awaitAnnounced(volume, obj.VolumeKey(volume.Name), view, options); blocked {
-			return action, true
-		}
 	}
 	key := obj.ReferencedClaim(volume)
 	claim, source := view.Claim(key.Namespace, key.Name)
@@ -70,14 +64,16 @@ func storageDeleted(volume *corev1.PersistentVolume, view View) bool {
 	return deleted || storageNoted(volume)
 }
 
-// deletion returns the last call in this sync of a deleter that has deleted the storage of the volume.
+// deletion returns the last call in this sync of a deleter, if it has deleted the storage of the volume. Where a later call is announced, that
+// one counts: it may delete what is made under the volume's name once that is gone.
 func deletion(volume *corev1.PersistentVolume, view View) (call Answer, deleted bool) {
-	for _, answer := range slices.Backward(view.Answered(RunDeleter, volume.UID)) {
-		if answer.Err == nil {
-			return answer, true
-		}
+	answers := view.Answered(RunDeleter, volume.UID)
+	if len(answers) == 0 || answers[len(answers)-1].Err != nil {
+		return Answer{}, false
 	}
-	return Answer{}, false
+	call = answers[len(answers)-1]
+	announcement, announced := reclaim.AnnouncementOf(volume)
+	return call, !announced || announcement.Done || announcement.Token <= call.Token
 }
 
 // storageNoted reports whether it is noted on the volume that its storage is deleted.

@@ -67,6 +67,10 @@ func TestR3WhoDeletesTheStorage(t *testing.T) {
 
 func TestR3WhatMustBeProvenBeforeStorageIsDeleted(t *testing.T) {
 	elsewhere, byAnother := KnownClaim(Naming("b")), VolumeNote(reclaim.AnnouncementAnnotation, `{"by":"another","token":9}`)
+	ours := reclaimed(decision.RunDeleter, Own, nil)
+	ours.Token = 7
+	outwaited := Answering(Proving(decision.Snapshot{}, AKey, DataKey, detached), ours)
+	outwaited.Now, outwaited.Announced = metav1.Unix(10_000, 0), map[obj.Key]metav1.Time{AKey: metav1.Unix(1_000, 0)}
 	runDecisions(t, []decisionTest{
 		{name: "R3 V3 X2 the claim is gone: a live read", volume: MadeByOwn(), known: Proving(decision.Snapshot{}, AKey, detached), options: Hooked(), want: "V3 Read pvc/default/data"},
 		{name: "R3 V3 X2 a cached claim of another UID proves nothing", volume: MadeByOwn(), known: Proving(Knowing(KnownClaim(OfUID("uid-9"))), AKey, detached), options: Hooked(), want: "V3 Read pvc/default/data"},
@@ -81,8 +85,12 @@ func TestR3WhatMustBeProvenBeforeStorageIsDeleted(t *testing.T) {
 			known: Answering(Proving(decision.Snapshot{}, AKey, DataKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R8 Wait", retry: decision.RetryAfter, fresh: true},
 		{name: "R8 X2 nor under Retain", volume: MadeByOwn(BeingDeleted, WithPolicy(corev1.PersistentVolumeReclaimRetain), VolumeFinalizers(reclaim.AnnouncementFinalizer), byAnother),
 			known: Answering(Proving(decision.Snapshot{}, AKey, DataKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R8 Wait", retry: decision.RetryAfter, fresh: true},
-		{name: "R8 X2 nor is it said that all is done", volume: MadeByOwn(WithPolicy(corev1.PersistentVolumeReclaimRetain), byAnother),
+		{name: "R8 X2 nor is it said that all is done", volume: MadeByOwn(WithPolicy(corev1.PersistentVolumeReclaimRetain), VolumeFinalizers(reclaim.AnnouncementFinalizer), byAnother),
 			known: Answering(Proving(decision.Snapshot{}, AKey, DataKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R8 Wait", retry: decision.RetryAfter, fresh: true},
+		{name: "R8 X2 nor once that one's time is over, for its work may take longer: the deleter is called again", volume: MadeByOwn(BeingDeleted, VolumeFinalizers(reclaim.AnnouncementFinalizer), byAnother),
+			known: outwaited, options: Hooked(), want: "R8 UpdateVolume pv/a: annotation pvbind.github.io/reclaiming=\"{\\\"by\\\":\\\"me\\\",\\\"token\\\":10000000000000,\\\"seconds\\\":120}\"", fresh: true},
+		{name: "R8 X2 under Retain nobody lets it go, and that is told", volume: MadeByOwn(BeingDeleted, WithPolicy(corev1.PersistentVolumeReclaimRetain), VolumeFinalizers(reclaim.AnnouncementFinalizer), byAnother),
+			known: outwaited, options: Hooked(), want: "R8 Wait", events: []string{"Warning VolumeFailedDelete pv/a"}, fresh: true},
 		{name: "R3 V2 that it has it is read live", volume: MadeByOwn(), known: Proving(Knowing(elsewhere, KnownVolume("b", BoundToClaim)), AKey, detached), options: Hooked(), want: "V2 Read pv/b"},
 		{name: "R3 V2 that the claim names it is read live", volume: MadeByOwn(), known: Proving(Knowing(elsewhere, KnownVolume("b", BoundToClaim)), AKey, obj.VolumeKey("b"), detached), options: Hooked(), want: "V2 Read pvc/default/data"},
 		{name: "R3 V2 X2 it has none: never", volume: MadeByOwn(), known: Proving(Knowing(elsewhere), AKey, obj.VolumeKey("b"), detached), options: Hooked(), want: "V2 Wait",

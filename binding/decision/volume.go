@@ -455,7 +455,7 @@ func runHook(volume *corev1.PersistentVolume, kind ActionKind, hook string, view
 	attachments, listed := view.AttachmentsOf(volume.Name)
 	_, source := view.Volume(volume.Name)
 	switch {
-	case !ran && volume.DeletionTimestamp != nil && !staysMeanwhile(volume):
+	case !ran && volume.DeletionTimestamp != nil && !StaysMeanwhile(volume):
 		return goesMeanwhile(volume, kind), false
 	case !ran && len(attachments) > 0: // one that is being deleted counts until it is gone
 		return awaitUnused(volume, kind, attachedTo(attachments)).withBackoff(), false
@@ -478,9 +478,9 @@ func runHook(volume *corev1.PersistentVolume, kind ActionKind, hook string, view
 	return Action{}, true
 }
 
-// staysMeanwhile reports whether a volume that is being deleted stays while its storage is reclaimed. It takes no finalizer any more
+// StaysMeanwhile reports whether a volume that is being deleted stays while its storage is reclaimed. It takes no finalizer any more
 // (A5), and kube-controller-manager takes off what protects it when it is not Bound.
-func staysMeanwhile(volume *corev1.PersistentVolume) bool {
+func StaysMeanwhile(volume *corev1.PersistentVolume) bool {
 	return slices.Contains(volume.Finalizers, reclaim.AnnouncementFinalizer) || slices.Contains(volume.Finalizers, reclaim.InTreeFinalizer)
 }
 

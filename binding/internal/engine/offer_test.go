@@ -80,6 +80,15 @@ func TestW1OneAtATime(t *testing.T) {
 		assert.Equal(t, []obj.Key{a}, first.Next, "it goes on")
 		assert.Equal(t, []obj.Key{smallKey}, state.Start(a).Next)
 	})
+	t.Run("W1 the late end of another volume of that name takes no offer away", func(t *testing.T) {
+		state := stateOf(small, large, KnownVolume("a"))
+		assert.Equal(t, []obj.Key{DataKey}, state.Start(a).Next)
+		former := KnownVolume("a")
+		former.UID = "uid-of-former"
+		state.ObserveDeleted(former)
+		state.Observe(At("50", KnownClaim(Requesting("500Gi"))))
+		assert.Equal(t, []obj.Key{a}, state.Start(DataKey).Next, "it goes on")
+	})
 	t.Run("W1 R8 not to one that is halted by what another announced, however often that is edited", func(t *testing.T) {
 		state := stateOf(small, large, KnownVolume("a"))
 		for token := range int64(3) {

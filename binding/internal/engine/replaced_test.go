@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -67,40 +66,104 @@ func TestV1AVolumeInPlaceOfAnother(t *testing.T) {
 	})
 }
 
-// M2: a volume is made again whose claim is Lost since it went. That claim owns it, whatever others ask for, and however often it is made.
+// M2: a volume is made again whose claim is Lost since it went, or before. That claim owns it, whatever others ask for, and however often
+// it is made.
 func TestM2ALostClaimOwnsWhatIsMadeAgain(t *testing.T) {
-	owner, lost := KnownClaim(BoundTo("a")), At("30", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost)))
+	lost := At("30", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost)))
 	other := KnownClaim(Named("other"), OfUID("uid-2"), func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending })
 	names := KnownClaim(Named("names"), OfUID("uid-3"), Naming("a"))
-	state := engine.New(Unprotected(decision.Options{}), 10)
-	volume := At("10", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound)))
-	for _, object := range []obj.Object{volume, owner, other, names} {
-		state.Observe(object)
+	slip := At("15", KnownVolume("a", RefersTo("shop", "data", "uid-1"), InPhase(corev1.VolumeBound)))
+	madeAgain := func(state *engine.State, version string, edits ...VolumeEdit) *corev1.PersistentVolume {
+		volume := At(version, KnownVolume("a", append(edits, InPhase(corev1.VolumePending))...))
+		volume.UID = types.UID("uid-of-" + version)
+		assert.Contains(t, state.Observe(volume), DataKey)
+		return volume
 	}
-	state.ObserveDeleted(volume)
-	state.Observe(lost)
-	for again := range 2 {
-		volume = At(fmt.Sprint(40+again), KnownVolume("a", InPhase(corev1.VolumePending)))
-		volume.UID = types.UID(fmt.Sprint("uid-again-", again))
-		woken := state.Observe(volume)
-		assert.Contains(t, woken, DataKey)
-		for _, key := range []obj.Key{obj.KeyOf(other), obj.KeyOf(names)} {
-			for step := state.Start(key); !step.Done; step = state.Proceed(key, engine.Reply{Object: step.Action.Claim}) {
-				assert.Equal(t, decision.UpdateClaimStatus, step.Action.Kind, "%s gets nothing: %s", key, step.Action)
+	reads := func(state *engine.State, of *corev1.PersistentVolumeClaim) engine.Step {
+		step := state.Start(DataKey)
+		for !step.Done && step.Action.Kind == decision.Read {
+			reply := engine.Reply{Object: of}
+			if step.Action.Key == obj.ClaimsKey() {
+				reply = engine.Reply{Claims: []*corev1.PersistentVolumeClaim{of}}
 			}
+			step = state.Proceed(DataKey, reply)
 		}
-		if again == 0 {
+		return step
+	}
+	for name, goes := range map[string]func(*engine.State, *corev1.PersistentVolume){
+		"it is Lost since": func(state *engine.State, volume *corev1.PersistentVolume) {
 			state.ObserveDeleted(volume)
+			state.Observe(lost)
+		},
+		"it is Lost before": func(state *engine.State, volume *corev1.PersistentVolume) {
+			state.Observe(lost)
+			state.ObserveDeleted(volume)
+		},
+		"it is Lost by a slip": func(state *engine.State, volume *corev1.PersistentVolume) {
+			state.Observe(slip)
+			state.Observe(lost)
+			state.ObserveDeleted(volume)
+		},
+	} {
+		gone := func() *engine.State {
+			state := engine.New(Unprotected(decision.Options{}), 10)
+			volume := At("10", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound)))
+			for _, object := range []obj.Object{volume, KnownClaim(BoundTo("a")), other, names} {
+				state.Observe(object)
+			}
+			goes(state, volume)
+			return state
 		}
+		t.Run("M2 "+name, func(t *testing.T) {
+			state := gone()
+			for _, again := range []string{"40", "41"} {
+				volume := madeAgain(state, again)
+				for _, key := range []obj.Key{obj.KeyOf(other), obj.KeyOf(names)} {
+					for step := state.Start(key); !step.Done; step = state.Proceed(key, engine.Reply{Object: step.Action.Claim}) {
+						assert.Equal(t, decision.UpdateClaimStatus, step.Action.Kind, "%s gets nothing: %s", key, step.Action)
+					}
+				}
+				state.ObserveDeleted(volume)
+			}
+			madeAgain(state, "42")
+			assert.Equal(t, "B1", reads(state, lost).Action.Rule)
+		})
+		t.Run("C11 C12 its last act is to have the claimRef written: "+name, func(t *testing.T) {
+			state := gone()
+			madeAgain(state, "40")
+			leaving := At("50", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost), ClaimBeingDeleted))
+			state.Observe(leaving)
+			assert.Equal(t, "B1", reads(state, leaving).Action.Rule)
+		})
+		t.Run("C7 it does not fit, and both are told: "+name, func(t *testing.T) {
+			state := gone()
+			madeAgain(state, "40", Sized("1Mi"))
+			step := reads(state, lost)
+			require.True(t, step.Done, "%s", step.Action)
+			var told []string
+			for _, event := range step.Publish {
+				told = append(told, string(event.Reason)+" "+event.On.String())
+			}
+			assert.Equal(t, []string{"VolumeMismatch pvc/default/data", "VolumeMismatch pv/a"}, told)
+		})
 	}
-	step := state.Start(DataKey)
-	for !step.Done && step.Action.Kind == decision.Read {
-		reply := engine.Reply{Object: lost}
-		if step.Action.Key == obj.ClaimsKey() {
-			reply = engine.Reply{Claims: []*corev1.PersistentVolumeClaim{lost}}
-		}
-		step = state.Proceed(DataKey, reply)
+}
+
+// M2: a Lost claim owns no volume that has been another's since it was made again.
+func TestM2ALostClaimOwnsNothingThatIsAnothers(t *testing.T) {
+	a, other := obj.VolumeKey("a"), KnownClaim(Named("other"), OfUID("uid-2"), BoundTo("a"))
+	state := engine.New(Unprotected(decision.Options{}), 10)
+	first := At("10", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound)))
+	state.Observe(first)
+	state.Observe(At("30", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost))))
+	state.ObserveDeleted(first)
+	again := func(version string, edits ...VolumeEdit) *corev1.PersistentVolume {
+		volume := At(version, KnownVolume("a", edits...))
+		volume.UID = "uid-again"
+		return volume
 	}
-	require.False(t, step.Done)
-	assert.Equal(t, "B1 UpdateVolume pv/a", step.Action.Rule+" "+string(step.Action.Kind)+" "+step.Action.Target().String())
+	state.Observe(again("40", RefersTo("default", "other", "uid-2"), InPhase(corev1.VolumeBound)))
+	state.Observe(other)
+	state.Observe(again("50", InPhase(corev1.VolumeBound)))
+	assert.Equal(t, []obj.Key{obj.KeyOf(other)}, state.Start(a).Next, "C11 it gets its claimRef again")
 }

@@ -188,6 +188,31 @@ func TestW8AVolumeThatWasBeingDeletedIsMadeAgain(t *testing.T) {
 	assert.Contains(t, step.Action.Complete().Volume.Annotations, reclaim.AnnouncementAnnotation)
 }
 
+// W8, R8: what is being deleted takes no finalizer, and goes under an announcement that is given back to it. What is made again has that.
+func TestW8WhatGoesUnderAnAnnouncementIsMadeAgain(t *testing.T) {
+	a := obj.VolumeKey("a")
+	for name, test := range map[string]struct {
+		edit VolumeEdit
+		want bool
+	}{
+		"it could not stay":               {func(*corev1.PersistentVolume) {}, true},
+		"it stayed until R3 or R4 let go": {VolumeFinalizers(reclaim.AnnouncementFinalizer), false},
+	} {
+		t.Run("R8 F3 "+name, func(t *testing.T) {
+			state := engine.New(Unprotected(Hooked()), 10)
+			leaving := At("20", KnownVolume("a", RefersToOther, InPhase(corev1.VolumeReleased), BeingDeleted, VolumeNote(reclaim.AnnouncementAnnotation, `{"by":"another","token":5}`), test.edit))
+			state.Observe(leaving)
+			state.ObserveDeleted(leaving)
+			state.ObserveRestore()
+			state.OutwaitCalls()
+			again := At("10", KnownVolume("a", InPhase(corev1.VolumeAvailable), func(v *corev1.PersistentVolume) { v.UID = "uid-again" }))
+			state.Observe(again)
+			step := reads(t, state, state.Start(a), a, again)
+			assert.Equal(t, test.want, step.Action.Rule == "W8", "%s", step.Action)
+		})
+	}
+}
+
 // W8, X3: a volume is given back to the claim whose data is on it, as far as that is known: whatever its claimRef says by a slip, or if
 // somebody removed it.
 func TestW8AVolumeIsGivenBackToWhoHadIt(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/index"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/match"
@@ -136,6 +137,7 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 		if old != nil && old.GetUID() != object.UID {
 			s.bury(as[*corev1.PersistentVolume](old))
 		}
+		s.supersede(object)
 		s.index.Set(object)
 	case *corev1.PersistentVolumeClaim:
 		delete(s.parsedClaims, key)
@@ -289,29 +291,52 @@ func (s *store) lastOf(volume *corev1.PersistentVolume) *lastVolume {
 	return last
 }
 
-// bury notes that a volume is gone. If its storage was being reclaimed, it was: the volume did not go before (F3).
+// bury notes that a volume is gone. If its storage was being reclaimed, it was: the volume did not go before (F3), if it could stay.
 func (s *store) bury(volume *corev1.PersistentVolume) {
 	last := s.lastOf(volume)
-	if last != nil && last.announcement != "" && volume.DeletionTimestamp != nil {
+	announcement, announced := reclaim.AnnouncementOf(volume)
+	if announced && volume.DeletionTimestamp != nil && (announcement.Done || decision.StaysMeanwhile(volume)) {
 		last = nil
 	}
 	s.goneVolumes.add(volume.Name, last)
+	s.relistOwners(volume.Name)
+}
+
+// relistOwners has the index know what asOwner says by now of the Lost claims that name a volume.
+func (s *store) relistOwners(volume string) {
+	for key := range s.claimsByVolume[obj.VolumeKey(volume)] {
+		if claim := s.claim(key); phase.Lost(claim) != "" {
+			s.index.SetClaim(s.asOwner(claim))
+		}
+	}
+}
+
+// supersede notes that a volume which was made again is another claim's than the former one was, and has its data.
+func (s *store) supersede(volume *corev1.PersistentVolume) {
+	last, ref := s.goneVolumes.of(volume.Name), volume.Spec.ClaimRef
+	if last == nil || last.claimRef == nil || ref == nil || ref.UID == "" || ref.UID == last.claimRef.UID {
+		return
+	}
+	by := *last
+	by.claimRef = ref
+	s.goneVolumes.add(volume.Name, &by)
+	s.relistOwners(volume.Name)
 }
 
 // ownerOf returns a claimRef with the name of the claim whose data is on a volume; nil if there is none. That is the one that its claimRef
 // means, but for a slip: then one that names the volume has the UID. Without claimRef it is one that is Bound to it.
 func (s *store) ownerOf(volume *corev1.PersistentVolume) *corev1.ObjectReference {
 	ref := volume.Spec.ClaimRef
-	if ref == nil {
+	if ref == nil || ref.UID == "" { // which gives it to a name that has not got it
 		for _, key := range s.index.Owners(volume.Name) {
 			if claim := s.claim(key); claim != nil && claim.Spec.VolumeName == volume.Name { // none that it is being bound to
 				return &corev1.ObjectReference{Namespace: key.Namespace, Name: key.Name, UID: claim.UID}
 			}
 		}
-		return nil
+		return ref
 	}
 	for key := range s.claimsByVolume[obj.VolumeKey(volume.Name)] {
-		if ref.UID != "" && s.claim(key).UID == ref.UID {
+		if s.claim(key).UID == ref.UID {
 			return &corev1.ObjectReference{Namespace: key.Namespace, Name: key.Name, UID: ref.UID}
 		}
 	}

@@ -69,15 +69,15 @@ func (s *State) ObserveDeleted(object obj.Object) []obj.Key {
 // ForgetDeleted is ObserveDeleted, with a rest as that of ObserveParsed.
 func (s *State) ForgetDeleted(object obj.Object) (woken, rest []obj.Key) {
 	key := keyOf(object)
-	switch key.Kind {
-	case "":
+	if key.Kind == "" {
 		return nil, nil
-	case obj.KindVolume:
-		s.forgetOffers(key)
 	}
 	old, named := s.drop(key, object.GetUID())
 	if old == nil {
-		return nil, nil
+		return nil, nil // another one of that name keeps its offer
+	}
+	if key.Kind == obj.KindVolume {
+		s.forgetOffers(key)
 	}
 	delete(s.lastEvents, key)
 	delete(s.failures, key)

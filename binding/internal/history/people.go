@@ -16,7 +16,7 @@ import (
 // people do one thing, on one of a few volumes, claims, classes and pods. What the server refuses does not happen.
 func (h *History) people() {
 	volume, claim := h.anyVolume(), h.anyClaim()
-	switch h.IntN(26) {
+	switch h.IntN(27) {
 	case 0, 1, 2, 3:
 		h.create(h.newVolume())
 	case 4, 5, 6, 7:
@@ -62,6 +62,8 @@ func (h *History) people() {
 		forged.Spec.VolumeName = volume.Name
 		h.forge(forged)
 		h.create(forged)
+	case 26:
+		h.replace(volume)
 	}
 	h.judgeCalls("people")
 }
@@ -91,6 +93,19 @@ func (h *History) create(object obj.Object) {
 func (h *History) remove(key obj.Key) {
 	err := h.Server.Delete(context.Background(), key, metav1.DeleteOptions{})
 	h.note("people delete %s: %v", key, err)
+}
+
+// replace removes a volume by force and makes it again, after a while.
+func (h *History) replace(volume obj.Key) {
+	h.remove(volume)
+	h.removeFinalizers(volume, obj.Key{})
+	h.judgeCalls("people")
+	for range h.IntN(12) {
+		h.step()
+	}
+	again := h.newVolume()
+	again.Name = volume.Name
+	h.create(again)
 }
 
 func (h *History) newVolume() *corev1.PersistentVolume {
