@@ -276,7 +276,7 @@ func Unique(keys []obj.Key) []obj.Key {
 // lastVolume is what decision.GiveBack needs of a volume that is gone (W8): a small part of it, for thousands are kept.
 type lastVolume struct {
 	uid          types.UID
-	version      string // "" where it went by a restore: then whatever comes under its name is in its place
+	version      string // "" where it went by a restore, or under a call: then whatever comes under its name is in its place
 	claimRef     *corev1.ObjectReference
 	policy       corev1.PersistentVolumeReclaimPolicy
 	announcement string
@@ -291,12 +291,16 @@ func (s *store) lastOf(volume *corev1.PersistentVolume) *lastVolume {
 	return last
 }
 
-// bury notes that a volume is gone. If its storage was being reclaimed, it was: the volume did not go before (F3), if it could stay.
+// bury notes that a volume is gone. If its storage was being reclaimed, it was: the volume did not go before (F3), if it could stay. Where
+// nothing kept it, what was called may go on.
 func (s *store) bury(volume *corev1.PersistentVolume) {
 	last := s.lastOf(volume)
 	announcement, announced := reclaim.AnnouncementOf(volume)
-	if announced && volume.DeletionTimestamp != nil && (announcement.Done || decision.StaysMeanwhile(volume)) {
+	switch deleted := volume.DeletionTimestamp != nil; {
+	case announced && deleted && (announcement.Done || decision.StaysMeanwhile(volume)):
 		last = nil
+	case announced && deleted:
+		last.version = ""
 	}
 	s.goneVolumes.add(volume.Name, last)
 	s.relistOwners(volume.Name)
