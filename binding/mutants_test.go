@@ -82,6 +82,8 @@ var killers = []struct {
 	{room: ".", run: []string{"", "-test.short"}, failed: anyTest},
 	{room: "internal/history", run: []string{"", "-test.short"}, failed: anyTest},
 	{room: "internal/engine/model", run: []string{"^TestModel$", "-test.short"}, failed: aWorld},
+	{room: ".", run: []string{""}, failed: anyTest}, // short runs draw lots
+	{room: "scheduling", run: []string{""}, failed: anyTest},
 	{room: "internal/history", run: []string{""}, failed: anyTest},
 	{room: "internal/history", run: []string{"^TestAdviceIsFollowed$"}, mode: "full", failed: anyTest},
 	{room: "internal/engine/model", run: []string{"^TestModel$"}, mode: "full", failed: aWorld},

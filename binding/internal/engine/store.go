@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"slices"
@@ -333,7 +334,7 @@ func (s *store) ownerOf(volume *corev1.PersistentVolume) *corev1.ObjectReference
 	ref := volume.Spec.ClaimRef
 	if ref == nil || ref.UID == "" { // which gives it to a name that has not got it
 		for _, key := range s.index.Owners(volume.Name) {
-			if claim := s.claim(key); claim != nil && claim.Spec.VolumeName == volume.Name { // none that it is being bound to
+			if claim := s.claim(key); claim != nil && cmp.Or(phase.Owned(claim), phase.Lost(claim)) == volume.Name { // none that it is being bound to
 				return &corev1.ObjectReference{Namespace: key.Namespace, Name: key.Name, UID: claim.UID}
 			}
 		}
