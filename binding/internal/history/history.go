@@ -47,6 +47,7 @@ type History struct {
 	heirs       map[string]obj.Key // of volumes that a restore took from a claim, as all controllers know: whose data is on them
 	// madeAgain has the claims of volumes that somebody has removed, and perhaps made again, as all controllers know: whose data is on them.
 	madeAgain map[string]types.UID
+	hadBy     map[holding]bool // which claims each volume was given to
 	handedOut []handedOut
 	log       []string // what happened, a line each
 }

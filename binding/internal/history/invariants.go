@@ -89,6 +89,9 @@ func (h *History) judgeCalls(actor string) {
 	calls := h.Server.CallsSince(h.Judged)
 	h.Judged += len(calls)
 	for _, call := range calls {
+		if volume, ok := call.After.(*corev1.PersistentVolume); ok && volume.Spec.ClaimRef != nil {
+			zeromap.Put(&h.hadBy, holding{volume.Name, volume.Spec.ClaimRef.UID}, true)
+		}
 		h.judgeData(call, actor == "people")
 		if actor == "people" || !call.Writes() || !call.Changed() || call.Before == nil || call.After == nil {
 			continue
@@ -204,6 +207,20 @@ func (h *History) objects() []obj.Object {
 	return objects
 }
 
+// holding is a volume's name, and the UID of a claim that was in its claimRef.
+type holding struct {
+	volume string
+	by     types.UID
+}
+
+// keptForLost reports whether a volume may be kept for a claim that is Lost and had it before it was made again, another than the one given
+// (M2). Whether it is depends on what each controller has seen.
+func (h *History) keptForLost(world decision.Snapshot, volume *corev1.PersistentVolume, but types.UID) bool {
+	return volume.Spec.ClaimRef == nil && slices.ContainsFunc(world.Claims, func(claim *corev1.PersistentVolumeClaim) bool {
+		return claim.UID != but && phase.Lost(claim) == volume.Name && h.hadBy[holding{volume.Name, claim.UID}]
+	})
+}
+
 // JudgeVolume judges a volume in a settled world.
 func (h *History) JudgeVolume(world decision.Snapshot, volume *corev1.PersistentVolume) {
 	var claim *corev1.PersistentVolumeClaim
@@ -219,6 +236,9 @@ func (h *History) JudgeVolume(world decision.Snapshot, volume *corev1.Persistent
 			h.Broke("C11: %s has no claimRef, and %v is Bound to it", volume.Name, owners)
 		}
 		return // M2: nobody gets it, and it stays as it is
+	}
+	if h.keptForLost(world, volume, "") {
+		return
 	}
 	if standing == phase.VolumeMisbound || standing == phase.VolumeUnneeded {
 		if other, _ := world.Volume(claim.Spec.VolumeName); other == nil || phase.ClaimRefStateOf(other, claim) != phase.ClaimRefBound {
@@ -280,7 +300,7 @@ func (h *History) JudgeClaim(world decision.Snapshot, claim *corev1.PersistentVo
 	}
 	switch standing {
 	case phase.ClaimUnbound:
-		if found, err := world.Find(claim); err == nil && found.Volume != nil && !judge.KeptBack(found.Volume) {
+		if found, err := world.Find(claim); err == nil && found.Volume != nil && !judge.KeptBack(found.Volume) && !h.keptForLost(world, found.Volume, claim.UID) {
 			h.Broke("C1: %s fits %s, and nobody binds them", found.Volume.Name, claim.Name)
 		}
 		if h.provisions(world, claim) {
@@ -288,7 +308,7 @@ func (h *History) JudgeClaim(world decision.Snapshot, claim *corev1.PersistentVo
 		}
 	case phase.ClaimRequestsVolume:
 		mismatches, _ := match.CheckNamed(claim, volume, nil)
-		if len(mismatches) == 0 && len(world.Owners(volume.Name)) == 0 {
+		if len(mismatches) == 0 && len(world.Owners(volume.Name)) == 0 && !h.keptForLost(world, volume, claim.UID) {
 			h.Broke("C7: %s fits %s, which names it, and nobody binds them", volume.Name, claim.Name)
 		}
 	case phase.ClaimBinding:
