@@ -40,7 +40,7 @@ func (h *History) Restored() {
 	clear(h.madeAgain)
 	for _, c := range h.Controllers {
 		clear(c.wrote)
-		c.resyncDue = true
+		c.resyncDue, c.unnoticed = true, true
 	}
 }
 
@@ -88,6 +88,7 @@ func (h *History) ObserveRestore(c *Controller) {
 // anything.
 func (c *Controller) mustReread(but obj.Key) {
 	c.restores++
+	c.unnoticed = false
 	for _, object := range c.State.Objects() {
 		if key := judge.KeyOf(object); key != but && (key.Kind == obj.KindVolume || key.Kind == obj.KindClaim) {
 			c.unread[key] = true
