@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"iter"
 	"maps"
 	"slices"
@@ -334,7 +333,7 @@ func (s *store) ownerOf(volume *corev1.PersistentVolume) *corev1.ObjectReference
 	ref := volume.Spec.ClaimRef
 	if ref == nil || ref.UID == "" { // which gives it to a name that has not got it
 		for _, key := range s.index.Owners(volume.Name) {
-			if claim := s.claim(key); claim != nil && cmp.Or(phase.Owned(claim), phase.Lost(claim)) == volume.Name { // none that it is being bound to
+			if claim := s.claim(key); claim != nil && phase.Owned(s.asOwner(claim)) == volume.Name { // none that it is being bound to
 				return &corev1.ObjectReference{Namespace: key.Namespace, Name: key.Name, UID: claim.UID}
 			}
 		}
