@@ -30,7 +30,7 @@ import (
 //
 // A counterexample is a shortest one, and is printed as a file for binding/internal/scenario/testdata.
 //
-// With PVBIND_MODE=full that is 4.8 million states, 13.3 million edges, and 15 writes at most until all is settled;
+// With PVBIND_MODE=full that is 4.2 million states, 11.3 million edges, and 13 writes at most until all is settled;
 // without, one of the large worlds only. With PVBIND_MODE=long the worlds are larger by some actions and faults: in the last run 44,011,131 states and 155,489,222
 // edges, 11,475 settled states, 11 writes at most, in 18 minutes on two cores with GOMEMLIMIT=16GiB.
 func TestModel(t *testing.T) {
