@@ -101,7 +101,7 @@ func modelWorlds() []modelWorld {
 			actionTexts: anyOf(claimComesAndGoes, volumeComesAndGoes, reservations, actions("set pv/y CLAIM=default/a", "set pv/y CLAIM=default/a:{pvc/default/a}"))},
 		{name: "an external provisioner", tables: provisioned, absent: []string{"pv/pvc-a"}, leaders: 1, workers: 2, lags: pairLags,
 			people: 3, long: [2]uint8{3, 1}, actionTexts: anyOf(claimComesAndGoes, provisionerActs)},
-		{name: "a scheduler", tables: delayedTables, leaders: 1, workers: 2, lags: pairLags,
+		{name: "a scheduler", large: true, tables: delayedTables, leaders: 1, workers: 2, lags: pairLags,
 			people: 2, long: [2]uint8{2, 1}, actionTexts: anyOf(claimComesAndGoes, schedules)},
 		{name: "protection and a pod", tables: usedByPod, absent: []string{"pod/default/p"}, settledFirst: true, leaders: 1, workers: 2, lags: allLag,
 			rules: recyclerHook, people: 2, faults: 1, long: [2]uint8{3, 1},
@@ -124,7 +124,7 @@ func modelWorlds() []modelWorld {
 			actionTexts: anyOf(actions("delete pvc/default/a", "create pvc/default/a"), madeVolumeChanges)},
 		{name: "a provisioned claim and two leaders", large: true, onlyFull: true, tables: ownProvisioner, absent: []string{"pv/x"}, provisionable: []string{"pvc-a.1"}, settledFirst: true, leaders: 2, workers: 1, lags: pairLags,
 			rules: ownHooks, people: 1, long: [2]uint8{1, 0}, actionTexts: actions("delete pvc/default/a", "set pv/pvc-{pvc/default/a#1} POLICY=Retain")},
-		{name: "a provisioner and two leaders", tables: ownProvisioner, absent: []string{"pv/x"}, provisionable: []string{"pvc-a.1"}, leaders: 2, workers: 1, lags: pairLags,
+		{name: "a provisioner and two leaders", large: true, tables: ownProvisioner, absent: []string{"pv/x"}, provisionable: []string{"pvc-a.1"}, leaders: 2, workers: 1, lags: pairLags,
 			rules: ownHooks, actionTexts: actions("delete pvc/default/a")}, // with the action, P2 admits that storage is left behind
 		{name: "a recycler, a claim that waits and two leaders", large: true, tables: recycledForAnother, absent: []string{"pvc/default/a"}, leaders: 2, workers: 1,
 			rules: recyclerOnly, pauses: 1},
