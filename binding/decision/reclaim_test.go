@@ -85,6 +85,8 @@ func TestR3WhatMustBeProvenBeforeStorageIsDeleted(t *testing.T) {
 			known: Answering(Proving(decision.Snapshot{}, AKey, DataKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R8 Wait", retry: decision.RetryAfter, fresh: true},
 		{name: "R8 X2 nor under Retain", volume: MadeByOwn(BeingDeleted, WithPolicy(corev1.PersistentVolumeReclaimRetain), VolumeFinalizers(reclaim.AnnouncementFinalizer), byAnother),
 			known: Answering(Proving(decision.Snapshot{}, AKey, DataKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R8 Wait", retry: decision.RetryAfter, fresh: true},
+		{name: "R6 R8 what keeps it while another may be at work stays, under Retain too", volume: MadeByOwn(BeingDeleted, WithPolicy(corev1.PersistentVolumeReclaimRetain), byAnother),
+			known: Proving(decision.Snapshot{}, AKey, DataKey, detached), options: Hooked(), want: "R8 Wait", retry: decision.RetryAfter, fresh: true},
 		{name: "R8 X2 nor is it said that all is done", volume: MadeByOwn(WithPolicy(corev1.PersistentVolumeReclaimRetain), VolumeFinalizers(reclaim.AnnouncementFinalizer), byAnother),
 			known: Answering(Proving(decision.Snapshot{}, AKey, DataKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R8 Wait", retry: decision.RetryAfter, fresh: true},
 		{name: "R8 X2 nor once that one's time is over, for its work may take longer: the deleter is called again", volume: MadeByOwn(BeingDeleted, VolumeFinalizers(reclaim.AnnouncementFinalizer), byAnother),
