@@ -69,6 +69,7 @@ func TestR3WhatMustBeProvenBeforeStorageIsDeleted(t *testing.T) {
 	elsewhere, byAnother := KnownClaim(Naming("b")), VolumeNote(reclaim.AnnouncementAnnotation, `{"by":"another","token":9}`)
 	ours := reclaimed(decision.RunDeleter, Own, nil)
 	ours.Token = 7
+	again := decision.Answer{Of: decision.RunDeleter, Hook: Own, For: "uid-of-volume", Token: 9, Err: &hooks.Error{Meaning: hooks.InProgress}}
 	outwaited := Answering(Proving(decision.Snapshot{}, AKey, DataKey, detached), ours)
 	outwaited.Now, outwaited.Announced = metav1.Unix(10_000, 0), map[obj.Key]metav1.Time{AKey: metav1.Unix(1_000, 0)}
 	runDecisions(t, []decisionTest{
@@ -85,6 +86,8 @@ func TestR3WhatMustBeProvenBeforeStorageIsDeleted(t *testing.T) {
 			known: Answering(Proving(decision.Snapshot{}, AKey, DataKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R8 Wait", retry: decision.RetryAfter, fresh: true},
 		{name: "R8 X2 nor under Retain", volume: MadeByOwn(BeingDeleted, WithPolicy(corev1.PersistentVolumeReclaimRetain), VolumeFinalizers(reclaim.AnnouncementFinalizer), byAnother),
 			known: Answering(Proving(decision.Snapshot{}, AKey, DataKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R8 Wait", retry: decision.RetryAfter, fresh: true},
+		{name: "R8 X2 its deleter is called again, and goes on: the storage may go yet", volume: MadeByOwn(BeingDeleted, WithPolicy(corev1.PersistentVolumeReclaimRetain), VolumeFinalizers(reclaim.AnnouncementFinalizer), VolumeNote(reclaim.AnnouncementAnnotation, `{"by":"me","token":9}`)),
+			known: Answering(Proving(decision.Snapshot{}, AKey, DataKey, detached), ours, again), options: Hooked(), want: "R8 Wait", events: []string{"Warning VolumeFailedDelete pv/a"}, fresh: true},
 		{name: "R6 R8 what keeps it while another may be at work stays, under Retain too", volume: MadeByOwn(BeingDeleted, WithPolicy(corev1.PersistentVolumeReclaimRetain), byAnother),
 			known: Proving(decision.Snapshot{}, AKey, DataKey, detached), options: Hooked(), want: "R8 Wait", retry: decision.RetryAfter, fresh: true},
 		{name: "R8 X2 nor is it said that all is done", volume: MadeByOwn(WithPolicy(corev1.PersistentVolumeReclaimRetain), VolumeFinalizers(reclaim.AnnouncementFinalizer), byAnother),
