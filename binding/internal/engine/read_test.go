@@ -109,7 +109,7 @@ func TestV3AServerThatWentBack(t *testing.T) {
 	t.Run("a NotFound from before, and one without a version, are not the same reply twice", func(t *testing.T) {
 		reserved := KnownVolume("a", RefersTo("default", "data", ""), InPhase(corev1.VolumeAvailable))
 		d := newTalk(t, rules, DataKey, reserved, At("30", KnownClaim()))
-		d.starts().says("B1 Read pvc/default/data").gets(nil, AbsentAsOf(DataKey, "1")).says("B1 Read pvc/default/data").gets(nil, ErrNotFound)
+		d.starts().says("B1 Read pvc/default/data").gets(nil, AbsentAsOf(DataKey, "1")).says("B1 Read pvc/default/data").gets(nil, NotFoundError(DataKey))
 		d.says("B1 Read pvc/default/data").gets(At("30", KnownClaim()), nil).says("B1 UpdateVolume pv/a")
 	})
 	t.Run("an older version once, and the new one again", func(t *testing.T) {
