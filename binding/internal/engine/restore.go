@@ -95,11 +95,10 @@ func (s *State) giveBack(t *task, action decision.Action) (next decision.Action,
 			continue
 		}
 		next, lost = decision.GiveBack(known, former, &taskView{s, t})
-		switch {
-		case lost && key == t.key && key.Kind == obj.KindVolume:
+		if lost && key == t.key && key.Kind == obj.KindVolume {
 			s.index.Reserve(key.Name, known.GetResourceVersion(), key)
-			return next, true
-		case lost:
+		}
+		if lost {
 			return next, true
 		}
 		delete(s.restore.former, key)

@@ -197,6 +197,9 @@ func TestW8WhatGoesUnderAnAnnouncementIsMadeAgain(t *testing.T) {
 	}{
 		"it could not stay":               {func(*corev1.PersistentVolume) {}, true},
 		"it stayed until R3 or R4 let go": {VolumeFinalizers(reclaim.AnnouncementFinalizer), false},
+		"somebody has emptied it": {func(v *corev1.PersistentVolume) {
+			v.Annotations[reclaim.AnnouncementAnnotation], v.Spec.ClaimRef, v.Spec.PersistentVolumeReclaimPolicy = "", nil, corev1.PersistentVolumeReclaimDelete
+		}, false},
 	} {
 		t.Run("R8 F3 "+name, func(t *testing.T) {
 			state := engine.New(Unprotected(Hooked()), 10)

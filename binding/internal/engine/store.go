@@ -299,7 +299,7 @@ func (s *store) bury(volume *corev1.PersistentVolume) {
 	switch deleted := volume.DeletionTimestamp != nil; {
 	case announced && deleted && (announcement.Done || decision.StaysMeanwhile(volume)):
 		last = nil
-	case announced && deleted:
+	case announced && deleted && last != nil: // nil where somebody has emptied the announcement
 		last.version = ""
 	}
 	s.goneVolumes.add(volume.Name, last)
