@@ -51,7 +51,9 @@ func TestMetrics(t *testing.T) {
 	}
 	assert.EqualValues(t, 2, counted(t, registry, "pvbind_requests_total", "verb=update_status", "outcome=ok"))
 	assert.EqualValues(t, 1, counted(t, registry, "pvbind_requests_total", "verb=get", "resource=persistentvolumes"), "B6 a conflict costs one read")
-	assert.Positive(t, counted(t, registry, "pvbind_syncs_total", "kind=PersistentVolumeClaim", "outcome=ok"))
+	r.eventually(func() bool {
+		return counted(t, registry, "pvbind_syncs_total", "kind=PersistentVolumeClaim", "outcome=ok") > 0
+	}, "the sync that bound it is counted, when it is over")
 
 	other := clientgo.Runner{Clientset: r.runner.Clientset, Registerer: registry}
 	require.ErrorContains(t, other.Run(t.Context()), "clientgo.Runner.Registerer: duplicate metrics collector", "one registry, one runner")
