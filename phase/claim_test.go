@@ -25,7 +25,9 @@ var claimTable = map[string]byCompletion{
 	"L5 another name with this UID":    {ClaimVolumeTaken, ClaimMisbound, ""},
 	"L5 another namespace without UID": {ClaimVolumeTaken, ClaimMisbound, ""},
 	"L5 another namespace with UID":    {ClaimVolumeTaken, ClaimMisbound, ""},
-	"L5 no namespace":                  {ClaimVolumeTaken, ClaimMisbound, ""},
+	"L1 no namespace, this UID":        {ClaimRequestsVolume, ClaimRequestsVolume, ClaimBound},
+	"L1 no name, this UID":             {ClaimRequestsVolume, ClaimRequestsVolume, ClaimBound},
+	"L5 no namespace, another UID":     {ClaimVolumeTaken, ClaimMisbound, ""},
 	"L5 empty claimRef":                {ClaimVolumeTaken, ClaimMisbound, ""},
 }
 

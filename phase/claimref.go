@@ -10,7 +10,8 @@ type ClaimRefState string
 
 // The five states of a claimRef, rules L1 to L5.
 const (
-	// ClaimRefNone means that there is no claimRef: the volume is free.
+	// ClaimRefNone means that there is no claimRef: the volume is free. Of one that has this claim's UID, and lost namespace or
+	// name, it means that it is to be written again.
 	ClaimRefNone ClaimRefState = "None"
 	// ClaimRefPreBound means that it names this claim, without a UID. Somebody
 	// reserved the volume for any claim of that name.
@@ -33,6 +34,9 @@ func ClaimRefStateOf(volume *corev1.PersistentVolume, claim *corev1.PersistentVo
 	case ref == nil:
 		return ClaimRefNone
 	case ref.Namespace != claim.Namespace || ref.Name != claim.Name:
+		if ref.UID != "" && ref.UID == claim.UID && (ref.Namespace == "" || ref.Name == "") {
+			return ClaimRefNone
+		}
 		return ClaimRefOther
 	case ref.UID == "":
 		return ClaimRefPreBound

@@ -28,7 +28,9 @@ var refs = []struct {
 	{"L5 another name with this UID", ref("shop", "logs", claimUID), ClaimRefOther},
 	{"L5 another namespace without UID", ref("bank", "data", ""), ClaimRefOther},
 	{"L5 another namespace with UID", ref("bank", "data", "bank-uid"), ClaimRefOther},
-	{"L5 no namespace", ref("", "data", claimUID), ClaimRefOther},
+	{"L1 no namespace, this UID", ref("", "data", claimUID), ClaimRefNone},
+	{"L1 no name, this UID", ref("shop", "", claimUID), ClaimRefNone},
+	{"L5 no namespace, another UID", ref("", "data", "older-uid"), ClaimRefOther},
 	{"L5 empty claimRef", ref("", "", ""), ClaimRefOther},
 }
 

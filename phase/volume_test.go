@@ -28,7 +28,9 @@ var volumeTable = map[string]byClaim{
 	"L5 another name with this UID":    all(VolumeOrphaned),
 	"L5 another namespace without UID": all(VolumeFree),
 	"L5 another namespace with UID":    all(VolumeOrphaned),
-	"L5 no namespace":                  all(VolumeOrphaned),
+	"L1 no namespace, this UID":        all(VolumeOrphaned),
+	"L1 no name, this UID":             all(VolumeOrphaned),
+	"L5 no namespace, another UID":     all(VolumeOrphaned),
 	"L5 empty claimRef":                all(VolumeFree),
 }
 

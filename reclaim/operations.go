@@ -130,11 +130,13 @@ func (k Known) claim(key obj.Key) (claim *corev1.PersistentVolumeClaim, known bo
 	return nil, k.AllClaims || slices.Contains(k.Missing, key)
 }
 
-// owners returns the claims that a volume without claimRef belongs to all the same, in order. They are known only from a
-// list of all claims (M2).
-func (k Known) owners(volume string) (owners []*corev1.PersistentVolumeClaim, known bool) {
+// owners returns the claims whose data a volume may have, whatever its claimRef says, in order: those that are Bound to it, and those that
+// are Lost and name it where there is no claimRef, or where that has their UID. They are known only from a list of all claims (M2).
+func (k Known) owners(volume *corev1.PersistentVolume) (owners []*corev1.PersistentVolumeClaim, known bool) {
+	ref := volume.Spec.ClaimRef
 	for _, claim := range k.Claims {
-		if phase.Owned(claim) == volume {
+		lost := phase.Lost(claim) == volume.Name && (ref == nil || ref.UID == claim.UID)
+		if phase.Owned(claim) == volume.Name || lost {
 			owners = append(owners, claim)
 		}
 	}
@@ -186,8 +188,8 @@ const (
 	Unknown ReasonCode = "Unknown"
 	// Deleting means that the volume or the claim is being deleted.
 	Deleting ReasonCode = "Deleting"
-	// ClaimLives means that the claim that has the volume, or is Bound to it though it has lost its claimRef, exists.
-	// Whoever accepts VolumeLost takes the volume from it.
+	// ClaimLives means that the claim that has the volume exists, or one that is Bound to it, or Lost, though its claimRef is
+	// gone or has a slip. Whoever accepts VolumeLost takes the volume from it.
 	ClaimLives ReasonCode = "ClaimLives"
 	// InUse means that pods that have not finished use the volume. Accept PodsDisturbed to go on.
 	InUse ReasonCode = "InUse"

@@ -31,6 +31,8 @@ func TestReserve(t *testing.T) {
 	block := func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) }
 	attributes := func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeAttributesClassName = new("gold") }
 	otherClass := func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = new("fast") }
+	lost := func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimLost }
+	slip := func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.Namespace = "shpo" }
 	naming := func(volume string) claimEdit {
 		return func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = volume }
 	}
@@ -50,6 +52,10 @@ func TestReserve(t *testing.T) {
 		{"R7 a free volume", released(unclaimed, at(corev1.VolumeAvailable)), toCome(), listing(), nil, "does"},
 		{"R7 M2 a free volume, and nobody listed the claims", released(unclaimed, at(corev1.VolumeAvailable)), toCome(), knowing(), nil, "Unknown(pvc)"},
 		{"R7 M2 one without claimRef that a claim is Bound to", released(unclaimed), toCome(), listing(boundClaim()), nil, "ClaimLives/VolumeLost"},
+		{"R7 M2 one that is Lost and names it may have had it", released(unclaimed), toCome(), listing(boundClaim(lost)), nil, "ClaimLives/VolumeLost"},
+		{"R7 R3 X3 its claimRef has a slip, and the claim whose UID it has is Bound", released(slip), toCome(), listing(boundClaim()), nil, "ClaimLives/VolumeLost"},
+		{"R7 R3 X3 or Lost by that", released(slip), toCome(), listing(boundClaim(lost)), nil, "ClaimLives/VolumeLost"},
+		{"R7 one that is Lost and names it, while the UID is another's, had none of it", released(slip), toCome(), listing(fitting("bank", "data", bound("pv-1"), lost)), nil, "does DataDisclosed"},
 		{"R7 M2 the same, accepted", released(unclaimed), toCome(), listing(boundClaim()), []Risk{VolumeLost}, "does VolumeLost DataDisclosed"},
 		{"R7 M2 the claim that is Bound to it gets it, were it not for its annotation", released(unclaimed), toCome(), listing(fitting("archive", "data", bound("pv-1"), bare)), nil, "does"},
 		{"R7 M2 C11 with its annotation it takes no reservation", released(unclaimed), toCome(), listing(fitting("archive", "data", bound("pv-1"))), nil, "Taken"},

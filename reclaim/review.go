@@ -65,8 +65,13 @@ func (r *review) claim(key obj.Key) (claim *corev1.PersistentVolumeClaim, known 
 func (r *review) checkRelease(heir string) {
 	r.checkVolume()
 	ref := r.volume.Spec.ClaimRef
+	owners, listed := r.known.owners(r.volume)
+	if ref == nil && !listed {
+		r.unread(obj.ClaimsKey())
+		return
+	}
+	r.checkOwners(owners, heir)
 	if ref == nil {
-		r.checkOwners(heir)
 		return
 	}
 	r.checkHolder(func(holder *corev1.PersistentVolumeClaim) {
@@ -100,19 +105,14 @@ func (r *review) checkHolder(checkLiving func(*corev1.PersistentVolumeClaim)) *c
 	return claim
 }
 
-// checkOwners reviews that a volume without claimRef is taken from the claims that are Bound to it, but for the heir
+// checkOwners reviews that a volume is taken from claims whose data may be on it, though its claimRef names none of them, but for the heir
 // (M2).
-func (r *review) checkOwners(heir string) {
-	owners, read := r.known.owners(r.volume.Name)
-	if !read {
-		r.unread(obj.ClaimsKey())
-		return
-	}
+func (r *review) checkOwners(owners []*corev1.PersistentVolumeClaim, heir string) {
 	for _, owner := range owners {
-		if nameOf(owner) == heir {
+		if nameOf(owner) == heir || obj.KeyOf(owner) == obj.ReferencedClaim(r.volume) {
 			continue
 		}
-		r.reject(ClaimLives, "claim %s is Bound to it, though it has no claimRef", nameOf(owner))
+		r.reject(ClaimLives, "claim %s is %s and names it, though its claimRef is gone or names another", nameOf(owner), owner.Status.Phase)
 		r.checkPods(obj.KeyOf(owner))
 		r.warn(DataDisclosed, "%s can read what %s has on it", heir, nameOf(owner))
 	}

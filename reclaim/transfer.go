@@ -244,12 +244,12 @@ func (s *stepper) next() (Step, error) {
 // checkUnclaimed decides whether the transfer may take a volume that has no claimRef (M2). It returns a step to take first, or
 // records a reason against it, or does neither: then the transfer may take it.
 func (s *stepper) checkUnclaimed() (Step, error) {
-	owners, read := s.known.owners(s.volume.Name)
+	owners, read := s.known.owners(s.volume)
 	switch {
 	case !read:
 		return readStep(obj.ClaimsKey())
 	case !slices.ContainsFunc(owners, s.takesPart):
-		s.checkOwners(name(s.record.newClaimKey()))
+		s.checkOwners(owners, name(s.record.newClaimKey()))
 		return Step{}, nil
 	case len(owners) == 1:
 		return waitStep("its claimRef was removed while %s has it; it is bound to it again", nameOf(owners[0]))

@@ -47,11 +47,11 @@ func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, 
 	action := nextOfFour(volume, claim)
 	if action.Writes() {
 		first, blocked := awaitDestruction(volume, claim, view, options)
-		switch {
-		case blocked || action.Rule != "B1":
-		case volume.Spec.ClaimRef == nil && phase.Owned(claim) != volume.Name:
+		if !blocked && action.Rule == "B1" && volume.Spec.ClaimRef == nil && phase.Owned(claim) != volume.Name {
 			first, blocked = checkOwners(volume, view, options)
-		default: // The claim may have another volume by now (W8), or be gone: the volume would be reclaimed for it, with the data that it was reserved for.
+		}
+		if action.Rule == "B1" && (volume.Spec.ClaimRef != nil || claim.Spec.VolumeName == volume.Name) {
+			// The claim may have another volume by now (W8), or be gone: the volume would be reclaimed for it, with the data that was meant for it.
 			_, source := view.Claim(claim.Namespace, claim.Name)
 			action = action.onceLive(source, obj.KeyOf(claim), "B1", "before a volume that may have data is bound to it")
 		}

@@ -64,7 +64,7 @@ func DraftForClaim(claim *corev1.PersistentVolumeClaim, view View, options Optio
 // the claim is let go (F2): after that nothing would say whose data is on the volume, which would be free for anybody. With it
 // the volume becomes Released (V3). A crash after this write leaves a pair as any other that is being deleted.
 func restoreClaimRef(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindingState, volume *corev1.PersistentVolume, view View, options Options) (action Action, decided bool) {
-	if volume == nil || volume.Spec.ClaimRef != nil || state != phase.ClaimBound && !ownsThoughLost(claim, volume, view) {
+	if volume == nil || phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefNone || state != phase.ClaimBound && !ownsThoughLost(claim, volume, view) {
 		return Action{}, false
 	}
 	if owners := view.Owners(volume.Name); match.OwnedByAnother(obj.KeyOf(claim), owners) {
@@ -257,10 +257,21 @@ func bindRequested(claim *corev1.PersistentVolumeClaim, volume *corev1.Persisten
 	}
 	message := fmt.Sprintf("the volume %q that the claim names does not fit it: %s", volume.Name, mismatches)
 	waiting := wait("C7", message, warning(claim, EventVolumeMismatch, message))
-	if ownsThoughLost(claim, volume, view) { // nobody else gets it
-		waiting.Events = append(waiting.Events, warning(volume, EventVolumeMismatch, fmt.Sprintf("volume %q is kept for claim %s/%s, which had the former one, and does not fit it: %s", volume.Name, claim.Namespace, claim.Name, mismatches)))
+	if ownsThoughLost(claim, volume, view) {
+		return keepForLost(claim, volume, mismatches).explained(Explanation{State: ClaimVolumeMismatch, Volume: volume.Name, Mismatches: mismatches}), nil
 	}
 	return pendingFirst(claim, waiting.explained(Explanation{State: ClaimVolumeMismatch, Volume: volume.Name, Mismatches: mismatches})), nil
+}
+
+// keepForLost reserves a volume for a Lost claim that had the former one, and that it does not fit (C7). Once that claim is gone nothing else
+// would say whose data is on the volume: its finalizer may go before a claimRef could be written (F2). A crash before this write leaves the
+// claim Lost, and the volume without claimRef.
+func keepForLost(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, mismatches match.Mismatches) Action {
+	message := fmt.Sprintf("volume %q was made in place of the one that claim %s/%s had, does not fit it, and is kept for a claim of that name: %s; "+
+		"create that claim again so that it fits, or write its UID %s into claimRef", volume.Name, claim.Namespace, claim.Name, mismatches, claim.UID)
+	action := reserveFor(obj.KeyOf(claim), volume, "C7", message)
+	action.Events = []Event{warning(claim, EventVolumeMismatch, message), warning(volume, EventVolumeMismatch, message)}
+	return action
 }
 
 // volumeTaken returns a Wait for a claim whose volume belongs to another claim, or to several (C9). A claim with

@@ -73,7 +73,7 @@ func deletion(volume *corev1.PersistentVolume, view View) (call Answer, deleted 
 	}
 	call = answers[len(answers)-1]
 	announcement, announced := reclaim.AnnouncementOf(volume)
-	return call, !announced || announcement.Done || announcement.Token <= call.Token
+	return call, !announced || announcement.Done || announcement.Token > 0 && announcement.Token <= call.Token
 }
 
 // storageNoted reports whether it is noted on the volume that its storage is deleted.
@@ -140,9 +140,17 @@ func outlivedText(volume *corev1.PersistentVolume, announcement reclaim.Announce
 		volume.Name, reclaim.AnnouncementAnnotation)
 }
 
-// outlivesAnnouncement reports whether a volume whose claim is gone carries an announcement, and what is next for it is not what was
-// announced, nor the deletion of its storage after a recycler.
+// outlivesAnnouncement reports whether a volume whose claim is gone carries an announcement, and what is next for it is not the same: the
+// end of one call is no end of another, which may go on under the name of the volume once that is gone.
 func outlivesAnnouncement(volume *corev1.PersistentVolume, next reclaim.Action) bool {
 	announcement, announced := reclaim.AnnouncementOf(volume)
-	return announced && (next == reclaim.Keep || next == reclaim.RunRecycler && !announcement.Recycles)
+	switch next {
+	case reclaim.Keep:
+		return announced
+	case reclaim.RunRecycler:
+		return announced && !announcement.Recycles
+	case reclaim.RunDeleter:
+		return announced && announcement.Recycles && !announcement.Done
+	}
+	return false
 }

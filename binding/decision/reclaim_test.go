@@ -94,6 +94,8 @@ func TestR3WhatMustBeProvenBeforeStorageIsDeleted(t *testing.T) {
 			known: Answering(Proving(decision.Snapshot{}, AKey, DataKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R8 Wait", retry: decision.RetryAfter, fresh: true},
 		{name: "R8 X2 nor once that one's time is over, for its work may take longer: the deleter is called again", volume: MadeByOwn(BeingDeleted, VolumeFinalizers(reclaim.AnnouncementFinalizer), byAnother),
 			known: outwaited, options: Hooked(), want: "R8 UpdateVolume pv/a: annotation pvbind.github.io/reclaiming=\"{\\\"by\\\":\\\"me\\\",\\\"token\\\":10000000000000,\\\"seconds\\\":120}\"", fresh: true},
+		{name: "R8 X2 nor by one that nobody can read, which may be another's", volume: MadeByOwn(BeingDeleted, VolumeFinalizers(reclaim.AnnouncementFinalizer), VolumeNote(reclaim.AnnouncementAnnotation, "{")),
+			known: outwaited, options: Hooked(), want: "R8 UpdateVolume pv/a: annotation pvbind.github.io/reclaiming=\"{\\\"by\\\":\\\"me\\\",\\\"token\\\":10000000000000,\\\"seconds\\\":120}\"", fresh: true},
 		{name: "R8 X2 under Retain nobody lets it go, and that is told", volume: MadeByOwn(BeingDeleted, WithPolicy(corev1.PersistentVolumeReclaimRetain), VolumeFinalizers(reclaim.AnnouncementFinalizer), byAnother),
 			known: outwaited, options: Hooked(), want: "R8 Wait", events: []string{"Warning VolumeFailedDelete pv/a"}, fresh: true},
 		{name: "R3 V2 that it has it is read live", volume: MadeByOwn(), known: Proving(Knowing(elsewhere, KnownVolume("b", BoundToClaim)), AKey, detached), options: Hooked(), want: "V2 Read pv/b"},

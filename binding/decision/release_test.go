@@ -165,6 +165,7 @@ func TestF3AVolumeWhoseStorageIsBeingReclaimed(t *testing.T) {
 		{name: "F3 R8 so it is with our protection", volume: leaving(recycle, another, both), known: young, options: on, want: "R8 Wait", retry: decision.RetryAfter},
 		{name: "F3 R8 whatever its controller has: it cannot recycle, and tries again", volume: leaving(recycle, another, failed), known: young, options: nobody, want: "R4 Wait", events: told, retry: decision.RetryBackoff},
 		{name: "F3 R8 a driver's is waited for too", volume: leaving(corev1.PersistentVolumeReclaimDelete, another, VolumeNote(MigratedTo, "csi.example.com")), known: young, options: off, want: "R3 Wait", events: told},
+		{name: "F3 R8 and where pv-controller keeps it, that is told", volume: leaving(corev1.PersistentVolumeReclaimDelete, another, VolumeNote(MigratedTo, "csi.example.com"), VolumeFinalizers(reclaim.InTreeFinalizer)), known: young, options: off, want: "R3 Wait", events: told},
 		{name: "F3 what this controller has called before may go on", volume: leaving(retain, own), known: young, options: off, want: "R8 Wait", events: told},
 		{name: "F3 Rh it goes on", volume: leaving(recycle, scrubs, both), known: answered(Meaning(hooks.InProgress)), options: on, want: "Rh Wait", retry: decision.RetryBackoff},
 		{name: "F3 in another claim's hands it does not go either", volume: leaving(retain, own, InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"))), options: off, want: "R8 Wait", events: told},

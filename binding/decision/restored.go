@@ -41,16 +41,16 @@ func Lost(now, former obj.Object) bool {
 	return lostAnnouncement(now, former) || ok && was && (lostClaimRef(volume, before) || lostPolicy(volume, before))
 }
 
-// lostAnnouncement reports whether an announcement is missing. A claim that has a volume needs none, nor does one whose storage was
-// deleted, or a volume of the same name whose storage may be another.
+// lostAnnouncement reports whether an announcement is missing, or an older one stands in its place: what that one says is no word of the later
+// call. A claim that has a volume needs none, nor does one whose storage was deleted, or a volume of the same name whose storage may be another.
 func lostAnnouncement(now, former obj.Object) bool {
 	claim, ok := now.(*corev1.PersistentVolumeClaim)
-	_, stands := now.GetAnnotations()[reclaim.AnnouncementAnnotation]
+	standing, stands := reclaim.AnnouncementOf(now)
 	announcement, announced := reclaim.AnnouncementOf(former)
 	if announcement.Done && (ok || now.GetUID() != former.GetUID()) {
 		return false
 	}
-	return announced && !stands && (!ok || claim.Spec.VolumeName == "")
+	return announced && (!stands || standing.Token < announcement.Token) && (!ok || claim.Spec.VolumeName == "")
 }
 
 // giveBackAnnouncement announces again what may go on, whoever does it, and however long: so nobody else gets the storage (R8). A

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -35,16 +36,20 @@ func DraftForVolume(volume *corev1.PersistentVolume, view View, options Options)
 		return action, nil
 	}
 	action, err := nextByClaim(volume, view, options)
-	if action.Kind == Nothing || action.Kind == Wait { // else the phase may still have to become Bound
-		if release, changes := unprotectVolume(volume, options); changes {
-			if !storageDeleted(volume, view) {
-				if announcement, announced := reclaim.AnnouncementOf(volume); announced {
-					return tellAnnounced(volume, announcement, action), err
-				}
-				release.Events = action.Events
-			}
-			return release, nil
-		}
+	if action.Kind != Nothing && action.Kind != Wait { // the phase may still have to become Bound
+		return action, err
+	}
+	release, changes := unprotectVolume(volume, options)
+	announcement, announced := reclaim.AnnouncementOf(volume)
+	switch stays := volume.DeletionTimestamp != nil && StaysMeanwhile(volume); {
+	case storageDeleted(volume, view):
+	case announced && (changes || stays):
+		return tellAnnounced(volume, announcement, action), err
+	case changes:
+		release.Events = action.Events
+	}
+	if changes {
+		return release, nil
 	}
 	return action, err
 }
@@ -75,6 +80,9 @@ func unprotectVolume(volume *corev1.PersistentVolume, options Options) (action A
 
 // nextByClaim decides by the claim that the volume's claimRef names.
 func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (Action, error) {
+	if ref := volume.Spec.ClaimRef; ref != nil && !mayName(ref.Namespace, ref.Name) {
+		return nextUnnamed(volume, view), nil
+	}
 	key := obj.ReferencedClaim(volume)
 	claim, source := view.Claim(key.Namespace, key.Name) // none without a claimRef
 	switch state := phase.VolumeBindingStateOf(volume, claim); state {
@@ -106,6 +114,26 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 		return awaitLaterClaim(volume, claim, view), nil
 	}
 	return onceVolumeLive(action.onceLive(source, key, "V3", "before the volume is released"), view), nil
+}
+
+// mayName reports whether there can be a claim of that name.
+func mayName(namespace, name string) bool {
+	return namespace != "" && name != "" && len(path.IsValidPathSegmentName(namespace)) == 0 && len(path.IsValidPathSegmentName(name)) == 0
+}
+
+// nextUnnamed leaves a volume as it is whose claimRef names no claim that there can be (V1). That is what server-side apply makes of a claimRef
+// whose namespace and name go from a manifest: the UID is of another field manager, and stays. The claim that has it gets the claimRef
+// written again (C11); without it a person has to say what is to become of the data.
+func nextUnnamed(volume *corev1.PersistentVolume, view View) Action {
+	ref := volume.Spec.ClaimRef
+	for _, key := range slices.Concat(view.Owners(volume.Name), view.Losers(volume.Name)) {
+		if claim, _ := view.Claim(key.Namespace, key.Name); claim != nil && phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefNone {
+			return requeue(key, "V1", "it has the UID in claimRef, which lost its namespace and name")
+		}
+	}
+	message := fmt.Sprintf("claimRef of volume %q has namespace %q, name %q and UID %q, and no claim can have that name; write the claim's whose data is on the volume, or remove claimRef, which gives it to any claim",
+		volume.Name, ref.Namespace, ref.Name, ref.UID)
+	return wait("V1", message, warning(volume, EventVolumeMismatch, message))
 }
 
 // outdated reports whether the claim of that key which is shown, or that there is none, is what was there before another claim

@@ -12,7 +12,7 @@ import (
 
 func TestAVolumeThatNobodyHolds(t *testing.T) {
 	available := "V1 UpdateVolumeStatus pv/a: status.phase=Available"
-	offered := "W1 Requeue pvc/default/data"
+	offered, unnamed := "W1 Requeue pvc/default/data", []string{"Warning VolumeMismatch pv/a"}
 	wanted := Knowing(KnownClaim())
 	failed := func(v *corev1.PersistentVolume) {
 		v.Status.Message, v.Status.Reason = "it failed", "VolumeFailedDelete"
@@ -48,6 +48,13 @@ func TestAVolumeThatNobodyHolds(t *testing.T) {
 		{name: "V1 Available, though its claimRef was removed", volume: KnownVolume("a", VolumeNote(BoundBy, "yes")), want: "V1 Nothing"},
 		{name: "M2 V1 it lost its claimRef: back to its claim", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"), Named("other")), KnownClaim()),
 			want: "V1 Requeue pvc/default/other"},
+		{name: "M2 V1 so it is where only namespace and name went from its claimRef", volume: KnownVolume("a", RefersTo("", "", "uid-1"), InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"))), want: "V1 Requeue pvc/default/data"},
+		{name: "M2 V1 C7 and the claim is Lost by that", volume: KnownVolume("a", RefersTo("", "", "uid-1"), InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost))), want: "V1 Requeue pvc/default/data"},
+		{name: "V1 X3 X10 its claim is gone: it is nobody's, and told", volume: KnownVolume("a", RefersTo("", "", "uid-1"), InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"), Named("other"))),
+			want: "V1 Wait", events: unnamed, says: []string{`"a"`, `UID "uid-1"`, "no claim can have that name"}},
+		{name: "V1 X10 no claim can have such a name", volume: KnownVolume("a", RefersTo("default", "default/data", "uid-1"), InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"))),
+			want: "V1 Wait", events: unnamed, says: []string{`"default/data"`}},
+		{name: "V1 X10 nor is it reserved for one", volume: KnownVolume("a", RefersTo("default", "", "")), want: "V1 Wait", events: unnamed},
 		{name: "M2 V1 an annotation is no proof", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), known: listed(Knowing(KnownClaim(Naming("a"), ClaimNote(Completed, "yes"), Requesting("50Gi")))), want: available},
 		{name: "M2 V1 nor is a Lost claim", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), known: listed(Knowing(KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost), Requesting("50Gi")))), want: available},
 		{name: "M2 V1 status is, without the annotation too", volume: KnownVolume("a", InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"), WithoutNote(Completed))), want: "V1 Requeue pvc/default/data"},

@@ -52,6 +52,7 @@ func (s store) clone() store {
 	s.largePods, s.parsedClaims, s.podClaims = old.largePods.clone(), maps.Clone(old.parsedClaims), maps.Clone(old.podClaims) // what they point to is never changed
 	s.waiting, s.notified = old.waiting.Clone(), old.notified.Clone()
 	s.gone, s.gonePods, s.goneVolumes = old.gone.clone(), old.gonePods.clone(), old.goneVolumes.clone()
+	s.lostOwners = maps.Clone(old.lostOwners)
 	s.index = &index.Index{}
 	s.index.Load(slices.Collect(all[*corev1.PersistentVolume](&s, obj.KindVolume))...)
 	for volume := range all[*corev1.PersistentVolume](&s, obj.KindVolume) {
@@ -186,6 +187,10 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 			describeFlag(n, s.goneVolumes.has(key.Name))
 			if last := s.goneVolumes.of(key.Name); describeFlag(n, last != nil) {
 				n.Object(last.named(key.Name))
+				n.Number(len(last.owners))
+				for _, owner := range last.owners {
+					n.Text(string(owner))
+				}
 				if describeFlag(n, last.version != "") {
 					n.Version(key, last.version)
 				}
@@ -195,6 +200,7 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 				n.Key(claim)
 			}
 		case obj.KindClaim:
+			n.Text(string(s.lostOwners[key]))
 			n.Object(orNil(s.waiting.Get(key)))
 			n.Object(orNil(s.notified.Get(key)))
 		}

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 	"github.com/pvbind/pvbind/binding/internal/engine"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // V1, X3: a volume that is made in place of another is listed for before it is given away or made Available, however its
@@ -104,6 +106,26 @@ func TestM2ALostClaimOwnsWhatIsMadeAgain(t *testing.T) {
 			state.Observe(lost)
 			state.ObserveDeleted(volume)
 		},
+		"it is Lost since, and many others go": func(state *engine.State, volume *corev1.PersistentVolume) {
+			state.ObserveDeleted(volume)
+			state.Observe(lost)
+			for n := range 10_000 {
+				other := KnownVolume(fmt.Sprint("other-", n))
+				other.UID = types.UID(other.Name)
+				state.Observe(other)
+				state.ObserveDeleted(other)
+			}
+			state.Observe(At("31", lost.DeepCopy()))
+		},
+		"a person has taken it away under an announcement": func(state *engine.State, volume *corev1.PersistentVolume) {
+			leaving := At("20", volume.DeepCopy())
+			BeingDeleted(leaving)
+			leaving.Annotations = map[string]string{reclaim.AnnouncementAnnotation: `{"by":"another","token":5}`}
+			leaving.Finalizers = []string{reclaim.AnnouncementFinalizer}
+			state.Observe(leaving)
+			state.ObserveDeleted(leaving)
+			state.Observe(lost)
+		},
 	} {
 		gone := func() *engine.State {
 			state := engine.New(Unprotected(decision.Options{}), 10)
@@ -126,7 +148,7 @@ func TestM2ALostClaimOwnsWhatIsMadeAgain(t *testing.T) {
 				state.ObserveDeleted(volume)
 			}
 			madeAgain(state, "42")
-			assert.Equal(t, "B1", reads(state, lost).Action.Rule)
+			assert.Equal(t, "B1", reads(state, state.Known(DataKey).(*corev1.PersistentVolumeClaim)).Action.Rule)
 		})
 		t.Run("C11 C12 its last act is to have the claimRef written: "+name, func(t *testing.T) {
 			state := gone()
@@ -138,15 +160,70 @@ func TestM2ALostClaimOwnsWhatIsMadeAgain(t *testing.T) {
 		t.Run("C7 it does not fit, and both are told: "+name, func(t *testing.T) {
 			state := gone()
 			madeAgain(state, "40", Sized("1Mi"))
-			step := reads(state, lost)
-			require.True(t, step.Done, "%s", step.Action)
+			step := reads(state, state.Known(DataKey).(*corev1.PersistentVolumeClaim))
 			var told []string
-			for _, event := range step.Publish {
+			for _, event := range step.Action.Events {
 				told = append(told, string(event.Reason)+" "+event.On.String())
 			}
 			assert.Equal(t, []string{"VolumeMismatch pvc/default/data", "VolumeMismatch pv/a"}, told)
+			reserved := step.Action.Complete().Volume
+			assert.Equal(t, DataKey, obj.ReferencedClaim(reserved), "its claim may be gone at any time")
+			assert.Empty(t, reserved.Spec.ClaimRef.UID)
 		})
 	}
+}
+
+// M2, V1: of two claims that were Bound to a volume without claimRef both are its owners when it is made again, and a name decides nothing.
+func TestM2SeveralLostClaimsOwnWhatIsMadeAgain(t *testing.T) {
+	a, another := obj.VolumeKey("a"), obj.ClaimKey("default", "another")
+	state := engine.New(Unprotected(decision.Options{}), 10)
+	volume := At("10", KnownVolume("a", InPhase(corev1.VolumeBound)))
+	state.Observe(volume)
+	for _, edits := range [][]ClaimEdit{{BoundTo("a")}, {BoundTo("a"), Named("another")}} {
+		state.Observe(KnownClaim(edits...))
+	}
+	state.ObserveDeleted(volume)
+	for _, edits := range [][]ClaimEdit{{BoundTo("a")}, {BoundTo("a"), Named("another")}} {
+		state.Observe(At("30", KnownClaim(append(edits, ClaimPhase(corev1.ClaimLost))...)))
+	}
+	again := At("40", KnownVolume("a", InPhase(corev1.VolumePending)))
+	again.UID = "uid-again"
+	state.Observe(again)
+	for _, key := range []obj.Key{a, DataKey, another} {
+		step := state.Start(key)
+		require.True(t, step.Done, "%s: %s", key, step.Action)
+		require.Len(t, step.Publish, 1)
+		assert.Contains(t, step.Publish[0].Message, "default/", "%s is told whose it may be", key)
+	}
+}
+
+// W8, M2: a volume was made again, and given back to the name of the Lost claim that had it before the restore. That claim owns it still when
+// it is made again once more.
+func TestM2W8ALostClaimOwnsWhatWasGivenBack(t *testing.T) {
+	state := engine.New(Unprotected(decision.Options{}), 10)
+	made := func(version string, edits ...VolumeEdit) *corev1.PersistentVolume {
+		volume := At(version, KnownVolume("a", edits...))
+		volume.UID = types.UID("uid-of-" + version)
+		state.Observe(volume)
+		return volume
+	}
+	first := made("30", BoundToClaim, InPhase(corev1.VolumeBound))
+	state.Observe(At("31", KnownClaim(BoundTo("a"))))
+	state.ObserveRestore()
+	state.ObserveDeleted(first)
+	lost := KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost))
+	state.Observe(At("32", lost))
+	given := made("20", PreBound, InPhase(corev1.VolumePending))
+	state.Observe(At("33", lost.DeepCopy()))
+	state.ObserveDeleted(given)
+	made("40", InPhase(corev1.VolumePending))
+	state.Observe(At("41", KnownClaim(Named("other"), OfUID("uid-3"), Naming("a"), ClaimPhase(corev1.ClaimPending))))
+	state.OutwaitCalls()
+	step := state.Start(obj.ClaimKey("default", "other"))
+	for !step.Done && step.Action.Kind == decision.Read {
+		step = state.Proceed(obj.ClaimKey("default", "other"), engine.Reply{Object: state.Known(step.Action.Key)})
+	}
+	assert.NotEqual(t, "B1", step.Action.Rule, "%s", step.Action)
 }
 
 // M2: a Lost claim owns no volume that has been another's since it was made again.

@@ -70,6 +70,8 @@ func (s *State) handleWrite(t *task, got Reply) error {
 		return got.Err
 	}
 	s.markInDoubt(target, t.key)
+	// It may have taken effect, and nobody would tell of it any more.
+	t.publish = append(t.publish, s.newEvents(t.key, t.pending.Events)...)
 	return got.Err
 }
 

@@ -82,6 +82,20 @@ func (s *State) recallFormer(volume *corev1.PersistentVolume) {
 	}
 }
 
+// buryFormer notes what was to be given back to a volume that is gone: it is for whatever comes under its name, if the server went back.
+// Where that was not noticed, a late cache may have shown a volume of before.
+func (s *State) buryFormer(key obj.Key) {
+	if former := as[*corev1.PersistentVolume](s.restore.former[key]); former != nil {
+		if last := s.lastOf(former); last != nil {
+			if wentBack := !s.restore.calls.IsZero(); wentBack {
+				last.version = ""
+			}
+			s.goneVolumes.add(key.Name, last)
+		}
+	}
+	delete(s.restore.former, key)
+}
+
 // giveBack returns what comes before an action: the sync's own object, or the volume that is about to be written to, gets back what the
 // server has lost of it. A volume is its own until its sync has done that: no claim finds it, and none waits for it.
 func (s *State) giveBack(t *task, action decision.Action) (next decision.Action, lost bool) {

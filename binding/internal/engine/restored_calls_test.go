@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/engine"
@@ -92,6 +93,9 @@ func TestW8WhatTheServerHasLostIsGivenBack(t *testing.T) {
 	announced := func(v *corev1.PersistentVolume) {
 		reclaim.Announce(v, reclaim.Announcement{By: "another", Token: 5, Seconds: 600, Recycles: true})
 	}
+	scrubbed := func(v *corev1.PersistentVolume) {
+		reclaim.Announce(v, reclaim.Announcement{By: "another", Token: 4, Recycles: true})
+	}
 	ours, remade := VolumeNote(BoundBy, "yes"), func(v *corev1.PersistentVolume) { v.UID = "uid-remade" }
 	free, bound := volume("10"), volume("20", RefersToOther, InPhase(corev1.VolumeBound), ours)
 	removed := volume("10", WithPolicy(corev1.PersistentVolumeReclaimDelete))
@@ -106,6 +110,7 @@ func TestW8WhatTheServerHasLostIsGivenBack(t *testing.T) {
 		{"W8 R8 its announcement", volume("20", announced), free, a, nil, []string{reclaim.AnnouncementAnnotation}},
 		{"W8 R8 before it is given to a claim", volume("20", announced), free, DataKey, nil, []string{reclaim.AnnouncementAnnotation}},
 		{"W8 R8 of a volume that was made again since the backup", volume("20", announced, remade), free, a, nil, []string{reclaim.AnnouncementAnnotation}},
+		{"W8 R8 one that is later than that of the backup", volume("20", announced), volume("10", scrubbed), a, nil, []string{reclaim.AnnouncementAnnotation}},
 		{"W8 X3 its claimRef", bound, free, a, other, nil},
 		{"W8 X3 before it is given to another claim", bound, free, DataKey, other, nil},
 		{"W8 X3 of a volume that was made again since the backup", volume("20", RefersToOther, InPhase(corev1.VolumeBound), ours, remade), free, a, other, nil},
@@ -170,6 +175,27 @@ func TestW8AVolumeThatWentByARestoreIsMadeAgain(t *testing.T) {
 	assert.Equal(t, obj.ClaimKey("default", "other"), obj.ReferencedClaim(step.Action.Complete().Volume))
 }
 
+// W8, C10: a late cache that shows one volume of a name after the next one is no restore, and what is made under that name later is as any
+// other.
+func TestW8ALateCacheIsNoRestore(t *testing.T) {
+	a := obj.VolumeKey("a")
+	state := engine.New(Unprotected(Hooked()), 10)
+	made := func(version string, edits ...VolumeEdit) *corev1.PersistentVolume {
+		volume := At(version, KnownVolume("a", edits...))
+		volume.UID = types.UID("uid-" + version)
+		return volume
+	}
+	last, late := made("30", RefersToOther, InPhase(corev1.VolumeBound)), made("20", RefersToOther, InPhase(corev1.VolumeBound))
+	for _, volume := range []*corev1.PersistentVolume{last, late} { // the later one was read live
+		state.Observe(volume)
+		state.ObserveDeleted(volume)
+	}
+	again := made("40", InPhase(corev1.VolumeAvailable))
+	state.Observe(again)
+	step := reads(t, state, state.Start(a), a, again)
+	assert.NotEqual(t, "W8", step.Action.Rule, "%s", step.Action)
+}
+
 // W8, R8: the same where somebody had deleted the volume, and it stayed for its storage was being reclaimed: that may still go on.
 func TestW8AVolumeThatWasBeingDeletedIsMadeAgain(t *testing.T) {
 	a := obj.VolumeKey("a")
@@ -201,16 +227,21 @@ func TestW8WhatGoesUnderAnAnnouncementIsMadeAgain(t *testing.T) {
 			v.Annotations[reclaim.AnnouncementAnnotation], v.Spec.ClaimRef, v.Spec.PersistentVolumeReclaimPolicy = "", nil, corev1.PersistentVolumeReclaimDelete
 		}, false},
 	} {
-		t.Run("R8 F3 "+name, func(t *testing.T) {
-			state := engine.New(Unprotected(Hooked()), 10)
-			leaving := At("20", KnownVolume("a", RefersToOther, InPhase(corev1.VolumeReleased), BeingDeleted, VolumeNote(reclaim.AnnouncementAnnotation, `{"by":"another","token":5}`), test.edit))
-			state.Observe(leaving)
-			state.ObserveDeleted(leaving)
-			again := At("30", KnownVolume("a", InPhase(corev1.VolumeAvailable), func(v *corev1.PersistentVolume) { v.UID = "uid-again" }))
-			state.Observe(again)
-			step := reads(t, state, state.Start(a), a, again)
-			assert.Equal(t, test.want, step.Action.Rule == "W8", "%s", step.Action)
-		})
+		for how, goes := range map[string]func(*engine.State, *corev1.PersistentVolume){
+			"its end is shown": func(state *engine.State, volume *corev1.PersistentVolume) { state.ObserveDeleted(volume) },
+			"the next one is":  func(*engine.State, *corev1.PersistentVolume) {},
+		} {
+			t.Run("R8 F3 "+name+", "+how, func(t *testing.T) {
+				state := engine.New(Unprotected(Hooked()), 10)
+				leaving := At("20", KnownVolume("a", RefersToOther, InPhase(corev1.VolumeReleased), BeingDeleted, VolumeNote(reclaim.AnnouncementAnnotation, `{"by":"another","token":5}`), test.edit))
+				state.Observe(leaving)
+				goes(state, leaving)
+				again := At("30", KnownVolume("a", InPhase(corev1.VolumeAvailable), func(v *corev1.PersistentVolume) { v.UID = "uid-again" }))
+				state.Observe(again)
+				step := reads(t, state, state.Start(a), a, again)
+				assert.Equal(t, test.want, step.Action.Rule == "W8", "%s", step.Action)
+			})
+		}
 	}
 }
 

@@ -40,6 +40,7 @@ type store struct {
 	// A volume that has the name of one may be made in its place, under the claim that was bound to that one (V1), or may be as
 	// it was before that one, on a server that went back (W8).
 	goneVolumes tombstones[string, *lastVolume]
+	lostOwners  map[obj.Key]types.UID // the Lost claims that own the volume that they name (M2)
 }
 
 // Known returns the object that is stored under a key; nil if there is none. A class has its name alone as its key.
@@ -140,7 +141,7 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 		if parsed.claim != nil {
 			zeromap.Put(&s.parsedClaims, key, parsed.claim)
 		}
-		s.index.SetClaim(s.asOwner(object))
+		s.setOwner(object)
 		s.enlist(object)
 	case *storagev1.StorageClass:
 		s.enlistAll(object.Name)

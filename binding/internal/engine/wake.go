@@ -44,7 +44,7 @@ func (s *State) ObserveParsed(parsed Parsed) (woken, rest []obj.Key) {
 	switch object := object.(type) {
 	case *corev1.PersistentVolume:
 		s.forgetUnclaimed(object)
-		if old == nil {
+		if old == nil || old.GetUID() != object.UID {
 			s.recallFormer(object)
 		}
 		if object.Spec.ClaimRef != nil {
@@ -83,17 +83,12 @@ func (s *State) ForgetDeleted(object obj.Object) (woken, rest []obj.Key) {
 	delete(s.failures, key)
 	delete(s.rejected, key)
 	delete(s.announced, key)
-	if former := as[*corev1.PersistentVolume](s.restore.former[key]); former != nil { // it went by a restore
-		if last := s.lastOf(former); last != nil {
-			last.version = ""
-			s.goneVolumes.add(key.Name, last)
-		}
-	}
-	delete(s.restore.former, key)
+	s.buryFormer(key)
 	delete(s.deleted, object.GetUID())
 	woken = s.wokenBy(old, nil)
 	if key.Kind == obj.KindClaim {
 		woken = append(woken, s.leftInDoubt.of(key)...)
+		delete(s.lostOwners, key)
 	}
 	return woken, named
 }
@@ -139,7 +134,7 @@ func (s *State) wokenBy(old, object obj.Object) (keys []obj.Key) {
 			}
 		}
 	}
-	if before, after := hadIn(old), hadIn(object); before != after {
+	if before, after := s.hadIn(old), s.hadIn(object); before != after {
 		keys = s.addWokenByHolder(s.addWokenByHolder(keys, before), after)
 	}
 	return Unique(keys)
@@ -160,19 +155,25 @@ func (s *State) addWokenByVolume(keys []obj.Key, volume *corev1.PersistentVolume
 	return keys
 }
 
-// holding is what a claim has, or had, in the volume that it names, whatever the claimRef of that says: it is Bound, or Lost. The zero
-// value is nothing.
+// holding is what a claim has, or had, in the volume that it names, whatever the claimRef of that says: it is Bound, or Lost and its data
+// is there. The zero value is nothing.
 type holding struct {
 	volume obj.Key
 	by     types.UID
 	phase  corev1.PersistentVolumeClaimPhase
 }
 
-// hadIn returns what a claim has in the volume that it names; nothing for nil, and for any other object.
-func hadIn(object obj.Object) holding {
+// hadIn returns what a claim has in the volume that it names; nothing for nil, and for any other object. That a claim is Lost is no proof:
+// who writes bind-completed onto it makes it so.
+func (s *State) hadIn(object obj.Object) holding {
 	claim := as[*corev1.PersistentVolumeClaim](object)
-	if claim == nil || claim.Spec.VolumeName == "" || claim.Status.Phase != corev1.ClaimBound && claim.Status.Phase != corev1.ClaimLost {
+	switch {
+	case claim == nil || phase.Owned(claim) == "" && phase.Lost(claim) == "":
 		return holding{}
+	case phase.Lost(claim) != "" && s.asOwner(claim) == claim:
+		if volume := s.volume(claim.Spec.VolumeName); volume == nil || volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.UID != claim.UID {
+			return holding{}
+		}
 	}
 	return holding{obj.NamedVolume(claim), claim.UID, claim.Status.Phase}
 }

@@ -32,6 +32,7 @@ func TestWhatWakesWhat(t *testing.T) {
 	bound := func(edits ...VolumeEdit) *corev1.PersistentVolume {
 		return KnownVolume("a", append([]VolumeEdit{BoundToClaim}, edits...)...)
 	}
+	slip := KnownVolume("a", RefersTo("default", "slip", KnownClaim(Named("other")).UID))
 	fast := ClassOf("fast", "csi.example.com")
 	labelled := func(p *corev1.Pod) { p.Labels = map[string]string{"seen": "yes"} }
 	usingMany := func(p *corev1.Pod) {
@@ -62,7 +63,11 @@ func TestWhatWakesWhat(t *testing.T) {
 		{name: "W3 W6 nor one that goes", known: []obj.Object{bound(InPhase(corev1.VolumeReleased)), KnownClaim(Named("other"), Naming("a"))}, gone: KnownClaim(Named("other"), Naming("a")), want: keys(other)},
 		{name: "W3 W6 nor one that stays Lost", known: []obj.Object{bound(), KnownClaim(Named("other"), BoundTo("a"), Lost)}, changed: At("9", KnownClaim(Named("other"), BoundTo("a"), Lost)), want: keys(other)},
 		{name: "W3 but for one that becomes Lost", known: []obj.Object{bound(), KnownClaim(Named("other"), BoundTo("a"))}, changed: At("9", KnownClaim(Named("other"), BoundTo("a"), Lost)), want: keys(other, pv)},
-		{name: "W3 and one that was Lost, and goes", known: []obj.Object{bound(), KnownClaim(Named("other"), BoundTo("a"), Lost)}, gone: KnownClaim(Named("other"), BoundTo("a"), Lost), want: keys(other, pv)},
+		{name: "W3 and one that was Lost, whose UID is in claimRef, and goes", known: []obj.Object{slip, KnownClaim(Named("other"), BoundTo("a"), Lost)}, gone: KnownClaim(Named("other"), BoundTo("a"), Lost), want: keys(other, pv)},
+		{name: "W3 W6 not one that becomes Lost by what its tenant writes onto it", known: []obj.Object{bound(), KnownClaim(Named("other"), Naming("a"))},
+			changed: At("9", KnownClaim(Named("other"), Naming("a"), Lost)), want: keys(other)},
+		{name: "W3 W6 nor one that was, and goes", known: []obj.Object{bound(), KnownClaim(Named("other"), Naming("a"), Lost)},
+			gone: KnownClaim(Named("other"), Naming("a"), Lost), want: keys(other)},
 		{name: "W3 M2 the owner of a free volume changes: whose it is stays", known: []obj.Object{KnownVolume("a"), KnownClaim(BoundTo("a")), KnownClaim(Named("other"), Naming("a"))},
 			changed: At("9", KnownClaim(BoundTo("a"))), want: keys(data)},
 		{name: "W3 a claim goes: the volume that it names", known: []obj.Object{KnownClaim(BoundTo("a"))}, gone: KnownClaim(BoundTo("a")), want: keys(data, pv)},
