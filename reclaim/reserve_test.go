@@ -32,7 +32,7 @@ func TestReserve(t *testing.T) {
 	attributes := func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeAttributesClassName = new("gold") }
 	otherClass := func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = new("fast") }
 	lost := func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimLost }
-	slip := func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.Namespace = "shpo" }
+	slip := func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.Name = "dtaa" }
 	naming := func(volume string) claimEdit {
 		return func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = volume }
 	}
