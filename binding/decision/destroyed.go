@@ -147,10 +147,8 @@ func outlivesAnnouncement(volume *corev1.PersistentVolume, next reclaim.Action) 
 	switch next {
 	case reclaim.Keep:
 		return announced
-	case reclaim.RunRecycler:
-		return announced && !announcement.Recycles
-	case reclaim.RunDeleter:
-		return announced && announcement.Recycles && !announcement.Done
+	case reclaim.RunRecycler, reclaim.RunDeleter:
+		return announced && announcement.Recycles != (next == reclaim.RunRecycler)
 	}
 	return false
 }
