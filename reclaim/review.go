@@ -112,7 +112,11 @@ func (r *review) checkOwners(owners []*corev1.PersistentVolumeClaim, heir string
 		if nameOf(owner) == heir || obj.KeyOf(owner) == obj.ReferencedClaim(r.volume) {
 			continue
 		}
-		r.reject(ClaimLives, "claim %s is %s and names it, though its claimRef is gone or names another", nameOf(owner), owner.Status.Phase)
+		why := fmt.Sprintf("is %s and names it, so that its data may be on it", owner.Status.Phase)
+		if r.volume.Spec.ClaimRef == nil && owner.Status.Phase == corev1.ClaimBound {
+			why = "is Bound to it, though it has no claimRef"
+		}
+		r.reject(ClaimLives, "claim %s %s", nameOf(owner), why)
 		r.checkPods(obj.KeyOf(owner))
 		r.warn(DataDisclosed, "%s can read what %s has on it", heir, nameOf(owner))
 	}
