@@ -131,7 +131,7 @@ func nextUnnamed(volume *corev1.PersistentVolume, view View) Action {
 			return requeue(key, "V1", "it has the UID in claimRef, which lost its namespace and name")
 		}
 	}
-	message := fmt.Sprintf("claimRef of volume %q has namespace %q, name %q and UID %q, and no claim can have that name; write the claim's whose data is on the volume, or remove claimRef, which gives it to any claim",
+	message := fmt.Sprintf("claimRef of volume %q has namespace %q, name %q and UID %q, and no claim can have that name: write namespace and name of the claim whose data is on the volume, or remove claimRef, which gives the volume to any claim",
 		volume.Name, ref.Namespace, ref.Name, ref.UID)
 	return wait("V1", message, warning(volume, EventVolumeMismatch, message))
 }

@@ -110,14 +110,15 @@ func (x *Index) Reserve(volume, version string, claim obj.Key) bool {
 // claimRef keeps it from others without a reservation.
 func (x *Index) available(volume, version string, claim obj.Key) (free, available bool) {
 	known := x.volumes[volume]
-	switch {
-	case known == nil || known.ResourceVersion != version:
+	if known == nil || known.ResourceVersion != version {
 		return false, false
-	case known.Spec.ClaimRef != nil:
+	}
+	ref := known.Spec.ClaimRef
+	if ref != nil && ref.Namespace != "" && ref.Name != "" { // else it is to be written again (L1)
 		return false, obj.ReferencedClaim(known) == claim
 	}
 	owners := x.ownersOf(volume)
-	return len(owners) == 0, !match.OwnedByAnother(claim, owners)
+	return len(owners) == 0 && ref == nil, !match.OwnedByAnother(claim, owners)
 }
 
 func (x *Index) reserve(volume string, claim obj.Key) {

@@ -37,8 +37,15 @@ func keptAdvices() []advice {
 		{"^(DataDestroyed|Wait): controller .* has announced that it reclaims it, so that no claim gets it: once nobody is at work on it and it has its storage, remove the annotation", lookAfterAnyone},
 		{"the volume cannot be reclaimed: no token is larger than that in its annotation .*: remove the annotation$", removeToken},
 		{"^Deleting: .* its policy is Retain, so that its storage stays: create a volume for that storage once this one is gone$", createAgain},
+		{"^(VolumeMismatch: )?claimRef of volume .* and no claim can have that name: write namespace and name of the claim whose data is on the volume, or remove claimRef, which gives the volume to any claim$", free},
 		{"to give it to this one, set its claimRef to .*, and the others become Lost: ", awardToThis},
 	}
+}
+
+// free removes the claimRef of a volume, whose storage stays.
+func free(r *reader, a message) promise {
+	r.editVolume("frees", obj.VolumeKey(a.volume.Name), freed)
+	return r.stay([]*corev1.PersistentVolume{a.volume})
 }
 
 // edits are the ways in which an administrator changes a volume while its storage is being reclaimed.

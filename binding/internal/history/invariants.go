@@ -228,6 +228,9 @@ func (h *History) keptForLost(world decision.Snapshot, volume *corev1.Persistent
 func (h *History) JudgeVolume(world decision.Snapshot, volume *corev1.PersistentVolume) {
 	var claim *corev1.PersistentVolumeClaim
 	if ref := volume.Spec.ClaimRef; ref != nil {
+		if ref.Namespace == "" || ref.Name == "" {
+			return // V1: it waits, and a person is told; a claim that is Bound to it has to have it again (X1)
+		}
 		claim, _ = world.Claim(ref.Namespace, ref.Name)
 	}
 	standing := phase.VolumeBindingStateOf(volume, claim)

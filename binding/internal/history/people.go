@@ -16,7 +16,7 @@ import (
 // people do one thing, on one of a few volumes, claims, classes and pods. What the server refuses does not happen.
 func (h *History) people() {
 	volume, claim := h.anyVolume(), h.anyClaim()
-	switch h.IntN(27) {
+	switch h.IntN(28) {
 	case 0, 1, 2, 3:
 		h.create(h.newVolume())
 	case 4, 5, 6, 7:
@@ -64,6 +64,8 @@ func (h *History) people() {
 		h.create(forged)
 	case 26:
 		h.replace(volume)
+	case 27:
+		h.editVolume("applies a manifest without claimRef to", volume, clearName)
 	}
 	h.judgeCalls("people")
 }
@@ -137,6 +139,13 @@ func (h *History) reserve(volume *corev1.PersistentVolume) {
 func clearUID(volume *corev1.PersistentVolume) {
 	if volume.Spec.ClaimRef != nil {
 		volume.Spec.ClaimRef.UID = ""
+	}
+}
+
+// clearName leaves of a claimRef what server-side apply does, where another field manager wrote the UID.
+func clearName(volume *corev1.PersistentVolume) {
+	if ref := volume.Spec.ClaimRef; ref != nil && ref.UID != "" {
+		ref.Namespace, ref.Name = "", ""
 	}
 }
 
