@@ -265,7 +265,7 @@ func awaitBinding(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 		message := fmt.Sprintf("volume %q has volume mode %s, its claim %s/%s requests %s", volume.Name, actual, claim.Namespace, claim.Name, requested)
 		return wait("V2", message, warning(volume, EventVolumeMismatch, message), warning(claim, EventVolumeMismatch, message))
 	}
-	if volume.DeletionTimestamp != nil && phase.BindCompleted(claim) { // a claim that was bound provisions nothing anew (C10)
+	if volume.DeletionTimestamp != nil && (phase.BindCompleted(claim) || claim.DeletionTimestamp != nil) { // which provisions nothing anew (C10, C12)
 		message := fmt.Sprintf("volume %q is being deleted, and is kept until its claim %s/%s is, which names no volume", volume.Name, claim.Namespace, claim.Name)
 		return wait("V2", message, warning(volume, EventVolumeFailedDelete, message))
 	}

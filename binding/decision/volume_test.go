@@ -120,6 +120,8 @@ func TestAVolumeThatAClaimHolds(t *testing.T) {
 		{name: "V2 M1 the volume is being deleted", volume: KnownVolume("a", BoundToClaim, ours, BeingDeleted), known: Knowing(KnownClaim()), want: "V2 Wait"},
 		{name: "V2 C10 X10 the volume is being deleted, and its claim names none any more: told", volume: KnownVolume("a", BoundToClaim, ours, BeingDeleted), known: Knowing(KnownClaim(ClaimNote(Completed, "yes"))), want: "V2 Wait",
 			events: []string{"Warning VolumeFailedDelete pv/a"}},
+		{name: "V2 C12 X10 the volume is being deleted, and so is its claim: told", volume: KnownVolume("a", BoundToClaim, ours, BeingDeleted), known: Knowing(KnownClaim(ClaimBeingDeleted)), want: "V2 Wait",
+			events: []string{"Warning VolumeFailedDelete pv/a"}},
 		{name: "V2 the claim names it", volume: KnownVolume("a", BoundToClaim), known: Knowing(KnownClaim(Naming("a"))), want: "V2 UpdateVolumeStatus pv/a: status.phase=Bound"},
 		{name: "V2 from Released back to Bound", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased)), known: Knowing(KnownClaim(BoundTo("a"))), want: "V2 UpdateVolumeStatus pv/a: status.phase=Bound"},
 		{name: "V2 modes do not matter once the claim names it", volume: KnownVolume("a", BoundToClaim, block), known: Knowing(KnownClaim(Naming("a"))), want: "V2 UpdateVolumeStatus pv/a: status.phase=Bound"},

@@ -143,7 +143,11 @@ type candidate struct {
 }
 
 func (c *Criteria) candidate(volume *corev1.PersistentVolume) candidate {
-	return candidate{PersistentVolume: volume, state: phase.ClaimRefStateOf(volume, c.Claim)}
+	state := phase.ClaimRefStateOf(volume, c.Claim)
+	if state == phase.ClaimRefNone && volume.Spec.ClaimRef != nil && c.Claim.Spec.VolumeName != volume.Name {
+		state = phase.ClaimRefOther // C11 and C7 write it again; a claim that names no volume finds it as little as any other does
+	}
+	return candidate{PersistentVolume: volume, state: state}
 }
 
 // ours reports whether the volume is bound or pre-bound to the claim.
