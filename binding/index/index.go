@@ -114,7 +114,7 @@ func (x *Index) available(volume, version string, claim obj.Key) (free, availabl
 		return false, false
 	}
 	ref := known.Spec.ClaimRef
-	if ref != nil && ref.Namespace != "" && ref.Name != "" { // else it is to be written again (L1)
+	if ref != nil && (ref.UID == "" || ref.Namespace != "" && ref.Name != "") { // else it is to be written again (L1)
 		return false, obj.ReferencedClaim(known) == claim
 	}
 	owners := x.ownersOf(volume)

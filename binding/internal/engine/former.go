@@ -94,12 +94,15 @@ func (s *store) supersede(volume *corev1.PersistentVolume) {
 	if ref == nil || ref.UID == "" {
 		return
 	}
-	if last := s.goneVolumes.of(volume.Name); last != nil && len(last.owners) > 0 {
+	last := s.goneVolumes.of(volume.Name)
+	if last != nil && len(last.owners) > 0 {
 		by := *last
 		by.claimRef, by.owners = ref, []types.UID{ref.UID}
 		s.goneVolumes.add(volume.Name, &by)
 	}
-	s.relistOwners(volume.Name, ref.UID)
+	if last != nil || len(s.lostOwners) > 0 {
+		s.relistOwners(volume.Name, ref.UID)
+	}
 }
 
 // relistOwners has the index know what asOwner says by now of the Lost claims that name a volume. The one of that UID owns it as before.
