@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stretchr/testify/assert"
@@ -110,10 +111,8 @@ func TestM2ALostClaimOwnsWhatIsMadeAgain(t *testing.T) {
 			state.ObserveDeleted(volume)
 			state.Observe(lost)
 			for n := range 8200 { // see tombstones
-				other := KnownVolume(fmt.Sprint("other-", n))
-				other.UID = types.UID(other.Name)
-				state.Observe(other)
-				state.ObserveDeleted(other)
+				name := fmt.Sprint("other-", n)
+				state.ObserveDeleted(&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}})
 			}
 			state.Observe(At("31", lost.DeepCopy()))
 		},
