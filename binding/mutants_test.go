@@ -79,6 +79,7 @@ var killers = []struct {
 	{room: "decision", run: []string{"", "-test.short"}, failed: anyTest},
 	{room: "scheduling", run: []string{"", "-test.short"}, failed: anyTest},
 	{room: "internal/engine", run: []string{"", "-test.short"}, failed: anyTest},
+	{room: "../reclaim", run: []string{"", "-test.short"}, failed: anyTest},
 	{room: ".", run: []string{"", "-test.short"}, failed: anyTest},
 	{room: "internal/history", run: []string{"", "-test.short"}, failed: anyTest},
 	{room: "internal/engine/model", run: []string{"^TestModel$", "-test.short"}, failed: aWorld},
