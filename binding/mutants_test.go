@@ -40,7 +40,7 @@ func TestMutants(t *testing.T) {
 		}
 	}
 	t.Logf("killed %d of %d mutants", killed, total)
-	assert.True(t, total >= 20 || only != "", "there are fewer than 20")
+	assert.True(t, total >= 20 || only != "" && total > 0, "there are fewer than 20, or none of that title")
 }
 
 // killer is the first test that fails on the mutant; "" if none does.

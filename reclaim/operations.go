@@ -130,13 +130,12 @@ func (k Known) claim(key obj.Key) (claim *corev1.PersistentVolumeClaim, known bo
 	return nil, k.AllClaims || slices.Contains(k.Missing, key)
 }
 
-// owners returns the claims whose data a volume may have, whatever its claimRef says, in order: those that are Bound to it, and those that
-// are Lost and name it where there is no claimRef, or where that has their UID. They are known only from a list of all claims (M2).
+// owners returns the claims whose data a volume may have, whatever its claimRef says, in order: those that are Bound to it, those that
+// are Lost and name it where there is no claimRef, and the one that names it and has the UID in claimRef. They are known only from a list of all claims (M2).
 func (k Known) owners(volume *corev1.PersistentVolume) (owners []*corev1.PersistentVolumeClaim, known bool) {
-	ref := volume.Spec.ClaimRef
 	for _, claim := range k.Claims {
-		lost := phase.Lost(claim) == volume.Name && (ref == nil || ref.UID == claim.UID)
-		if phase.Owned(claim) == volume.Name || lost {
+		lost := phase.Lost(claim) == volume.Name && volume.Spec.ClaimRef == nil
+		if phase.Owned(claim) == volume.Name || lost || phase.Claims(claim, volume) {
 			owners = append(owners, claim)
 		}
 	}

@@ -32,6 +32,8 @@ func TestReserve(t *testing.T) {
 	attributes := func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeAttributesClassName = new("gold") }
 	otherClass := func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = new("fast") }
 	lost := func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimLost }
+	waits := func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending }
+	otherUID := func(c *corev1.PersistentVolumeClaim) { c.UID = "another" }
 	slip := func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.Name = "dtaa" }
 	naming := func(volume string) claimEdit {
 		return func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = volume }
@@ -55,6 +57,9 @@ func TestReserve(t *testing.T) {
 		{"R7 M2 one that is Lost and names it may have had it", released(unclaimed), toCome(), listing(boundClaim(lost)), nil, "ClaimLives/VolumeLost"},
 		{"R7 R3 X3 its claimRef has a slip, and the claim whose UID it has is Bound", released(slip), toCome(), listing(boundClaim()), nil, "ClaimLives/VolumeLost"},
 		{"R7 R3 X3 or Lost by that", released(slip), toCome(), listing(boundClaim(lost)), nil, "ClaimLives/VolumeLost"},
+		{"R7 R3 X3 or Pending, without bind-completed", released(slip), toCome(), listing(boundClaim(bare, waits)), nil, "ClaimLives/VolumeLost"},
+		{"R7 X3 its claimRef has another UID, and the claim of that name is Bound", released(), toCome(), listing(boundClaim(otherUID)), nil, "ClaimLives/VolumeLost"},
+		{"R7 one of that name that is Lost may be restored from a backup, and its volume is to be given to it", released(), toCome(), listing(boundClaim(otherUID, lost)), nil, "does DataDisclosed"},
 		{"R7 one that is Lost and names it, while the UID is another's, had none of it", released(slip), toCome(), listing(fitting("bank", "data", bound("pv-1"), lost)), nil, "does DataDisclosed"},
 		{"R7 M2 the same, accepted", released(unclaimed), toCome(), listing(boundClaim()), []Risk{VolumeLost}, "does VolumeLost DataDisclosed"},
 		{"R7 M2 the claim that is Bound to it gets it, were it not for its annotation", released(unclaimed), toCome(), listing(fitting("archive", "data", bound("pv-1"), bare)), nil, "does"},

@@ -109,7 +109,7 @@ func (r *review) checkHolder(checkLiving func(*corev1.PersistentVolumeClaim)) *c
 // (M2).
 func (r *review) checkOwners(owners []*corev1.PersistentVolumeClaim, heir string) {
 	for _, owner := range owners {
-		if nameOf(owner) == heir || obj.KeyOf(owner) == obj.ReferencedClaim(r.volume) {
+		if nameOf(owner) == heir || obj.KeyOf(owner) == obj.ReferencedClaim(r.volume) && has(owner, r.volume) { // which is told of already
 			continue
 		}
 		why := fmt.Sprintf("is %s and names it, so that its data may be on it", owner.Status.Phase)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -164,6 +165,28 @@ func (a Action) Target() obj.Key {
 		return obj.KeyOf(a.Claim)
 	}
 	return a.Key
+}
+
+// IsShownBy reports whether an object has what the action writes, as far as events tell of it: the phase, or the claimRef and the name of the
+// volume.
+func (a Action) IsShownBy(object obj.Object) bool {
+	switch object := object.(type) {
+	case *corev1.PersistentVolume:
+		switch a.Kind {
+		case UpdateVolume:
+			return equality.Semantic.DeepEqual(a.Volume.Spec.ClaimRef, object.Spec.ClaimRef)
+		case UpdateVolumeStatus:
+			return a.Volume.Status.Phase == object.Status.Phase && a.Volume.Status.Message == object.Status.Message
+		}
+	case *corev1.PersistentVolumeClaim:
+		switch a.Kind {
+		case UpdateClaim:
+			return a.Claim.Spec.VolumeName == object.Spec.VolumeName
+		case UpdateClaimStatus:
+			return a.Claim.Status.Phase == object.Status.Phase
+		}
+	}
+	return false
 }
 
 // About returns the UID of the object that a hook is run for: of the volume or, where there is none yet, of the claim.

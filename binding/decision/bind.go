@@ -35,7 +35,8 @@ func preBind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClai
 // bind returns the next of the four writes that bind a volume and a claim (B1 to B4), or Nothing. Its caller has decided that
 // the two belong together. A crash after any of the writes leaves a pair that the next decision recognises and continues: the
 // volume's claimRef is the record. None begins or goes on with a volume whose storage may be deleted or scrubbed (R8), and none
-// begins before it is known that nobody else has the volume (V1).
+// begins before it is known that nobody else has the volume (V1). Of one that was made again its owner is known: until a list of all claims
+// is had, that claim may be deleted, and then nothing says any more whose data is on it.
 func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View, options Options) (Action, error) {
 	if claim.UID == "" {
 		// A claimRef without a UID is a reservation: written for such a claim it would never be done.
@@ -47,7 +48,7 @@ func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, 
 	action := nextOfFour(volume, claim)
 	if action.Writes() {
 		first, blocked := awaitDestruction(volume, claim, view, options)
-		if !blocked && action.Rule == "B1" && volume.Spec.ClaimRef == nil && phase.Owned(claim) != volume.Name {
+		if !blocked && action.Rule == "B1" && volume.Spec.ClaimRef == nil && phase.Owned(claim) != volume.Name && !(isNew(volume) && ownsThoughLost(claim, volume, view)) {
 			first, blocked = checkOwners(volume, view, options)
 		}
 		if action.Rule == "B1" && (volume.Spec.ClaimRef != nil || claim.Spec.VolumeName == volume.Name) {
@@ -64,6 +65,11 @@ func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, 
 		state = ClaimBound
 	}
 	return action.explained(Explanation{State: state, Volume: volume.Name}), nil
+}
+
+// isNew reports whether no controller has looked at a volume yet.
+func isNew(volume *corev1.PersistentVolume) bool {
+	return volume.Status.Phase == "" || volume.Status.Phase == corev1.VolumePending
 }
 
 func missingUID(claim *corev1.PersistentVolumeClaim) error {
@@ -193,18 +199,30 @@ func unbind(volume *corev1.PersistentVolume, rule, why string) Action {
 	if !phase.BoundByController(volume) {
 		return reserveFor(obj.ReferencedClaim(volume), volume, rule, why)
 	}
-	unbound := *volume
-	unbound.Spec.ClaimRef = nil
-	return update(&unbound, func(metadata *metav1.ObjectMeta) {
-		delete(metadata.Annotations, phase.BoundByControllerAnnotation)
-	}, rule, why)
+	return withClaimRef(volume, nil, rule, why)
+}
+
+// UndoPreBind returns the draft of the write by which a volume gets the claimRef back that it had before PreBind, for the claim is gone and never had it
+// (B1, V4). A crash before this write leaves what a controller that starts then takes for a volume of that claim.
+func UndoPreBind(volume *corev1.PersistentVolume, claimRef *corev1.ObjectReference) Action {
+	return withClaimRef(volume, claimRef, "V4", "its claim is gone, and never had it")
+}
+
+// ReservationFor returns the claimRef with which a person pre-binds a volume to a claim of that name.
+func ReservationFor(claim obj.Key) *corev1.ObjectReference {
+	return referenceTo(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: claim.Name}})
 }
 
 // reserveFor writes the volume as a person pre-binds it to a claim of that name.
 func reserveFor(claim obj.Key, volume *corev1.PersistentVolume, rule, why string) Action {
-	reserved := *volume
-	reserved.Spec.ClaimRef = referenceTo(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: claim.Name}})
-	return update(&reserved, func(metadata *metav1.ObjectMeta) {
+	return withClaimRef(volume, ReservationFor(claim), rule, why)
+}
+
+// withClaimRef writes the volume with a claimRef that no controller chose.
+func withClaimRef(volume *corev1.PersistentVolume, claimRef *corev1.ObjectReference, rule, why string) Action {
+	changed := *volume
+	changed.Spec.ClaimRef = claimRef
+	return update(&changed, func(metadata *metav1.ObjectMeta) {
 		delete(metadata.Annotations, phase.BoundByControllerAnnotation)
 	}, rule, why)
 }

@@ -74,9 +74,9 @@ func restoreClaimRef(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindi
 	return action, err == nil && (action.Writes() || action.Kind == Read) // what is announced (R8) holds up no deletion, and keeps the volume from others too
 }
 
-// ownsThoughLost reports whether a volume without claimRef is a Lost claim's, for it was made again (M2).
+// ownsThoughLost reports whether a volume without claimRef is that of a claim which is not Bound any more, for it was made again (M2).
 func ownsThoughLost(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View) bool {
-	return phase.Lost(claim) == volume.Name && slices.Contains(view.Owners(volume.Name), obj.KeyOf(claim))
+	return claim.Status.Phase != corev1.ClaimBound && claim.Spec.VolumeName == volume.Name && slices.Contains(view.Owners(volume.Name), obj.KeyOf(claim))
 }
 
 // awaitOtherOwners keeps one of several owners of a volume without claimRef until the others are gone, where all are being deleted:
@@ -268,7 +268,7 @@ func bindRequested(claim *corev1.PersistentVolumeClaim, volume *corev1.Persisten
 // claim Lost, and the volume without claimRef.
 func keepForLost(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, mismatches match.Mismatches) Action {
 	message := fmt.Sprintf("volume %q was made in place of the one that claim %s/%s had, does not fit it, and is kept for a claim of that name: %s; "+
-		"create that claim again so that it fits, or write its UID %s into claimRef", volume.Name, claim.Namespace, claim.Name, mismatches, claim.UID)
+		"create that claim again so that it fits, or set the volume's reclaim policy to Retain and then write its UID %s into claimRef", volume.Name, claim.Namespace, claim.Name, mismatches, claim.UID)
 	action := reserveFor(obj.KeyOf(claim), volume, "C7", message)
 	action.Events = []Event{warning(claim, EventVolumeMismatch, message), warning(volume, EventVolumeMismatch, message)}
 	return action

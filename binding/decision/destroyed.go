@@ -24,6 +24,9 @@ func nextDestroyed(volume *corev1.PersistentVolume, view View, options Options) 
 	key := obj.ReferencedClaim(volume)
 	claim, source := view.Claim(key.Namespace, key.Name)
 	state := phase.VolumeBindingStateOf(volume, claim)
+	if ref := volume.Spec.ClaimRef; ref != nil && !mayName(ref.Namespace, ref.Name) { // there is no such claim to be read
+		state = phase.VolumeFree
+	}
 	unclaimed := state == phase.VolumeOrphaned || state == phase.VolumeUnneeded
 	switch {
 	case unclaimed && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete:

@@ -112,6 +112,8 @@ func TestR3WhatMustBeProvenBeforeStorageIsDeleted(t *testing.T) {
 			want: "R3 Wait", events: []string{"Warning VolumeMismatch pv/a"}, says: []string{"default/other was bound to it"}},
 		{name: "R3 X2 nor is it Released, for an external provisioner to delete", volume: MadeByOwn(InPhase(corev1.VolumeBound)), known: Proving(Knowing(KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost), Named("other"), OfUID("uid-1"))), AKey, DataKey, detached),
 			want: "R3 Wait", events: []string{"Warning VolumeMismatch pv/a"}},
+		{name: "R3 X2 nor where its tenant has taken bind-completed off the Lost one, which made it Pending", volume: MadeByOwn(InPhase(corev1.VolumeBound)), known: Proving(Knowing(KnownClaim(Naming("a"), ClaimPhase(corev1.ClaimPending), Named("other"), OfUID("uid-1"))), AKey, DataKey, detached),
+			want: "R3 Wait", events: []string{"Warning VolumeMismatch pv/a"}, says: []string{"default/other was bound to it"}},
 		{name: "V3 a Lost claim with another UID does not count: its tenant may have written bind-completed", volume: MadeByOwn(InPhase(corev1.VolumeBound)), known: Proving(Knowing(KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost), Named("other"))), AKey, DataKey, detached),
 			want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
 		{name: "V3 X2 a claim that was never bound to it does not count", volume: MadeByOwn(InPhase(corev1.VolumeBound)), known: Proving(Knowing(KnownClaim(Naming("a"), ClaimNote(Completed, "yes"), Named("other"))), AKey, DataKey, detached),
@@ -131,6 +133,7 @@ func TestR8WhatBecomesOfAVolumeWithoutStorage(t *testing.T) {
 	freed := func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }
 	fails := `R8 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: the storage of volume \"a\" is deleted, and the volume was changed meanwhile; delete the volume or, if it has its storage again, remove the annotation ` +
 		reclaim.AnnouncementAnnotation + `" status.phase=Failed status.reason=VolumeFailedDelete`
+	nameless := func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.Namespace, v.Spec.ClaimRef.Name = "", "" }
 	told := []string{"Warning VolumeFailedDelete pv/a"}
 	says := []string{"is deleted", "delete the volume", "remove the annotation " + reclaim.AnnouncementAnnotation}
 	deleted := Answering(proven, reclaimed(decision.RunDeleter, "hostPath", nil))
@@ -143,6 +146,10 @@ func TestR8WhatBecomesOfAVolumeWithoutStorage(t *testing.T) {
 		{name: "R8 V3 a claim in no cache may exist", volume: Orphan(corev1.PersistentVolumeReclaimRetain, noted), options: Hooked(), want: "R8 Read pvc/default/data", fresh: true},
 		{name: "R8 noted, Recycle: no recycler runs", volume: Orphan(corev1.PersistentVolumeReclaimRecycle, noted), known: proven, options: Hooked(), want: fails, events: told, fresh: true},
 		{name: "R8 noted, no claimRef: it is offered to nobody", volume: Orphan(corev1.PersistentVolumeReclaimDelete, freed, noted), known: Knowing(KnownClaim(RequestingClass(new("")))), options: Hooked(), want: fails, events: told, fresh: true},
+		{name: "R8 V1 its claimRef has no namespace and no name: noted, and no claim is read", volume: Orphan(corev1.PersistentVolumeReclaimRetain, nameless), known: deleted, options: Hooked(), want: "R8 UpdateVolume pv/a: " + notedDone + letsGo},
+		{name: "R8 V1 under Delete too", volume: Orphan(corev1.PersistentVolumeReclaimDelete, nameless), known: deleted, options: Hooked(), want: "R8 UpdateVolume pv/a: " + notedDone + letsGo},
+		{name: "R8 V1 and told", volume: Orphan(corev1.PersistentVolumeReclaimRetain, nameless, noted), options: Hooked(), want: fails, events: told, says: says, fresh: true},
+		{name: "R8 V1 a person deletes it: it goes", volume: MadeByOwn(recycle, nameless, noted, BeingDeleted), options: Hooked(), want: "R3 UpdateVolume pv/a: -finalizer " + InTreeFinalizer, fresh: true},
 		{name: "R8 by a controller without hooks too", volume: Orphan(corev1.PersistentVolumeReclaimRecycle, noted), known: proven, want: fails, events: told},
 		{name: "R8 N told once", volume: Orphan(corev1.PersistentVolumeReclaimRecycle, noted, FailedFor("the storage of volume \"a\" is deleted, and the volume was changed meanwhile; delete the volume or, if it has its storage again, remove the annotation "+reclaim.AnnouncementAnnotation)), known: proven, options: Hooked(), want: "R8 Wait", fresh: true},
 		{name: "R8 R3 Delete again, the claim gone: the object goes", volume: Orphan(corev1.PersistentVolumeReclaimDelete, noted), known: proven, options: Hooked(), want: "R3 DeleteVolume pv/a", fresh: true},

@@ -52,8 +52,9 @@ type View interface {
 	AbsentAsOf(key obj.Key) string
 	// Owners returns the claims that a volume without claimRef belongs to all the same (M2), in order. See match.Terms.
 	Owners(volume string) []obj.Key
-	// Losers returns the claims that are Lost and name the volume, in order: it may have their data, though its claimRef does not say so.
-	Losers(volume string) []obj.Key
+	// Claimant returns the claim that names the volume and has the UID in its claimRef, whatever else of that claimRef and of the claim's
+	// status: the volume may have its data. Zero if there is none.
+	Claimant(volume *corev1.PersistentVolume) obj.Key
 	// ListedOwners returns those of the claims that were listed from the server since the last write, all of them, and that for which
 	// a volume of that name is provisioned (P2); NotInCache means that they were not.
 	ListedOwners(volume string) ([]*corev1.PersistentVolumeClaim, Source)
@@ -349,15 +350,14 @@ func (s Snapshot) AbsentAsOf(key obj.Key) string { return s.Absent[key] }
 // Owners returns the claims whose status is Bound and that name the volume.
 func (s Snapshot) Owners(volume string) []obj.Key { return s.owners()(volume) }
 
-// Losers returns the claims whose status is Lost and that name the volume.
-func (s Snapshot) Losers(volume string) (losers []obj.Key) {
+// Claimant returns the claim that names the volume and has the UID in its claimRef.
+func (s Snapshot) Claimant(volume *corev1.PersistentVolume) obj.Key {
 	for _, claim := range s.Claims {
-		if phase.Lost(claim) == volume {
-			losers = append(losers, obj.KeyOf(claim))
+		if phase.Claims(claim, volume) {
+			return obj.KeyOf(claim)
 		}
 	}
-	slices.SortFunc(losers, obj.CompareKeys)
-	return losers
+	return obj.Key{}
 }
 
 // ListedOwners returns the same as Owners, if all claims were listed, and the claim that the volume was made for.

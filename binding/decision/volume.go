@@ -126,7 +126,7 @@ func mayName(namespace, name string) bool {
 // written again (C11); without it a person has to say what is to become of the data.
 func nextUnnamed(volume *corev1.PersistentVolume, view View) Action {
 	ref := volume.Spec.ClaimRef
-	for _, key := range slices.Concat(view.Owners(volume.Name), view.Losers(volume.Name)) {
+	for _, key := range append(slices.Clone(view.Owners(volume.Name)), view.Claimant(volume)) {
 		if claim, _ := view.Claim(key.Namespace, key.Name); claim != nil && phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefNone {
 			return requeue(key, "V1", "it has the UID in claimRef, which lost its namespace and name")
 		}
@@ -319,7 +319,7 @@ func awaitOther(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeC
 // releaseAndReclaim decides on a volume whose claim is gone, or has another volume in its place. A Failed volume stays Failed:
 // that says that reclaiming was tried.
 func releaseAndReclaim(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View, options Options, why string) Action {
-	if waiting, kept := keepForLoser(volume, view); kept {
+	if waiting, kept := keepForOwner(volume, view); kept {
 		return waiting
 	}
 	if released := phase.OfVolume(volume, phase.VolumeOrphaned); volume.Status.Phase != released {
@@ -356,15 +356,13 @@ func releaseAndReclaim(volume *corev1.PersistentVolume, claim *corev1.Persistent
 	return wait("R3", verdict.Message)
 }
 
-// keepForLoser leaves a volume as it is that is to lose its data, while a claim names it that is Bound, or that is Lost and has the UID in
-// its claimRef (R3). A person has edited the claimRef, perhaps by mistake, or a restore of the server has. That a claim is Lost is no
-// proof by itself: who writes bind-completed onto a claim makes it so.
-func keepForLoser(volume *corev1.PersistentVolume, view View) (waiting Action, kept bool) {
+// keepForOwner leaves a volume as it is that is to lose its data, while a claim names it that is Bound, or that has the UID in its
+// claimRef (R3). A person has edited the claimRef, perhaps by mistake, or a restore of the server has. That a claim is Lost is no
+// proof by itself: who writes bind-completed onto a claim makes it so, and Pending who removes it.
+func keepForOwner(volume *corev1.PersistentVolume, view View) (waiting Action, kept bool) {
 	owners := slices.Clone(view.Owners(volume.Name))
-	for _, loser := range view.Losers(volume.Name) {
-		if claim, _ := view.Claim(loser.Namespace, loser.Name); claim != nil && claim.UID == volume.Spec.ClaimRef.UID {
-			owners = append(owners, loser)
-		}
+	if claimant := view.Claimant(volume); claimant != (obj.Key{}) && !slices.Contains(owners, claimant) {
+		owners = append(owners, claimant)
 	}
 	if len(owners) == 0 || volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain || storageDeleted(volume, view) {
 		return Action{}, false

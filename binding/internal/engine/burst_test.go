@@ -2,7 +2,9 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -141,6 +143,53 @@ func TestX8AnEmptyCapacityIsNoCapacity(t *testing.T) {
 	action, err := decision.NextForClaim(claim, decision.Snapshot{}, Unprotected(decision.Options{}))
 	require.NoError(t, err)
 	assert.False(t, action.Writes(), "%s", action)
+}
+
+// X8, N: a conflict tells that the object has changed. One that has not, as a live read shows, is refused for another reason: it is told, and
+// tried again as what is rejected.
+func TestX8AConflictThatIsNoneIsARejection(t *testing.T) {
+	for name, refused := range map[string]error{
+		"a conflict, of a webhook": apierrors.NewConflict(corev1.Resource("persistentvolumes"), "a", errors.New("another change is under way")),
+		"a proxy without a route":  apierrors.NewGenericServerResponse(404, "put", corev1.Resource("persistentvolumes"), "a", "no route", 0, true),
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newTalk(t, decision.Options{}, DataKey, KnownVolume("a"), KnownClaim())
+			d.starts().says("B1 UpdateVolume pv/a").gets(nil, refused).says("B6 Read pv/a").gets(KnownVolume("a"), nil)
+			d.says("B1 UpdateVolume pv/a").gets(nil, refused)
+			assert.True(t, d.step.Done)
+			assert.ErrorContains(t, d.step.Err, "in the version that was sent")
+			assert.Positive(t, d.step.After, "W6")
+			assert.Contains(t, d.published, "Warning FailedUpdate")
+		})
+	}
+	t.Run("it has changed, each time", func(t *testing.T) {
+		conflict := apierrors.NewConflict(corev1.Resource("persistentvolumes"), "a", errors.New("the object has been modified"))
+		d := newTalk(t, decision.Options{}, DataKey, At("10", KnownVolume("a")), KnownClaim())
+		d.starts()
+		for n := range 5 {
+			d.says("B1 UpdateVolume pv/a").gets(nil, conflict).says("B6 Read pv/a").gets(At(fmt.Sprint(11+n), KnownVolume("a")), nil)
+		}
+		d.says("B1 UpdateVolume pv/a")
+	})
+}
+
+// N, X10: what a write tells is told where the write took effect, whatever its reply: a proxy has sent it again.
+func TestNAWriteThatIsSentTwiceIsTold(t *testing.T) {
+	cluster := NewDriven(bindingtest.Volume("pv", "1Gi"), bindingtest.Claim("default", "data", "1Gi"))
+	require.NoError(t, cluster.Settle(t.Context()))
+	again := func(call *bindingtest.Call, do func() error) error {
+		if call.Subresource == bindingtest.Status && call.Key == DataKey {
+			require.NoError(t, do())
+			return apierrors.NewConflict(corev1.Resource("persistentvolumeclaims"), "data", errors.New("the object has been modified"))
+		}
+		return do()
+	}
+	cluster.Client.Use(again)
+	vanish(t, cluster, obj.VolumeKey("pv"))
+	require.NoError(t, cluster.Settle(t.Context()))
+	assert.Equal(t, corev1.ClaimLost, cluster.Claim("default", "data").Status.Phase)
+	told := slices.DeleteFunc(cluster.Events(), func(event decision.Event) bool { return event.Reason != decision.EventClaimLost })
+	assert.Len(t, told, 1)
 }
 
 func TestX8AWriteThatChangesNothingIsAnError(t *testing.T) {

@@ -105,22 +105,27 @@ func (s *store) supersede(volume *corev1.PersistentVolume) {
 	}
 }
 
-// relistOwners has the index know what asOwner says by now of the Lost claims that name a volume. The one of that UID owns it as before.
+// relistOwners has the index know what asOwner says by now of the claims that name a volume and have lost it. The one of that UID owns it as before.
 func (s *store) relistOwners(volume string, owner types.UID) {
 	for key := range s.claimsByVolume[obj.VolumeKey(volume)] {
 		claim := s.claim(key)
+		_, owned := s.lostOwners[key]
 		if claim.UID != owner {
 			delete(s.lostOwners, key)
 		}
-		if phase.Lost(claim) != "" {
-			s.setOwner(claim)
+		if owned || phase.Lost(claim) != "" {
+			s.setOwner(nil, claim)
 		}
 	}
 }
 
-// setOwner has the index know a claim. That it owns a volume as asOwner says is remembered for as long as the claim is there: many other
-// volumes may go meanwhile.
-func (s *store) setOwner(claim *corev1.PersistentVolumeClaim) {
+// setOwner has the index know a claim in place of its old version, nil if there is none. That it owns a volume as asOwner says is
+// remembered for as long as the claim is there: many other volumes may go meanwhile, and whoever may edit the claim has Pending written over Bound
+// and Lost, by removing bind-completed (C6).
+func (s *store) setOwner(old, claim *corev1.PersistentVolumeClaim) {
+	if old != nil && old.UID == claim.UID && phase.Owned(old) != "" && claim.Status.Phase != corev1.ClaimBound && s.volume(claim.Spec.VolumeName) == nil {
+		zeromap.Put(&s.lostOwners, obj.KeyOf(claim), claim.UID)
+	}
 	owner := s.asOwner(claim)
 	if owner != claim {
 		zeromap.Put(&s.lostOwners, obj.KeyOf(claim), claim.UID)
@@ -128,15 +133,16 @@ func (s *store) setOwner(claim *corev1.PersistentVolumeClaim) {
 	s.index.SetClaim(owner)
 }
 
-// asOwner returns a claim as the index is to know it. One that is Lost owns the volume that it names as one that is Bound does, where the
-// last volume of that name had its UID in its claimRef: whoever makes that one again has the claim's data on it (M2). No tenant can write
-// that.
+// asOwner returns a claim as the index is to know it. One that has lost the volume that it names owns it as one that is Bound does, where it
+// was seen to be Bound to it, or is Lost and the last volume of that name had its UID in its claimRef: whoever makes that one again has the
+// claim's data on it (M2). No tenant can write that.
 func (s *store) asOwner(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
-	if phase.Lost(claim) == "" {
+	if claim.Status.Phase == corev1.ClaimBound || claim.Spec.VolumeName == "" {
 		return claim
 	}
 	last := s.goneVolumes.of(claim.Spec.VolumeName)
-	if s.lostOwners[obj.KeyOf(claim)] != claim.UID && (last == nil || !slices.Contains(last.owners, claim.UID)) {
+	stood := phase.Lost(claim) != "" && last != nil && slices.Contains(last.owners, claim.UID)
+	if s.lostOwners[obj.KeyOf(claim)] != claim.UID && !stood {
 		return claim
 	}
 	owner := *claim

@@ -52,7 +52,7 @@ func (s store) clone() store {
 	s.largePods, s.parsedClaims, s.podClaims = old.largePods.clone(), maps.Clone(old.parsedClaims), maps.Clone(old.podClaims) // what they point to is never changed
 	s.waiting, s.notified = old.waiting.Clone(), old.notified.Clone()
 	s.gone, s.gonePods, s.goneVolumes = old.gone.clone(), old.gonePods.clone(), old.goneVolumes.clone()
-	s.lostOwners = maps.Clone(old.lostOwners)
+	s.lostOwners, s.begun = maps.Clone(old.lostOwners), maps.Clone(old.begun)
 	s.index = &index.Index{}
 	s.index.Load(slices.Collect(all[*corev1.PersistentVolume](&s, obj.KindVolume))...)
 	for volume := range all[*corev1.PersistentVolume](&s, obj.KindVolume) {
@@ -195,6 +195,10 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 					n.Version(key, last.version)
 				}
 			}
+			if first, noted := s.begun[key.Name]; describeFlag(n, noted) {
+				n.Text(string(first.claim))
+				n.Key(obj.ReferencedClaim(decision.UndoPreBind(&corev1.PersistentVolume{}, first.claimRef).Volume))
+			}
 			describeKeys(n, s.index.Owners(key.Name))
 			if claim, reserved := s.index.Reservation(key.Name); describeFlag(n, reserved) {
 				n.Key(claim)
@@ -255,6 +259,11 @@ func (t *task) describe(n Notebook) {
 	if describeFlag(n, t.before != nil) {
 		n.Text(string(t.before.GetUID()))
 		n.Version(t.pending.Key, t.before.GetResourceVersion())
+	}
+	if describeFlag(n, t.conflicted.Writes()) {
+		n.Text(string(t.conflicted.Kind))
+		n.Version(t.conflicted.Target(), sentVersion(t.conflicted))
+		describeEvents(n, t.conflicted.Events)
 	}
 	n.Number(len(t.contradicted))
 	for _, key := range slices.SortedFunc(maps.Keys(t.contradicted), obj.CompareKeys) {

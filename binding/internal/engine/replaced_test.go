@@ -1,16 +1,19 @@
 package engine_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/engine"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
@@ -58,6 +61,14 @@ func TestV1AVolumeInPlaceOfAnother(t *testing.T) {
 			assert.Equal(t, []string{"Warning VolumeMismatch"}, d.published)
 		})
 	}
+	t.Run("a Lost claim that never had it is bound to it, and there is a conflict", func(t *testing.T) {
+		d := newTalk(t, decision.Options{}, DataKey, first, KnownClaim(Naming("a"), OfUID("uid-8"), ClaimPhase(corev1.ClaimLost)))
+		d.state.Observe(second)
+		claim := d.state.Known(DataKey)
+		d.starts().says("V1 Read pvc").gets(nil, nil).says("B1 Read pvc/default/data").gets(claim, nil).says("B1 UpdateVolume pv/a")
+		d.gets(nil, apierrors.NewConflict(corev1.Resource("persistentvolumes"), "a", errors.New("changed"))).says("B6 Read pv/a").gets(At("21", second.DeepCopy()), nil)
+		d.says("V1 Read pvc")
+	})
 	t.Run("nobody had its name before", func(t *testing.T) {
 		newTalk(t, decision.Options{}, a, second).starts().says("V1 UpdateVolumeStatus pv/a")
 		newTalk(t, decision.Options{}, DataKey, second, KnownClaim()).starts().says("B1 UpdateVolume pv/a")
@@ -110,11 +121,13 @@ func TestM2ALostClaimOwnsWhatIsMadeAgain(t *testing.T) {
 		"it is Lost since, and many others go": func(state *engine.State, volume *corev1.PersistentVolume) {
 			state.ObserveDeleted(volume)
 			state.Observe(lost)
-			for n := range 8200 { // see tombstones
-				name := fmt.Sprint("other-", n)
-				state.ObserveDeleted(&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}})
-			}
+			manyOthersGo(state)
 			state.Observe(At("31", lost.DeepCopy()))
+		},
+		"its status could not be written, and many others go meanwhile": func(state *engine.State, volume *corev1.PersistentVolume) {
+			state.ObserveDeleted(volume)
+			manyOthersGo(state)
+			state.Observe(lost)
 		},
 		"a person has taken it away under an announcement": func(state *engine.State, volume *corev1.PersistentVolume) {
 			leaving := At("20", volume.DeepCopy())
@@ -169,6 +182,64 @@ func TestM2ALostClaimOwnsWhatIsMadeAgain(t *testing.T) {
 			assert.Equal(t, DataKey, obj.ReferencedClaim(reserved), "its claim may be gone at any time")
 			assert.Empty(t, reserved.Spec.ClaimRef.UID)
 		})
+	}
+}
+
+// M2, C6: who takes bind-completed off a claim has Pending written over Bound and Lost. It owns what is made again none the less.
+func TestM2WhoTakesBindCompletedOffOwnsWhatIsMadeAgain(t *testing.T) {
+	for _, size := range []string{"1Gi", "1Mi"} {
+		for _, when := range []string{"once it is Lost", "while it is Bound"} {
+			t.Run("M2 C6 "+size+", "+when, func(t *testing.T) {
+				cluster := NewDriven(bindingtest.Volume("pv", "1Gi"), bindingtest.Claim("default", "data", "1Gi"))
+				require.NoError(t, cluster.Settle(t.Context()))
+				vanish(t, cluster, obj.VolumeKey("pv"))
+				if when == "once it is Lost" {
+					require.NoError(t, cluster.Settle(t.Context()))
+				}
+				claim := cluster.Claim("default", "data")
+				delete(claim.Annotations, Completed)
+				_, err := cluster.Update(t.Context(), claim)
+				require.NoError(t, err)
+				require.NoError(t, cluster.Settle(t.Context()))
+				require.Equal(t, corev1.ClaimPending, cluster.Claim("default", "data").Status.Phase, "C6")
+				for _, object := range []obj.Object{bindingtest.Claim("another", "names", "1Mi", Naming("pv")), bindingtest.Volume("pv", size)} {
+					_, err := cluster.Create(t.Context(), object)
+					require.NoError(t, err)
+				}
+				require.NoError(t, cluster.Settle(t.Context()))
+				assert.NotEqual(t, corev1.ClaimBound, cluster.Claim("another", "names").Status.Phase)
+				assert.Equal(t, DataKey, obj.ReferencedClaim(cluster.Volume("pv")))
+				if size == "1Gi" {
+					assertBound(t, cluster)
+				}
+			})
+		}
+	}
+}
+
+// V1, M2: the owner of what is made again gets it before a list of all claims is had: it may be deleted meanwhile.
+func TestM2AnOwnerNeedsNoListOfAllClaims(t *testing.T) {
+	cluster := NewDriven(bindingtest.Volume("pv", "1Gi"), bindingtest.Claim("default", "data", "1Gi"))
+	require.NoError(t, cluster.Settle(t.Context()))
+	vanish(t, cluster, obj.VolumeKey("pv"))
+	require.NoError(t, cluster.Settle(t.Context()))
+	cluster.Client.Use(func(call *bindingtest.Call, do func() error) error {
+		if call.Verb == bindingtest.VerbList {
+			return errors.New("no list")
+		}
+		return do()
+	})
+	_, err := cluster.Create(t.Context(), bindingtest.Volume("pv", "1Gi"))
+	require.NoError(t, err)
+	require.NoError(t, cluster.Settle(t.Context()))
+	assertBound(t, cluster)
+}
+
+// manyOthersGo has so many other volumes go that those before are forgotten: see tombstones.
+func manyOthersGo(state *engine.State) {
+	for n := range 8200 {
+		name := fmt.Sprint("other-", n)
+		state.ObserveDeleted(&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}})
 	}
 }
 

@@ -62,7 +62,12 @@ func (s *State) handleWrite(t *task, got Reply) error {
 		return nil
 	case outcome == done:
 		return s.handleStored(t, got)
+	case outcome == conflict && t.conflicted.Writes() && t.conflicted.Target() == target && sentVersion(t.conflicted) == sentVersion(t.pending):
+		s.markInDoubt(target, t.key)
+		s.markRejected(t)
+		return fmt.Errorf("%w: %w", errUnmoved, got.Err)
 	case outcome == conflict:
+		t.conflicted = t.pending
 		s.markInDoubt(target, t.key)
 		return nil
 	case outcome == rejected:
@@ -79,12 +84,37 @@ func (s *State) handleWrite(t *task, got Reply) error {
 // write would be repeated without end.
 var errUnchanged = errors.New("the server accepted the write and changed nothing")
 
+// errUnmoved ends a sync whose write gets a conflict for an answer, though a live read has shown the object in the version that was sent, as a
+// webhook or a proxy that has no route can make it. It would be repeated without end too.
+var errUnmoved = errors.New("the object is in the version that was sent, and the write is refused again")
+
+// sentVersion returns the resourceVersion that a write is sent with.
+func sentVersion(write decision.Action) string {
+	if write.Volume != nil {
+		return write.Volume.ResourceVersion
+	}
+	return write.Claim.ResourceVersion
+}
+
+// settleConflict compares what was read with the write that got a conflict for an answer. Where a proxy sends a write again, it took effect the
+// first time, and nobody else would tell of it.
+func (s *State) settleConflict(t *task, read obj.Object) {
+	wrote := t.conflicted
+	if !wrote.Writes() || wrote.Target() != keyOf(read) || sentVersion(wrote) == read.GetResourceVersion() {
+		return
+	}
+	t.conflicted = decision.Action{}
+	if len(wrote.Events) > 0 && wrote.IsShownBy(read) {
+		t.publish = append(t.publish, s.newEvents(t.key, wrote.Events)...)
+	}
+}
+
 // failedUpdate returns the events that tell of a write which the server does not let happen, for as long as nothing is
 // changed (N). That it has no time, or does not know us, no owner of the object can change.
 func (s *State) failedUpdate(t *task, err error) []decision.Event {
 	var invalid *obj.InvalidError
 	switch {
-	case errors.Is(err, errUnchanged):
+	case errors.Is(err, errUnchanged), errors.Is(err, errUnmoved):
 	case outcomeOf(err) != rejected, errors.As(err, &invalid), apierrors.IsTooManyRequests(err), apierrors.IsUnauthorized(err):
 		return nil
 	}
@@ -94,15 +124,13 @@ func (s *State) failedUpdate(t *task, err error) []decision.Event {
 // handleStored takes the object that the server stored. A write that took effect has made a new version, or has removed
 // the last finalizer of an object that was being deleted: that deletes it, and it keeps its version (A5).
 func (s *State) handleStored(t *task, got Reply) error {
-	stored, sent := got.Object, obj.Object(t.pending.Claim)
-	if t.pending.Volume != nil {
-		sent = t.pending.Volume
-	}
+	stored := got.Object
+	t.conflicted = decision.Action{}
 	ended := stored.GetDeletionTimestamp() != nil && len(stored.GetFinalizers()) == 0
 	switch {
 	case ended:
 		t.wake(s.ObserveDeleted(stored), t.key, t.volume)
-	case stored.GetResourceVersion() == sent.GetResourceVersion():
+	case stored.GetResourceVersion() == sentVersion(t.pending):
 		return errUnchanged
 	default:
 		t.wake(s.observe(got.Parsed().parsed), t.key, t.volume)
@@ -232,6 +260,7 @@ func (s *State) handleRead(t *task, got Reply) error {
 		return s.unreadError(key, got.Err)
 	case got.Object != nil:
 		delete(t.contradicted, key)
+		s.settleConflict(t, got.Object)
 		t.wake(s.observeLive(key, got.Parsed().parsed), t.key)
 	}
 	s.tell(t, got.Object)

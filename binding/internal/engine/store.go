@@ -40,7 +40,8 @@ type store struct {
 	// A volume that has the name of one may be made in its place, under the claim that was bound to that one (V1), or may be as
 	// it was before that one, on a server that went back (W8).
 	goneVolumes tombstones[string, *lastVolume]
-	lostOwners  map[obj.Key]types.UID // the Lost claims that own the volume that they name (M2)
+	lostOwners  map[obj.Key]types.UID // the claims that own the volume that they name, though they are not Bound (M2)
+	begun       map[string]begun      // by volume: the bindings of which the first write is made and not the second (B1)
 }
 
 // Known returns the object that is stored under a key; nil if there is none. A class has its name alone as its key.
@@ -135,13 +136,16 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 			s.bury(as[*corev1.PersistentVolume](old))
 		}
 		s.supersede(object)
+		if object.Status.Phase == corev1.VolumeBound {
+			delete(s.begun, object.Name)
+		}
 		s.index.Set(object)
 	case *corev1.PersistentVolumeClaim:
 		delete(s.parsedClaims, key)
 		if parsed.claim != nil {
 			zeromap.Put(&s.parsedClaims, key, parsed.claim)
 		}
-		s.setOwner(object)
+		s.setOwner(as[*corev1.PersistentVolumeClaim](old), object)
 		s.enlist(object)
 	case *storagev1.StorageClass:
 		s.enlistAll(object.Name)
@@ -167,6 +171,7 @@ func (s *store) drop(key obj.Key, uid types.UID) (old obj.Object, named []obj.Ke
 	switch key.Kind {
 	case obj.KindVolume:
 		s.bury(as[*corev1.PersistentVolume](old))
+		delete(s.begun, key.Name)
 		s.index.Delete(key.Name)
 	case obj.KindClaim:
 		s.index.DeleteClaim(key)

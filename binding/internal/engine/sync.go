@@ -20,6 +20,8 @@ type task struct {
 	pending decision.Action // what is being done
 	before  obj.Object      // of a read: what was known when it was sent; nil if nothing
 
+	conflicted decision.Action // the write that got a conflict for an answer, until its object is read in another version; zero if none
+
 	outdated bool // the server went back in time since the action was begun (W8)
 
 	contradicted map[obj.Key]contradiction // what the last live read of each object contradicted
@@ -53,6 +55,7 @@ func (s *State) advance(t *task) Step {
 	if write, lost := s.giveBack(t, action); lost {
 		action, err = write, nil
 	}
+	action = s.undoBegun(t, action)
 	switch {
 	case err == nil && action.Kind == decision.Read:
 		return s.issue(t, action)
@@ -71,6 +74,9 @@ func (s *State) advance(t *task) Step {
 		return s.issue(t, read)
 	}
 	if read, needed := s.readLast(t, action); needed {
+		return s.issue(t, read)
+	}
+	if read, needed := s.readBegun(t, action); needed {
 		return s.issue(t, read)
 	}
 	if s.isAnothersTurn(t, action) {
@@ -168,6 +174,7 @@ func (s *State) issue(t *task, action decision.Action) Step {
 	if action.Kind == decision.Read {
 		t.before = s.Known(action.Key)
 	}
+	s.noteBegun(t, action)
 	publish := t.publish
 	t.publish = nil
 	return Step{Action: action, Publish: publish}

@@ -107,25 +107,27 @@ func (v *taskView) Summary(claim *corev1.PersistentVolumeClaim) (match.Summary, 
 	return v.index.Summary(claim, v.searchTerms(claim))
 }
 
-// Owners returns the claims that are Bound and name the volume, or the one that it is being bound to: by a sync that runs,
-// or by a write whose outcome is not known.
+// Owners returns the claims that are Bound and name the volume, or another than the sync's own that it is being bound to: by a sync that
+// runs, or by a write whose outcome is not known.
 func (v *taskView) Owners(volume string) []obj.Key {
 	owners := v.index.Owners(volume)
-	if slices.Contains(owners, obj.VolumeKey(volume)) { // see giveBack
+	switch claim := v.claim(v.task.key); {
+	case slices.Contains(owners, obj.VolumeKey(volume)): // see giveBack
+		return nil
+	case claim != nil && len(owners) == 1 && owners[0] == v.task.key && phase.Owned(v.asOwner(claim)) != volume: // it is merely being bound to it
 		return nil
 	}
 	return owners
 }
 
-// Losers returns the claims that are Lost and name the volume.
-func (v *taskView) Losers(volume string) (losers []obj.Key) {
-	for key := range v.claimsByVolume[obj.VolumeKey(volume)] {
-		if claim := v.claim(key); claim != nil && phase.Lost(claim) == volume {
-			losers = append(losers, key)
+// Claimant returns the claim that names the volume and has the UID in its claimRef.
+func (v *taskView) Claimant(volume *corev1.PersistentVolume) obj.Key {
+	for key := range v.claimsByVolume[obj.VolumeKey(volume.Name)] {
+		if phase.Claims(v.claim(key), volume) {
+			return key
 		}
 	}
-	slices.SortFunc(losers, obj.CompareKeys)
-	return losers
+	return obj.Key{}
 }
 
 func (v *taskView) ListedOwners(volume string) ([]*corev1.PersistentVolumeClaim, decision.Source) {

@@ -71,10 +71,11 @@ const (
 	noFault           Fault = ""
 	Conflicts         Fault = "conflicts"
 	forbids           Fault = "refuses"
-	Fails             Fault = "fails"        // it never arrived
-	LosesAnswer       Fault = "loses answer" // it arrived
-	ArrivesLate       Fault = "arrives late" // it arrives some time, or never
-	GoesOn            Fault = "goes on"      // a hook has begun, and is not done
+	Fails             Fault = "fails"         // it never arrived
+	LosesAnswer       Fault = "loses answer"  // it arrived
+	isSentTwice       Fault = "is sent twice" // by a proxy, which returns the second answer
+	ArrivesLate       Fault = "arrives late"  // it arrives some time, or never
+	GoesOn            Fault = "goes on"       // a hook has begun, and is not done
 	throttles         Fault = "is throttled"
 	SaysNotFound      Fault = "is told NotFound"
 	SaysProxyNotFound Fault = "is told NotFound by a proxy"
@@ -82,7 +83,7 @@ const (
 	AnswersBare       Fault = "is answered with bare metadata"
 )
 
-var faults = []Fault{Conflicts, forbids, Fails, LosesAnswer, ArrivesLate, throttles, SaysNotFound, SaysProxyNotFound, SaysOldNotFound, AnswersBare}
+var faults = []Fault{Conflicts, forbids, Fails, LosesAnswer, isSentTwice, ArrivesLate, throttles, SaysNotFound, SaysProxyNotFound, SaysOldNotFound, AnswersBare}
 
 // Directed returns a history on the server in which nothing is random. Its caller adds the controllers and takes each step.
 func Directed(server *bindingtest.Server) *History {
@@ -136,6 +137,10 @@ func (h *History) suffer(c *Controller, call *bindingtest.Call, do func() error)
 	case LosesAnswer:
 		_ = do()
 		return testkit.ErrConnection
+	case isSentTwice:
+		if call.Writes() {
+			_ = do()
+		}
 	case ArrivesLate:
 		if call.Writes() {
 			h.Late = append(h.Late, call)

@@ -36,8 +36,8 @@ type View struct {
 	byDefault  *storagev1.StorageClass
 	pods       map[obj.Key][]*corev1.Pod // by the claims they name
 	podCount   int
-	attached   map[string][]*storagev1.VolumeAttachment // by the volumes they name
-	losers     map[string][]obj.Key                     // the Lost claims by the volumes they name
+	attached   map[string][]*storagev1.VolumeAttachment   // by the volumes they name
+	naming     map[string][]*corev1.PersistentVolumeClaim // by the volumes they name
 	index      index.Index
 }
 
@@ -63,7 +63,7 @@ func NewView(objects []obj.Object) *View {
 		csiNodes:   map[string]*storagev1.CSINode{},
 		pods:       map[obj.Key][]*corev1.Pod{},
 		attached:   map[string][]*storagev1.VolumeAttachment{},
-		losers:     map[string][]obj.Key{},
+		naming:     map[string][]*corev1.PersistentVolumeClaim{},
 	}
 	var classes []*storagev1.StorageClass
 	for _, object := range objects {
@@ -90,8 +90,8 @@ func NewView(objects []obj.Object) *View {
 	v.byDefault = storageclass.Default(classes)
 	v.sort()
 	for _, claim := range v.Claims {
-		if volume := phase.Lost(claim); volume != "" {
-			v.losers[volume] = append(v.losers[volume], obj.KeyOf(claim))
+		if volume := claim.Spec.VolumeName; volume != "" {
+			v.naming[volume] = append(v.naming[volume], claim)
 		}
 	}
 	v.choose()
@@ -211,8 +211,15 @@ func (v *View) AbsentAsOf(obj.Key) string { return "" }
 // Owners returns the claims that are Bound to the volume.
 func (v *View) Owners(volume string) []obj.Key { return v.index.Owners(volume) }
 
-// Losers returns the claims that are Lost and name the volume.
-func (v *View) Losers(volume string) []obj.Key { return v.losers[volume] }
+// Claimant returns the claim that names the volume and has the UID in its claimRef.
+func (v *View) Claimant(volume *corev1.PersistentVolume) obj.Key {
+	for _, claim := range v.naming[volume.Name] {
+		if phase.Claims(claim, volume) {
+			return obj.KeyOf(claim)
+		}
+	}
+	return obj.Key{}
+}
 
 // ListedOwners returns the same as Owners: a dump that has claims is taken for one that has all.
 func (v *View) ListedOwners(volume string) (owners []*corev1.PersistentVolumeClaim, from decision.Source) {
