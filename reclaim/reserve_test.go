@@ -57,6 +57,7 @@ func TestReserve(t *testing.T) {
 		{"R7 M2 one that is Lost and names it may have had it", released(unclaimed), toCome(), listing(boundClaim(lost)), nil, "ClaimLives/VolumeLost"},
 		{"R7 R3 X3 its claimRef has a slip, and the claim whose UID it has is Bound", released(slip), toCome(), listing(boundClaim()), nil, "ClaimLives/VolumeLost"},
 		{"R7 R3 X3 or Lost by that", released(slip), toCome(), listing(boundClaim(lost)), nil, "ClaimLives/VolumeLost"},
+		{"R7 nor while pods use it", released(), toCome(), listing(boundClaim(otherUID, lost), userOf("web")), nil, "InUse/PodsDisturbed"},
 		{"R7 R3 X3 or Pending, without bind-completed", released(slip), toCome(), listing(boundClaim(bare, waits)), nil, "ClaimLives/VolumeLost"},
 		{"R7 X3 its claimRef has another UID, and the claim of that name is Bound", released(), toCome(), listing(boundClaim(otherUID)), nil, "ClaimLives/VolumeLost"},
 		{"R7 one of that name that is Lost may be restored from a backup, and its volume is to be given to it", released(), toCome(), listing(boundClaim(otherUID, lost)), nil, "does DataDisclosed"},

@@ -96,7 +96,7 @@ func (r *review) checkHolder(checkLiving func(*corev1.PersistentVolumeClaim)) *c
 	case read:
 		r.reject(PreBound, "it is pre-bound to %s", name(key))
 	}
-	if !read || keeps || claim == nil && served { // or else they use another claim of that name
+	if !read || keeps || claim == nil && served || claim != nil && claim.Spec.VolumeName == r.volume.Name { // or else they use another claim of that name
 		r.checkPods(key)
 	}
 	if !keeps {

@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -205,7 +206,15 @@ func unbind(volume *corev1.PersistentVolume, rule, why string) Action {
 // UndoPreBind returns the draft of the write by which a volume gets the claimRef back that it had before PreBind, for the claim is gone and never had it
 // (B1, V4). A crash before this write leaves what a controller that starts then takes for a volume of that claim.
 func UndoPreBind(volume *corev1.PersistentVolume, claimRef *corev1.ObjectReference) Action {
-	return withClaimRef(volume, claimRef, "V4", "its claim is gone, and never had it")
+	ref := volume.Spec.ClaimRef
+	if claimRef == nil {
+		return withClaimRef(volume, nil, "V4", "claim "+ref.Namespace+"/"+ref.Name+" is gone, and never had it")
+	}
+	message := fmt.Sprintf("volume %q was being bound to claim %s/%s with UID %s, which is gone and was not Bound to it: it is kept for a claim of that name, and not reclaimed; to give it to another, remove its claimRef",
+		volume.Name, ref.Namespace, ref.Name, ref.UID)
+	action := withClaimRef(volume, claimRef, "V4", message)
+	action.Events = []Event{warning(volume, EventVolumeMismatch, message)}
+	return action
 }
 
 // ReservationFor returns the claimRef with which a person pre-binds a volume to a claim of that name.

@@ -257,7 +257,7 @@ func bindRequested(claim *corev1.PersistentVolumeClaim, volume *corev1.Persisten
 	}
 	message := fmt.Sprintf("the volume %q that the claim names does not fit it: %s", volume.Name, mismatches)
 	waiting := wait("C7", message, warning(claim, EventVolumeMismatch, message))
-	if ownsThoughLost(claim, volume, view) {
+	if ownsThoughLost(claim, volume, view) && phase.BindCompleted(claim) { // without it the claim would be bound by that (C8)
 		return keepForLost(claim, volume, mismatches).explained(Explanation{State: ClaimVolumeMismatch, Volume: volume.Name, Mismatches: mismatches}), nil
 	}
 	return pendingFirst(claim, waiting.explained(Explanation{State: ClaimVolumeMismatch, Volume: volume.Name, Mismatches: mismatches})), nil

@@ -12,11 +12,12 @@ import (
 )
 
 // begun is a binding of a volume that may have data, for it is reserved or the claim names it. Its first write is on its way, or made (B1), and
-// not the second: the volume is not Bound yet. The claim was read live before, but it may be deleted while the write is still to reach the
-// server, and made again. Then the volume is neither that claim's nor anybody's to reclaim, and what was written is undone (B1, V4).
+// the claim was not Bound since. The claim was read live before, but it may be deleted while a write is still to reach the server, and made
+// again. Then the volume is neither that claim's nor anybody's to reclaim, and what was written is undone (B1, V4).
 type begun struct {
 	claim    types.UID
 	claimRef *corev1.ObjectReference // the volume's before that; the owner's name, if it had none and an owner that had lost it (M2)
+	phase    corev1.PersistentVolumePhase
 }
 
 // noteBegun notes that a binding is begun, before its first write is sent. Of a claim that is being deleted, or that had the volume before, the
@@ -33,36 +34,50 @@ func (s *State) noteBegun(t *task, action decision.Action) {
 	if volume.Spec.ClaimRef == nil && claim.Spec.VolumeName != volume.Name { // it was chosen, and had nobody's data
 		return
 	}
-	first := begun{claim: claim.UID, claimRef: volume.Spec.ClaimRef}
+	first := begun{claim: claim.UID, claimRef: volume.Spec.ClaimRef, phase: volume.Status.Phase}
 	if first.claimRef == nil && s.asOwner(claim) != claim {
 		first.claimRef = decision.ReservationFor(t.key)
 	}
 	zeromap.Put(&s.begun, volume.Name, first)
 }
 
-// readBegun returns the live read of a claim that comes before the second write of a binding that this Controller has begun (B2): after that
-// write nothing would be undone.
-func (s *State) readBegun(t *task, action decision.Action) (read decision.Action, needed bool) {
-	claim := s.claim(t.key)
-	if claim == nil || action.Kind != decision.UpdateVolumeStatus || action.Volume.Status.Phase != corev1.VolumeBound {
-		return decision.Action{}, false
+// endBegun notes that a claim is Bound, or was it at last: whoever uses it may have written to its volume.
+func (s *store) endBegun(claim *corev1.PersistentVolumeClaim) {
+	if first, noted := s.begun[claim.Spec.VolumeName]; noted && first.claim == claim.UID && claim.Status.Phase == corev1.ClaimBound {
+		delete(s.begun, claim.Spec.VolumeName)
 	}
-	_, live := t.live[t.key]
-	first, noted := s.begun[action.Volume.Name]
-	return decision.ReadLive(t.key, "B2", "it may have gone before claimRef was written"), noted && first.claim == claim.UID && !live
 }
 
-// undoBegun returns the action, or a write in place of one that would release a volume for a claim that never had it: it gets the claimRef
-// that it had before.
+// undoBegun returns the action, or a write in place of one that releases or reclaims a volume for a claim that never had it: it gets the claimRef
+// that it had before. One that is Bound by now is of nobody but a claim of that name, for another controller may have gone on.
 func (s *State) undoBegun(t *task, action decision.Action) decision.Action {
 	first, noted := s.begun[t.key.Name]
-	if !noted || t.key.Kind != obj.KindVolume || action.Kind != decision.UpdateVolumeStatus || action.Volume.Status.Phase != corev1.VolumeReleased {
+	if !noted || t.key.Kind != obj.KindVolume {
 		return action
 	}
 	volume := s.volume(t.key.Name)
-	if _, announced := reclaim.AnnouncementOf(volume); announced || volume.DeletionTimestamp != nil || volume.Spec.ClaimRef.UID != first.claim ||
-		volume.Status.Phase == corev1.VolumeFailed {
+	_, announced := reclaim.AnnouncementOf(volume)
+	claim := s.claim(obj.ReferencedClaim(volume))
+	gone := volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.UID == first.claim && (claim == nil || claim.UID != first.claim)
+	reclaimed := volume.Status.Phase == corev1.VolumeReleased || volume.Status.Phase == corev1.VolumeFailed
+	switch {
+	case !gone || announced || volume.DeletionTimestamp != nil || reclaimed && volume.Status.Phase != first.phase: // by another controller
+		return action
+	case action.Kind == decision.Nothing && reclaimed: // under Retain, where nothing was read
+		if _, live := t.live[obj.ReferencedClaim(volume)]; !live {
+			return decision.ReadLive(obj.ReferencedClaim(volume), "V4", "before the claimRef of before is written")
+		}
+	case !reclaims(action):
 		return action
 	}
+	if volume.Status.Phase == corev1.VolumeBound {
+		return decision.UndoPreBind(volume, decision.ReservationFor(obj.ReferencedClaim(volume)))
+	}
 	return decision.UndoPreBind(volume, first.claimRef)
+}
+
+// reclaims reports whether an action on a volume releases it, or goes on to reclaim it.
+func reclaims(action decision.Action) bool {
+	released := action.Kind == decision.UpdateVolumeStatus && (action.Volume.Status.Phase == corev1.VolumeReleased || action.Volume.Status.Phase == corev1.VolumeFailed)
+	return released || action.Announces() || action.RunsHook() || action.Kind == decision.DeleteVolume
 }

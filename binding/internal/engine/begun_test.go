@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
@@ -17,7 +19,15 @@ import (
 // V3, X2: a claim is deleted, and made again, while the first write of its binding waits (client-go's rate limit, a 429, a paused process). The
 // volume may have data that is meant for its name: it is not Released for the claim that is gone, but as it was before.
 func TestV3TheClaimGoesWhileItsBindingIsBegun(t *testing.T) {
-	for _, way := range []string{"reserved", "named", "made again"} {
+	told := func(cluster *Driven) (n int) {
+		for _, event := range cluster.Events() {
+			if event.Reason == decision.EventVolumeMismatch && strings.Contains(event.Message, "was being bound to") {
+				n++
+			}
+		}
+		return n
+	}
+	for _, way := range []string{"reserved", "reserved, Released before", "reserved, the reply is lost", "named", "made again"} {
 		for _, made := range []string{"made again later", "made again at once"} {
 			t.Run("V3 X2 "+way+", "+made, func(t *testing.T) {
 				cluster := NewDriven()
@@ -27,7 +37,7 @@ func TestV3TheClaimGoesWhileItsBindingIsBegun(t *testing.T) {
 				}
 				claim := func() {
 					make(bindingtest.Claim("default", "data", "1Gi", func(c *corev1.PersistentVolumeClaim) {
-						if way != "reserved" {
+						if !strings.HasPrefix(way, "reserved") {
 							c.Spec.VolumeName = "pv"
 						}
 					}))
@@ -35,10 +45,16 @@ func TestV3TheClaimGoesWhileItsBindingIsBegun(t *testing.T) {
 				volume := func() {
 					make(bindingtest.Volume("pv", "1Gi", func(v *corev1.PersistentVolume) {
 						v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
-						if way == "reserved" {
+						if strings.HasPrefix(way, "reserved") {
 							v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: "data"}
 						}
 					}))
+					if way == "reserved, Released before" {
+						released := cluster.Volume("pv")
+						released.Status.Phase = corev1.VolumeReleased
+						_, err := cluster.UpdateStatus(t.Context(), released)
+						require.NoError(t, err)
+					}
 				}
 				claim()
 				if way == "made again" {
@@ -48,24 +64,25 @@ func TestV3TheClaimGoesWhileItsBindingIsBegun(t *testing.T) {
 				}
 				require.NoError(t, cluster.Settle(t.Context()))
 				volume()
-				cluster.Client.Use(bindingtest.Before(1, bindingtest.On(bindingtest.VerbUpdate, obj.KindVolume), func() {
+				first := bindingtest.On(bindingtest.VerbUpdate, obj.KindVolume)
+				cluster.Client.Use(bindingtest.Before(1, first, func() {
 					vanish(t, cluster, DataKey)
 					if made == "made again at once" {
 						claim()
 					}
 				}))
+				if way == "reserved, the reply is lost" {
+					cluster.Client.Use(bindingtest.LoseAnswer(1, first))
+				}
 
 				require.NoError(t, cluster.Settle(t.Context()))
 				if made == "made again later" {
 					kept := cluster.Volume("pv")
 					assert.Equal(t, corev1.VolumeAvailable, kept.Status.Phase)
 					assert.False(t, phase.BoundByController(kept))
-					if way == "named" {
-						assert.Nil(t, kept.Spec.ClaimRef, "as it was before")
-					} else {
-						assert.Equal(t, DataKey, obj.ReferencedClaim(kept), "no other's")
-						assert.Empty(t, kept.Spec.ClaimRef.UID)
-					}
+					assert.Equal(t, DataKey, obj.ReferencedClaim(kept), "no other's")
+					assert.Empty(t, kept.Spec.ClaimRef.UID)
+					assert.Equal(t, 1, told(cluster), "V4")
 					claim()
 					require.NoError(t, cluster.Settle(t.Context()))
 				}

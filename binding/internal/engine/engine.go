@@ -41,6 +41,7 @@ type State struct {
 	lastEvents map[obj.Key][]decision.Event
 	// rejected are the claims whose last write the server rejected, and that are to be synced again after a delay.
 	rejected map[obj.Key]rejection
+	refused  map[obj.Key]refusal // by object: the last write that got a conflict for an answer
 	// failures counts the failures in a row of a key (W6).
 	failures map[obj.Key]int
 	// restore is what is left to do since the server went back in time (W8).

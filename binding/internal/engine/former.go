@@ -9,6 +9,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
+	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
@@ -107,13 +108,14 @@ func (s *store) supersede(volume *corev1.PersistentVolume) {
 
 // relistOwners has the index know what asOwner says by now of the claims that name a volume and have lost it. The one of that UID owns it as before.
 func (s *store) relistOwners(volume string, owner types.UID) {
+	last := s.goneVolumes.of(volume)
 	for key := range s.claimsByVolume[obj.VolumeKey(volume)] {
 		claim := s.claim(key)
 		_, owned := s.lostOwners[key]
 		if claim.UID != owner {
 			delete(s.lostOwners, key)
 		}
-		if owned || phase.Lost(claim) != "" {
+		if owned || phase.Lost(claim) != "" || last.had(claim) {
 			s.setOwner(nil, claim)
 		}
 	}
@@ -123,7 +125,7 @@ func (s *store) relistOwners(volume string, owner types.UID) {
 // remembered for as long as the claim is there: many other volumes may go meanwhile, and whoever may edit the claim has Pending written over Bound
 // and Lost, by removing bind-completed (C6).
 func (s *store) setOwner(old, claim *corev1.PersistentVolumeClaim) {
-	if old != nil && old.UID == claim.UID && phase.Owned(old) != "" && claim.Status.Phase != corev1.ClaimBound && s.volume(claim.Spec.VolumeName) == nil {
+	if old != nil && old.UID == claim.UID && phase.Owned(old) != "" && claim.Status.Phase != corev1.ClaimBound && s.isNoOthers(claim) {
 		zeromap.Put(&s.lostOwners, obj.KeyOf(claim), claim.UID)
 	}
 	owner := s.asOwner(claim)
@@ -133,16 +135,27 @@ func (s *store) setOwner(old, claim *corev1.PersistentVolumeClaim) {
 	s.index.SetClaim(owner)
 }
 
+// isNoOthers reports whether no other claim has the volume that a claim names, by its claimRef or, where that has no UID, by status.
+func (s *store) isNoOthers(claim *corev1.PersistentVolumeClaim) bool {
+	if volume := s.volume(claim.Spec.VolumeName); volume != nil && volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.UID != "" {
+		return volume.Spec.ClaimRef.UID == claim.UID
+	}
+	return !match.OwnedByAnother(obj.KeyOf(claim), s.index.Owners(claim.Spec.VolumeName))
+}
+
+// had reports whether a volume that is gone was the claim's.
+func (l *lastVolume) had(claim *corev1.PersistentVolumeClaim) bool {
+	return l != nil && slices.Contains(l.owners, claim.UID)
+}
+
 // asOwner returns a claim as the index is to know it. One that has lost the volume that it names owns it as one that is Bound does, where it
-// was seen to be Bound to it, or is Lost and the last volume of that name had its UID in its claimRef: whoever makes that one again has the
+// was seen to be Bound to it, or the last volume of that name had its UID in its claimRef: whoever makes that one again has the
 // claim's data on it (M2). No tenant can write that.
 func (s *store) asOwner(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
 	if claim.Status.Phase == corev1.ClaimBound || claim.Spec.VolumeName == "" {
 		return claim
 	}
-	last := s.goneVolumes.of(claim.Spec.VolumeName)
-	stood := phase.Lost(claim) != "" && last != nil && slices.Contains(last.owners, claim.UID)
-	if s.lostOwners[obj.KeyOf(claim)] != claim.UID && !stood {
+	if s.lostOwners[obj.KeyOf(claim)] != claim.UID && !s.goneVolumes.of(claim.Spec.VolumeName).had(claim) {
 		return claim
 	}
 	owner := *claim

@@ -37,6 +37,7 @@ func (s *State) Clone() *State {
 	copied.announced = maps.Clone(s.announced)
 	copied.unclaimed = maps.Clone(s.unclaimed) // as those of lastEvents
 	copied.deleted = maps.Clone(s.deleted)
+	copied.refused = maps.Clone(s.refused)
 	copied.restore = s.restore.clone()
 	return &copied
 }
@@ -159,6 +160,12 @@ func (s *State) Describe(n Notebook, keys []obj.Key, mentioned []types.UID) {
 			n.Key(obj.VolumeKey(rejected.volume))
 			n.Version(obj.VolumeKey(rejected.volume), rejected.volumeVersion)
 		}
+		if refused, ok := s.refused[key]; describeFlag(n, ok) {
+			n.Text(string(refused.write.Kind))
+			n.Version(key, sentVersion(refused.write))
+			describeEvents(n, refused.write.Events)
+			describeFlag(n, refused.again)
+		}
 		if running, ok := s.tasks[key]; describeFlag(n, ok) {
 			running.describe(n)
 			n.Number(s.age(running))
@@ -197,7 +204,8 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 			}
 			if first, noted := s.begun[key.Name]; describeFlag(n, noted) {
 				n.Text(string(first.claim))
-				n.Key(obj.ReferencedClaim(decision.UndoPreBind(&corev1.PersistentVolume{}, first.claimRef).Volume))
+				n.Key(obj.ReferencedClaim(&corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{ClaimRef: first.claimRef}}))
+				n.Text(string(first.phase))
 			}
 			describeKeys(n, s.index.Owners(key.Name))
 			if claim, reserved := s.index.Reservation(key.Name); describeFlag(n, reserved) {
@@ -259,11 +267,6 @@ func (t *task) describe(n Notebook) {
 	if describeFlag(n, t.before != nil) {
 		n.Text(string(t.before.GetUID()))
 		n.Version(t.pending.Key, t.before.GetResourceVersion())
-	}
-	if describeFlag(n, t.conflicted.Writes()) {
-		n.Text(string(t.conflicted.Kind))
-		n.Version(t.conflicted.Target(), sentVersion(t.conflicted))
-		describeEvents(n, t.conflicted.Events)
 	}
 	n.Number(len(t.contradicted))
 	for _, key := range slices.SortedFunc(maps.Keys(t.contradicted), obj.CompareKeys) {

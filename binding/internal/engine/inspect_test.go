@@ -16,11 +16,12 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		of     any
 		fields []string
 	}{
-		{State{}, []string{"store", "options", "tasks", "locks", "waiters", "inDoubt", "leftInDoubt", "offers", "hooks", "workers", "lastEvents", "rejected", "failures", "restore", "unclaimed", "deleted", "announced", "now"}},
+		{State{}, []string{"store", "options", "tasks", "locks", "waiters", "inDoubt", "leftInDoubt", "offers", "hooks", "workers", "lastEvents", "rejected", "refused", "failures", "restore", "unclaimed", "deleted", "announced", "now"}},
 		{store{}, []string{"objects", "claimsByVolume", "volumesByClaim", "podsByClaim", "largePods", "attachmentsByVolume", "parsedClaims", "podClaims", "index", "waiting", "notified", "gone", "gonePods", "goneVolumes", "lostOwners", "begun"}},
 		{lastVolume{}, []string{"uid", "version", "owners", "claimRef", "policy", "announcement"}},
-		{begun{}, []string{"claim", "claimRef"}},
-		{task{}, []string{"key", "volume", "version", "pending", "before", "conflicted", "outdated", "contradicted", "live", "answers", "publish", "next", "steps"}},
+		{begun{}, []string{"claim", "claimRef", "phase"}},
+		{refusal{}, []string{"write", "err", "again"}},
+		{task{}, []string{"key", "volume", "version", "pending", "before", "outdated", "contradicted", "live", "answers", "publish", "next", "steps"}},
 		{Reply{}, []string{"Object", "Err", "Claims", "Pods", "Attachments", "parsed", "owners", "podsByClaim"}},
 		{restore{}, []string{"unread", "held", "made", "gone", "unsaid", "calls", "former"}},
 		{contradiction{}, []string{"uid", "missing", "dated"}},

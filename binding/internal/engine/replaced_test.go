@@ -188,29 +188,63 @@ func TestM2ALostClaimOwnsWhatIsMadeAgain(t *testing.T) {
 // M2, C6: who takes bind-completed off a claim has Pending written over Bound and Lost. It owns what is made again none the less.
 func TestM2WhoTakesBindCompletedOffOwnsWhatIsMadeAgain(t *testing.T) {
 	for _, size := range []string{"1Gi", "1Mi"} {
-		for _, when := range []string{"once it is Lost", "while it is Bound"} {
+		for _, when := range []string{"once it is Lost", "while it is Bound", "and a slip in claimRef", "and claimRef without UID", "and it is made again twice", "and etcd is restored"} {
 			t.Run("M2 C6 "+size+", "+when, func(t *testing.T) {
 				cluster := NewDriven(bindingtest.Volume("pv", "1Gi"), bindingtest.Claim("default", "data", "1Gi"))
 				require.NoError(t, cluster.Settle(t.Context()))
-				vanish(t, cluster, obj.VolumeKey("pv"))
+				slips := map[string]func(*corev1.ObjectReference){
+					"and a slip in claimRef":   func(ref *corev1.ObjectReference) { ref.Name = "dtaa" },
+					"and claimRef without UID": func(ref *corev1.ObjectReference) { ref.UID = "" },
+				}
+				if slip := slips[when]; slip != nil {
+					volume := cluster.Volume("pv")
+					slip(volume.Spec.ClaimRef)
+					_, err := cluster.Update(t.Context(), volume)
+					require.NoError(t, err)
+					require.NoError(t, cluster.Settle(t.Context()))
+				} else {
+					vanish(t, cluster, obj.VolumeKey("pv"))
+				}
 				if when == "once it is Lost" {
 					require.NoError(t, cluster.Settle(t.Context()))
 				}
 				claim := cluster.Claim("default", "data")
 				delete(claim.Annotations, Completed)
+				delete(claim.Annotations, BoundBy)
 				_, err := cluster.Update(t.Context(), claim)
 				require.NoError(t, err)
 				require.NoError(t, cluster.Settle(t.Context()))
-				require.Equal(t, corev1.ClaimPending, cluster.Claim("default", "data").Status.Phase, "C6")
+				if cluster.Volume("pv") != nil {
+					vanish(t, cluster, obj.VolumeKey("pv"))
+					require.NoError(t, cluster.Settle(t.Context()))
+				}
+				require.NotEqual(t, corev1.ClaimBound, cluster.Claim("default", "data").Status.Phase, "C6, C10")
+				if when == "and etcd is restored" {
+					snapshot := cluster.Snapshot()
+					touched := cluster.Claim("default", "data")
+					touched.Labels = map[string]string{"touched": "since"}
+					_, err := cluster.Update(t.Context(), touched)
+					require.NoError(t, err)
+					require.NoError(t, cluster.Settle(t.Context()))
+					cluster.Restore(snapshot)
+					require.NoError(t, cluster.Settle(t.Context()))
+				}
+				if when == "and it is made again twice" {
+					_, err := cluster.Create(t.Context(), bindingtest.Volume("pv", size))
+					require.NoError(t, err)
+					vanish(t, cluster, obj.VolumeKey("pv"))
+				}
 				for _, object := range []obj.Object{bindingtest.Claim("another", "names", "1Mi", Naming("pv")), bindingtest.Volume("pv", size)} {
 					_, err := cluster.Create(t.Context(), object)
 					require.NoError(t, err)
 				}
 				require.NoError(t, cluster.Settle(t.Context()))
 				assert.NotEqual(t, corev1.ClaimBound, cluster.Claim("another", "names").Status.Phase)
-				assert.Equal(t, DataKey, obj.ReferencedClaim(cluster.Volume("pv")))
 				if size == "1Gi" {
 					assertBound(t, cluster)
+				} else {
+					ref := cluster.Volume("pv").Spec.ClaimRef
+					assert.True(t, ref == nil || obj.ReferencedClaim(cluster.Volume("pv")) == DataKey && ref.UID == "", "C7 it does not fit, and is nobody else's: %v", ref)
 				}
 			})
 		}
@@ -313,4 +347,24 @@ func TestM2ALostClaimOwnsNothingThatIsAnothers(t *testing.T) {
 	state.Observe(other)
 	state.Observe(again("50", InPhase(corev1.VolumeBound)))
 	assert.Equal(t, []obj.Key{obj.KeyOf(other)}, state.Start(a).Next, "C11 it gets its claimRef again")
+}
+
+// W3, R3: a volume that is kept for the claim whose UID its claimRef has, whatever that claim's status, is looked at when the claim goes.
+func TestW3TheEndOfAClaimThatAVolumeIsKeptFor(t *testing.T) {
+	cluster := NewDriven(bindingtest.Volume("pv", "1Gi", func(v *corev1.PersistentVolume) {
+		v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRecycle
+	}), bindingtest.Claim("default", "data", "1Gi"))
+	require.NoError(t, cluster.Settle(t.Context()))
+	volume, claim := cluster.Volume("pv"), cluster.Claim("default", "data")
+	volume.Spec.ClaimRef.Name = "dtaa"
+	claim.Annotations = nil
+	for _, object := range []obj.Object{volume, claim} {
+		_, err := cluster.Update(t.Context(), object)
+		require.NoError(t, err)
+	}
+	require.NoError(t, cluster.Settle(t.Context()))
+	require.Equal(t, corev1.VolumeBound, cluster.Volume("pv").Status.Phase, "R3 it is kept")
+	vanish(t, cluster, DataKey)
+	require.NoError(t, cluster.Settle(t.Context()))
+	assert.NotEqual(t, corev1.VolumeBound, cluster.Volume("pv").Status.Phase)
 }

@@ -62,12 +62,8 @@ func (s *State) handleWrite(t *task, got Reply) error {
 		return nil
 	case outcome == done:
 		return s.handleStored(t, got)
-	case outcome == conflict && t.conflicted.Writes() && t.conflicted.Target() == target && sentVersion(t.conflicted) == sentVersion(t.pending):
-		s.markInDoubt(target, t.key)
-		s.markRejected(t)
-		return fmt.Errorf("%w: %w", errUnmoved, got.Err)
 	case outcome == conflict:
-		t.conflicted = t.pending
+		s.noteConflict(target, t.pending, got.Err)
 		s.markInDoubt(target, t.key)
 		return nil
 	case outcome == rejected:
@@ -84,9 +80,22 @@ func (s *State) handleWrite(t *task, got Reply) error {
 // write would be repeated without end.
 var errUnchanged = errors.New("the server accepted the write and changed nothing")
 
-// errUnmoved ends a sync whose write gets a conflict for an answer, though a live read has shown the object in the version that was sent, as a
-// webhook or a proxy that has no route can make it. It would be repeated without end too.
+// errUnmoved ends a sync whose writes get a conflict for an answer, though live reads show the object in the version that was sent, as a
+// webhook or a proxy that has no route can make it. They would be repeated without end too.
 var errUnmoved = errors.New("the object is in the version that was sent, and the write is refused again")
+
+// refusal is a write that got a conflict for an answer, until its object is read in another version.
+type refusal struct {
+	write decision.Action
+	err   error
+	again bool // and so did one of the same version before
+}
+
+// noteConflict notes that a write got a conflict for an answer.
+func (s *State) noteConflict(target obj.Key, write decision.Action, err error) {
+	before, refused := s.refused[target]
+	zeromap.Put(&s.refused, target, refusal{write, err, refused && sentVersion(before.write) == sentVersion(write)})
+}
 
 // sentVersion returns the resourceVersion that a write is sent with.
 func sentVersion(write decision.Action) string {
@@ -97,16 +106,24 @@ func sentVersion(write decision.Action) string {
 }
 
 // settleConflict compares what was read with the write that got a conflict for an answer. Where a proxy sends a write again, it took effect the
-// first time, and nobody else would tell of it.
-func (s *State) settleConflict(t *task, read obj.Object) {
-	wrote := t.conflicted
-	if !wrote.Writes() || wrote.Target() != keyOf(read) || sentVersion(wrote) == read.GetResourceVersion() {
-		return
+// first time, and nobody else would tell of it. It returns an error where the object has not changed, and two have been refused.
+func (s *State) settleConflict(t *task, read obj.Object) error {
+	refused, found := s.refused[keyOf(read)]
+	switch {
+	case !found:
+		return nil
+	case sentVersion(refused.write) != read.GetResourceVersion():
+		delete(s.refused, keyOf(read))
+		if refused.write.IsShownBy(read) {
+			t.publish = append(t.publish, refused.write.Events...)
+		}
+		return nil
+	case !refused.again:
+		return nil
 	}
-	t.conflicted = decision.Action{}
-	if len(wrote.Events) > 0 && wrote.IsShownBy(read) {
-		t.publish = append(t.publish, s.newEvents(t.key, wrote.Events)...)
-	}
+	t.pending = refused.write
+	s.markRejected(t)
+	return fmt.Errorf("%w: %w", errUnmoved, refused.err)
 }
 
 // failedUpdate returns the events that tell of a write which the server does not let happen, for as long as nothing is
@@ -125,7 +142,7 @@ func (s *State) failedUpdate(t *task, err error) []decision.Event {
 // the last finalizer of an object that was being deleted: that deletes it, and it keeps its version (A5).
 func (s *State) handleStored(t *task, got Reply) error {
 	stored := got.Object
-	t.conflicted = decision.Action{}
+	delete(s.refused, t.pending.Target())
 	ended := stored.GetDeletionTimestamp() != nil && len(stored.GetFinalizers()) == 0
 	switch {
 	case ended:
@@ -260,8 +277,11 @@ func (s *State) handleRead(t *task, got Reply) error {
 		return s.unreadError(key, got.Err)
 	case got.Object != nil:
 		delete(t.contradicted, key)
-		s.settleConflict(t, got.Object)
 		t.wake(s.observeLive(key, got.Parsed().parsed), t.key)
+		if err := s.settleConflict(t, got.Object); err != nil {
+			t.wake(s.clearDoubt(key), t.key, t.volume)
+			return err
+		}
 	}
 	s.tell(t, got.Object)
 	t.wake(s.clearDoubt(key), t.key)
@@ -321,8 +341,11 @@ func (s *State) checkAbsence(t *task, asOf string) error {
 func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 	if known := s.Known(key); known != nil {
 		s.keepFormer(key)
-		former := s.restore.former[key]
+		former, owner := s.restore.former[key], s.lostOwners[key]
 		woken = s.ObserveDeleted(known)
+		if owner != "" && owner == parsed.object.GetUID() {
+			zeromap.Put(&s.lostOwners, key, owner)
+		}
 		if former != nil {
 			zeromap.Put(&s.restore.former, key, former)
 		}

@@ -41,7 +41,7 @@ type store struct {
 	// it was before that one, on a server that went back (W8).
 	goneVolumes tombstones[string, *lastVolume]
 	lostOwners  map[obj.Key]types.UID // the claims that own the volume that they name, though they are not Bound (M2)
-	begun       map[string]begun      // by volume: the bindings of which the first write is made and not the second (B1)
+	begun       map[string]begun      // by volume: the bindings of which the claim was not Bound since the first write (B1)
 }
 
 // Known returns the object that is stored under a key; nil if there is none. A class has its name alone as its key.
@@ -136,9 +136,6 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 			s.bury(as[*corev1.PersistentVolume](old))
 		}
 		s.supersede(object)
-		if object.Status.Phase == corev1.VolumeBound {
-			delete(s.begun, object.Name)
-		}
 		s.index.Set(object)
 	case *corev1.PersistentVolumeClaim:
 		delete(s.parsedClaims, key)
@@ -146,6 +143,7 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 			zeromap.Put(&s.parsedClaims, key, parsed.claim)
 		}
 		s.setOwner(as[*corev1.PersistentVolumeClaim](old), object)
+		s.endBegun(object)
 		s.enlist(object)
 	case *storagev1.StorageClass:
 		s.enlistAll(object.Name)

@@ -20,8 +20,6 @@ type task struct {
 	pending decision.Action // what is being done
 	before  obj.Object      // of a read: what was known when it was sent; nil if nothing
 
-	conflicted decision.Action // the write that got a conflict for an answer, until its object is read in another version; zero if none
-
 	outdated bool // the server went back in time since the action was begun (W8)
 
 	contradicted map[obj.Key]contradiction // what the last live read of each object contradicted
@@ -74,9 +72,6 @@ func (s *State) advance(t *task) Step {
 		return s.issue(t, read)
 	}
 	if read, needed := s.readLast(t, action); needed {
-		return s.issue(t, read)
-	}
-	if read, needed := s.readBegun(t, action); needed {
 		return s.issue(t, read)
 	}
 	if s.isAnothersTurn(t, action) {

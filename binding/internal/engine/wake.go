@@ -72,6 +72,9 @@ func (s *State) ForgetDeleted(object obj.Object) (woken, rest []obj.Key) {
 	if key.Kind == "" {
 		return nil, nil
 	}
+	if claim := as[*corev1.PersistentVolumeClaim](object); claim != nil {
+		s.endBegun(claim)
+	}
 	old, named := s.drop(key, object.GetUID())
 	if old == nil {
 		return nil, nil // another one of that name keeps its offer
@@ -82,6 +85,7 @@ func (s *State) ForgetDeleted(object obj.Object) (woken, rest []obj.Key) {
 	delete(s.lastEvents, key)
 	delete(s.failures, key)
 	delete(s.rejected, key)
+	delete(s.refused, key)
 	delete(s.announced, key)
 	s.buryFormer(key)
 	delete(s.deleted, object.GetUID())
@@ -164,16 +168,15 @@ type holding struct {
 }
 
 // hadIn returns what a claim has in the volume that it names; nothing for nil, and for any other object. That a claim is Lost is no proof:
-// who writes bind-completed onto it makes it so.
+// who writes bind-completed onto it makes it so, and Pending who removes it.
 func (s *State) hadIn(object obj.Object) holding {
 	claim := as[*corev1.PersistentVolumeClaim](object)
-	switch {
-	case claim == nil || phase.Owned(claim) == "" && phase.Lost(claim) == "":
+	if claim == nil || claim.Spec.VolumeName == "" {
 		return holding{}
-	case phase.Lost(claim) != "" && s.asOwner(claim) == claim:
-		if volume := s.volume(claim.Spec.VolumeName); volume == nil || volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.UID != claim.UID {
-			return holding{}
-		}
+	}
+	volume := s.volume(claim.Spec.VolumeName)
+	if phase.Owned(claim) == "" && s.asOwner(claim) == claim && (volume == nil || !phase.Claims(claim, volume)) {
+		return holding{}
 	}
 	return holding{obj.NamedVolume(claim), claim.UID, claim.Status.Phase}
 }
