@@ -63,12 +63,11 @@ func (s *State) undoBegun(t *task, action decision.Action) decision.Action {
 	switch {
 	case !gone || announced || volume.DeletionTimestamp != nil || reclaimed && volume.Status.Phase != first.phase: // by another controller
 		return action
-	case action.Kind == decision.Nothing && reclaimed: // under Retain, where nothing was read
-		if _, live := t.live[obj.ReferencedClaim(volume)]; !live {
-			return decision.ReadLive(obj.ReferencedClaim(volume), "V4", "before the claimRef of before is written")
-		}
-	case !reclaims(action):
+	case !reclaims(action) && !(action.Kind == decision.Nothing && reclaimed): // which is so under Retain
 		return action
+	}
+	if _, live := t.live[obj.ReferencedClaim(volume)]; !live {
+		return decision.ReadLive(obj.ReferencedClaim(volume), "V4", "before the claimRef of before is written")
 	}
 	if volume.Status.Phase == corev1.VolumeBound {
 		return decision.UndoPreBind(volume, decision.ReservationFor(obj.ReferencedClaim(volume)))

@@ -112,10 +112,10 @@ func (s *store) relistOwners(volume string, owner types.UID) {
 	for key := range s.claimsByVolume[obj.VolumeKey(volume)] {
 		claim := s.claim(key)
 		_, owned := s.lostOwners[key]
-		if claim.UID != owner {
+		if claim.UID != owner && !(owner == "" && last.had(claim)) {
 			delete(s.lostOwners, key)
 		}
-		if owned || phase.Lost(claim) != "" || last.had(claim) {
+		if owned || phase.Lost(claim) != "" {
 			s.setOwner(nil, claim)
 		}
 	}
@@ -149,13 +149,14 @@ func (l *lastVolume) had(claim *corev1.PersistentVolumeClaim) bool {
 }
 
 // asOwner returns a claim as the index is to know it. One that has lost the volume that it names owns it as one that is Bound does, where it
-// was seen to be Bound to it, or the last volume of that name had its UID in its claimRef: whoever makes that one again has the
+// was seen to be Bound to it, or is Lost and the last volume of that name had its UID in its claimRef: whoever makes that one again has the
 // claim's data on it (M2). No tenant can write that.
 func (s *store) asOwner(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
 	if claim.Status.Phase == corev1.ClaimBound || claim.Spec.VolumeName == "" {
 		return claim
 	}
-	if s.lostOwners[obj.KeyOf(claim)] != claim.UID && !s.goneVolumes.of(claim.Spec.VolumeName).had(claim) {
+	stood := phase.Lost(claim) != "" && s.goneVolumes.of(claim.Spec.VolumeName).had(claim)
+	if s.lostOwners[obj.KeyOf(claim)] != claim.UID && !stood {
 		return claim
 	}
 	owner := *claim

@@ -105,6 +105,15 @@ func sentVersion(write decision.Action) string {
 	return write.Claim.ResourceVersion
 }
 
+// forgetRefused forgets the conflicts of objects that were read since.
+func (s *State) forgetRefused(keys ...obj.Key) {
+	for _, key := range keys {
+		if _, doubted := s.inDoubt[key]; !doubted {
+			delete(s.refused, key)
+		}
+	}
+}
+
 // settleConflict compares what was read with the write that got a conflict for an answer. Where a proxy sends a write again, it took effect the
 // first time, and nobody else would tell of it. It returns an error where the object has not changed, and two have been refused.
 func (s *State) settleConflict(t *task, read obj.Object) error {

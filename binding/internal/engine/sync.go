@@ -258,6 +258,7 @@ func (s *State) stop(t *task) Step { return s.end(t) }
 // end unlocks the objects of a sync, keeps what it has made, and returns its last Step. Next has the syncs that it has held up.
 func (s *State) end(t *task) Step {
 	s.keepUnclaimed(t)
+	s.forgetRefused(t.key, t.volume)
 	s.unlockVolume(t)
 	s.keepDeletion(t)
 	delete(s.tasks, t.key)

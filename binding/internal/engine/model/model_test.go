@@ -63,7 +63,7 @@ func TestModel(t *testing.T) {
 }
 
 // worldsOfRun returns the worlds of this run: all, but in the usual mode one of the large ones only, and none of the largest, and an
-// eighth of those of trouble, and in a short run one of each, drawn by lot. A full run of CI has a third of the large ones that count for no
+// eighth of those of trouble, and in a short run one of each, drawn by lot. A full run of CI has a fifth of the large ones that count for no
 // trouble.
 func worldsOfRun() []modelWorld {
 	var small, large, troubled []modelWorld
@@ -88,7 +88,7 @@ func worldsOfRun() []modelWorld {
 	}
 	if os.Getenv("CI") != "" && ModeOfRun() == RunFull {
 		others := slices.DeleteFunc(slices.Clone(large), func(world modelWorld) bool { return world.troubled })
-		large = append(slices.DeleteFunc(large, func(world modelWorld) bool { return !world.troubled }), draw(others, len(others)/3)...)
+		large = append(slices.DeleteFunc(large, func(world modelWorld) bool { return !world.troubled }), draw(others, len(others)/5)...)
 	}
 	return append(large, append(small, troubled...)...)
 }
