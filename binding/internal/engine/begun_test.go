@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
@@ -27,10 +29,10 @@ func TestV3TheClaimGoesWhileItsBindingIsBegun(t *testing.T) {
 		}
 		return n
 	}
-	for _, way := range []string{"reserved", "reserved, Released before", "reserved, the reply is lost", "named", "made again"} {
+	for _, way := range []string{"reserved", "reserved, Released before", "reserved, the reply is lost", "reserved, Released before, the reply is lost", "named", "made again"} {
 		for _, made := range []string{"made again later", "made again at once"} {
 			t.Run("V3 X2 "+way+", "+made, func(t *testing.T) {
-				cluster := NewDriven()
+				cluster := NewDrivenWith(bindingtest.DriverOptions{Hooks: hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": never{t}}}})
 				make := func(object obj.Object) {
 					_, err := cluster.Create(t.Context(), object)
 					require.NoError(t, err)
@@ -49,7 +51,7 @@ func TestV3TheClaimGoesWhileItsBindingIsBegun(t *testing.T) {
 							v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: "data"}
 						}
 					}))
-					if way == "reserved, Released before" {
+					if strings.Contains(way, "Released before") {
 						released := cluster.Volume("pv")
 						released.Status.Phase = corev1.VolumeReleased
 						_, err := cluster.UpdateStatus(t.Context(), released)
@@ -71,7 +73,7 @@ func TestV3TheClaimGoesWhileItsBindingIsBegun(t *testing.T) {
 						claim()
 					}
 				}))
-				if way == "reserved, the reply is lost" {
+				if strings.HasSuffix(way, "the reply is lost") {
 					cluster.Client.Use(bindingtest.LoseAnswer(1, first))
 				}
 
@@ -90,6 +92,14 @@ func TestV3TheClaimGoesWhileItsBindingIsBegun(t *testing.T) {
 			})
 		}
 	}
+}
+
+// never is a deleter that is not to be called.
+type never struct{ t *testing.T }
+
+func (n never) Delete(context.Context, hooks.ReclaimRequest) error {
+	assert.Fail(n.t, "X2 its storage is deleted")
+	return nil
 }
 
 // V3: what is noted of a binding that is begun says nothing of a volume that is Bound.
