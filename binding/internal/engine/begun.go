@@ -52,10 +52,10 @@ func (s *store) endBegun(claim *corev1.PersistentVolumeClaim) {
 // that it had before. One that is Bound by now is of nobody but a claim of that name, for another controller may have gone on.
 func (s *State) undoBegun(t *task, action decision.Action) decision.Action {
 	first, noted := s.begun[t.key.Name]
-	if !noted || t.key.Kind != obj.KindVolume {
+	volume := s.volume(t.key.Name)
+	if !noted || volume == nil || t.key.Kind != obj.KindVolume {
 		return action
 	}
-	volume := s.volume(t.key.Name)
 	_, announced := reclaim.AnnouncementOf(volume)
 	claim := s.claim(obj.ReferencedClaim(volume))
 	gone := volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.UID == first.claim && (claim == nil || claim.UID != first.claim)
