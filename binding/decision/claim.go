@@ -243,7 +243,8 @@ func rejections(claim *corev1.PersistentVolumeClaim, rejected []match.Verdict) [
 	return events
 }
 
-// bindRequested binds a claim to the volume without claimRef that it names, if that fits (C7).
+// bindRequested binds a claim to the volume without claimRef that it names, if that fits, or if it was made in place of one that the claim
+// had (C7).
 func bindRequested(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View, options Options) (Action, error) {
 	if owners := view.Owners(volume.Name); match.OwnedByAnother(obj.KeyOf(claim), owners) {
 		return volumeTaken(claim, claimNames(owners), owners...)
@@ -252,26 +253,17 @@ func bindRequested(claim *corev1.PersistentVolumeClaim, volume *corev1.Persisten
 	if err != nil {
 		return Action{}, err
 	}
-	if len(mismatches) == 0 {
-		return bind(volume, claim, view, options)
+	if len(mismatches) == 0 || ownsThoughLost(claim, volume, view) {
+		action, err := bind(volume, claim, view, options)
+		if action.Writes() && len(mismatches) > 0 {
+			message := fmt.Sprintf("volume %q is bound to claim %s/%s, for it was made in place of the one that the claim had, but does not fit it: %s", volume.Name, claim.Namespace, claim.Name, mismatches)
+			action.Events = append(action.Events, warning(claim, EventVolumeMismatch, message), warning(volume, EventVolumeMismatch, message))
+		}
+		return action, err
 	}
 	message := fmt.Sprintf("the volume %q that the claim names does not fit it: %s", volume.Name, mismatches)
 	waiting := wait("C7", message, warning(claim, EventVolumeMismatch, message))
-	if ownsThoughLost(claim, volume, view) && phase.BindCompleted(claim) { // without it the claim would be bound by that (C8)
-		return keepForLost(claim, volume, mismatches).explained(Explanation{State: ClaimVolumeMismatch, Volume: volume.Name, Mismatches: mismatches}), nil
-	}
 	return pendingFirst(claim, waiting.explained(Explanation{State: ClaimVolumeMismatch, Volume: volume.Name, Mismatches: mismatches})), nil
-}
-
-// keepForLost reserves a volume for a Lost claim that had the former one, and that it does not fit (C7). Once that claim is gone nothing else
-// would say whose data is on the volume: its finalizer may go before a claimRef could be written (F2). A crash before this write leaves the
-// claim Lost, and the volume without claimRef.
-func keepForLost(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, mismatches match.Mismatches) Action {
-	message := fmt.Sprintf("volume %q was made in place of the one that claim %s/%s had, does not fit it, and is kept for a claim of that name: %s; "+
-		"create that claim again so that it fits, or set the volume's reclaim policy to Retain and then write its UID %s into claimRef", volume.Name, claim.Namespace, claim.Name, mismatches, claim.UID)
-	action := reserveFor(obj.KeyOf(claim), volume, "C7", message)
-	action.Events = []Event{warning(claim, EventVolumeMismatch, message), warning(volume, EventVolumeMismatch, message)}
-	return action
 }
 
 // volumeTaken returns a Wait for a claim whose volume belongs to another claim, or to several (C9). A claim with

@@ -75,6 +75,8 @@ func TestReclaimOfAReleasedVolume(t *testing.T) {
 func TestF2AClaimInUse(t *testing.T) {
 	on := decision.Options{Protection: decision.ProtectionOn}
 	leaving := KnownClaim(ClaimBeingDeleted, ClaimFinalizers("theirs", ClaimProtection), BoundTo("a"))
+	pending := leaving.DeepCopy()
+	pending.Status.Phase = corev1.ClaimPending
 	lists, goes := "F2 Read pods/default", "F2 UpdateClaim pvc/default/data: -finalizer kubernetes.io/pvc-protection"
 	holds := KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound))
 	live := func(objects ...obj.Object) decision.Snapshot {
@@ -107,6 +109,9 @@ func TestF2AClaimInUse(t *testing.T) {
 		{name: "F2 an ephemeral volume of its owner", claim: scratch(ownedByPod), known: live(PodUsing("web", ephemeral, Scheduled)), options: on, want: "C12 Nothing"},
 		{name: "F2 not of another pod", claim: scratch(), known: live(PodUsing("web", ephemeral, Scheduled)), options: on, want: scratchGoes},
 		{name: "F2 not once the pod is shut down", claim: scratch(ownedByPod), known: live(PodUsing("web", ephemeral, Scheduled, shutDown)), options: on, want: scratchGoes},
+		{name: "F2 C11 no cache shows its volume", claim: leaving, known: Knowing(leaving), options: on, want: "F2 Read pv/a"},
+		{name: "F2 its volume is gone", claim: leaving, known: Proving(Knowing(leaving), obj.VolumeKey("a"), obj.PodsKey("default")), options: on, want: goes},
+		{name: "F2 it names a volume that it never had", claim: pending, known: Proving(Knowing(pending), obj.PodsKey("default")), options: on, want: goes},
 		{name: "F2 not being deleted", claim: KnownClaim(ClaimFinalizers(ClaimProtection), BoundTo("a")), known: live(), options: on, want: "C11 Nothing"},
 		{name: "F2 it has no such finalizer", claim: KnownClaim(ClaimBeingDeleted, ClaimFinalizers("theirs")), known: live(), options: on, want: "C12 Nothing"},
 	})
