@@ -145,7 +145,7 @@ func (k Known) owners(volume *corev1.PersistentVolume) (owners []*corev1.Persist
 	return owners, k.AllClaims
 }
 
-// users returns the pods that have not finished and name the claim.
+// users returns the pods that have not ended and name the claim.
 func (k Known) users(claim obj.Key) (pods []*corev1.Pod, known bool) {
 	all, known := k.Pods[claim.Namespace]
 	return BlockRecycling(all, claim.Namespace, claim.Name, nil), known || slices.Contains(k.Missing, obj.PodsKey(claim.Namespace))

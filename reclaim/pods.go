@@ -56,13 +56,24 @@ func ClaimName(pod *corev1.Pod, volume *corev1.Volume) string {
 // runs. Kubernetes' own volume controller calls such a pod terminated.
 func Finished(pod *corev1.Pod) bool {
 	status := pod.Status
-	if status.Phase == corev1.PodSucceeded || status.Phase == corev1.PodFailed {
+	if succeededOrFailed(pod) {
 		return true
 	}
 	return pod.DeletionTimestamp != nil &&
 		!slices.ContainsFunc(status.InitContainerStatuses, running) &&
 		!slices.ContainsFunc(status.ContainerStatuses, running) &&
 		!slices.ContainsFunc(status.EphemeralContainerStatuses, running)
+}
+
+// Ended reports whether the pod is Finished, and no kubelet starts one of its
+// containers again: one that waits may be started by a kubelet that is cut off, and
+// does not know that the pod is being deleted.
+func Ended(pod *corev1.Pod) bool {
+	return Finished(pod) && (pod.Spec.NodeName == "" || succeededOrFailed(pod))
+}
+
+func succeededOrFailed(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 // running reports true for a container of which no state is known, too.
@@ -93,13 +104,13 @@ func shutDown(pod *corev1.Pod) bool {
 }
 
 // BlockRecycling returns the pods that keep a volume from being recycled, in the
-// order of their names: those not Finished that name its old claim. While no claim of
-// that name exists, scheduled or not. Where one exists again, only those with a node
-// count, and not one that was certainly started after it was created: that one uses
-// it. A pod started before may still have the old volume mounted (R4).
+// order of their names: those that name its old claim and have not ended. While no
+// claim of that name exists, scheduled or not. Where one exists again, only those with
+// a node count, and not one that was certainly started after it was created: that one
+// uses it. A pod started before may still have the old volume mounted (R4).
 func BlockRecycling(pods []*corev1.Pod, namespace, claimName string, again *corev1.PersistentVolumeClaim) []*corev1.Pod {
 	blocking := slices.DeleteFunc(PodsOf(pods, namespace, claimName), func(pod *corev1.Pod) bool {
-		return Finished(pod) || again != nil && (pod.Spec.NodeName == "" || startedAfter(pod, again))
+		return Ended(pod) || again != nil && (pod.Spec.NodeName == "" || startedAfter(pod, again))
 	})
 	slices.SortFunc(blocking, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return blocking

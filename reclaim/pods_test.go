@@ -99,7 +99,9 @@ func TestFinished(t *testing.T) {
 
 			pod.DeletionTimestamp = &metav1.Time{}
 			assert.Equal(t, test.deleted, Finished(pod), "being deleted")
-			assert.Equal(t, !test.deleted, len(BlockRecycling([]*corev1.Pod{pod}, "shop", "orders", nil)) == 1)
+			assert.Equal(t, test.finished, len(BlockRecycling([]*corev1.Pod{pod}, "shop", "orders", nil)) == 0, "a kubelet that is cut off may start a container")
+			pod.Spec.NodeName = ""
+			assert.Equal(t, test.deleted, len(BlockRecycling([]*corev1.Pod{pod}, "shop", "orders", nil)) == 0, "no kubelet has it")
 		})
 	}
 }

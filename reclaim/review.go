@@ -72,6 +72,7 @@ func (r *review) checkRelease(heir string) {
 	}
 	r.checkOwners(owners, heir)
 	if ref == nil {
+		r.checkNames(owners, heir)
 		return
 	}
 	r.checkHolder(func(holder *corev1.PersistentVolumeClaim) {
@@ -119,6 +120,20 @@ func (r *review) checkOwners(owners []*corev1.PersistentVolumeClaim, heir string
 		r.reject(ClaimLives, "claim %s %s", nameOf(owner), why)
 		r.checkPods(obj.KeyOf(owner))
 		r.warn(DataDisclosed, "%s can read what %s has on it", heir, nameOf(owner))
+	}
+}
+
+// checkNames rejects a volume without claimRef that claims name, which do not own it as far as their status tells, and which pods with a node use: they
+// may have it mounted since before it was made again (M2).
+func (r *review) checkNames(owners []*corev1.PersistentVolumeClaim, heir string) {
+	for _, claim := range r.known.Claims {
+		if claim.Spec.VolumeName != r.volume.Name || nameOf(claim) == heir || slices.Contains(owners, claim) {
+			continue
+		}
+		pods, _ := r.known.users(obj.KeyOf(claim))
+		if pods = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == "" }); len(pods) > 0 {
+			r.reject(InUse, "pods of claim %s, which names it, may use it: %s", nameOf(claim), names(pods))
+		}
 	}
 }
 
@@ -176,7 +191,7 @@ func announced(volume *corev1.PersistentVolume) string {
 	return ""
 }
 
-// checkPods rejects a claim that pods use which have not finished.
+// checkPods rejects a claim that pods use which have not ended.
 func (r *review) checkPods(claim obj.Key) {
 	pods, read := r.known.users(claim)
 	switch {

@@ -154,7 +154,7 @@ func (s *stepper) begin(to *corev1.PersistentVolumeClaim) (Step, error) {
 	case obj.ReferencedClaim(s.volume) == obj.KeyOf(to):
 		return s.alreadyReferenced(to)
 	}
-	from := s.checkSource()
+	from := s.checkSource(nameOf(to))
 	s.checkTarget(to, from)
 	s.record = &transferRecord{
 		From:   corev1.ObjectReference{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID},
@@ -182,9 +182,11 @@ func (s *stepper) alreadyReferenced(to *corev1.PersistentVolumeClaim) (Step, err
 	return s.fail(Taken, "it is %s and was that of an earlier claim %s: use Reserve for the one that has that name now, or will have it", s.volume.Status.Phase, nameOf(to))
 }
 
-// checkSource reviews the claim that has the volume and returns it; nil if it is gone.
-func (s *stepper) checkSource() *corev1.PersistentVolumeClaim {
+// checkSource reviews the claim that has the volume and returns it; nil if it is gone. No other than the heir may have it by a slip in claimRef.
+func (s *stepper) checkSource(heir string) *corev1.PersistentVolumeClaim {
 	s.checkDeletion()
+	owners, _ := s.known.owners(s.volume)
+	s.checkOwners(owners, heir)
 	s.warn(DataDisclosed, "the new claim can read what %s left on it", name(obj.ReferencedClaim(s.volume)))
 	return s.checkHolder(func(holder *corev1.PersistentVolumeClaim) {
 		if phase.Owned(holder) != s.volume.Name {
@@ -278,6 +280,11 @@ func (s *stepper) removeOldClaim() (Step, error) {
 	case !read:
 		return readStep(old)
 	case claim == nil || claim.UID != s.record.From.UID || claim.Spec.VolumeName != "" && claim.Spec.VolumeName != s.volume.Name:
+		owners, _ := s.known.owners(s.volume)
+		s.checkOwners(owners, name(s.record.newClaimKey()))
+		if claim == nil || claim.Spec.VolumeName == s.volume.Name { // or else they use another volume
+			s.checkPods(old)
+		}
 		s.record.PreBound = true
 		volume, err := s.record.addTo(preBound(s.volume, &s.record.To))
 		return Step{Kind: StepUpdateVolume, Volume: volume, Warnings: s.warnings,
@@ -292,7 +299,7 @@ func (s *stepper) removeOldClaim() (Step, error) {
 
 // deleteOldClaim deletes the old claim. From then on there is no way back, so everything is reviewed once more.
 func (s *stepper) deleteOldClaim(claim *corev1.PersistentVolumeClaim) (Step, error) {
-	s.checkSource()
+	s.checkSource(name(s.record.newClaimKey()))
 	if existing, _ := s.claim(s.record.newClaimKey()); existing != nil {
 		s.checkWaiting(existing)
 	}

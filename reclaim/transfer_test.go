@@ -2,6 +2,7 @@ package reclaim
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -65,6 +66,10 @@ func TestNextTransfer(t *testing.T) {
 	transfer := Transfer{Volume: "pv-1", To: toArchive()}
 	inFull := Transfer{Volume: "pv-1", To: fitting("archive", "data")}
 	elsewhere := Transfer{Volume: "pv-1", To: fitting("archive", "new")}
+	slip := func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.Name = "dtaa" }
+	recordedSo := func(v *corev1.PersistentVolume) {
+		v.Annotations[TransferAnnotation] = strings.Replace(v.Annotations[TransferAnnotation], `"name":"data"`, `"name":"dtaa"`, 1)
+	}
 	for _, test := range []struct {
 		name      string
 		transfer  Transfer
@@ -137,6 +142,13 @@ func TestNextTransfer(t *testing.T) {
 
 		{"R7 left: pre-bind it", transfer, released(recorded), knowing(), nil, "UpdateVolume pv/pv-1"},
 		{"R7 left: pre-bind it, the controller has not seen it", transfer, released(recorded, boundAt), knowing(), nil, "UpdateVolume pv/pv-1"},
+		{"R7 left: and pods use it", transfer, released(recorded), knowing(userOf("web")), nil, "InUse/PodsDisturbed"},
+		{"R7 left: and pods use it, accepted", transfer, released(recorded), knowing(userOf("web")), []Risk{PodsDisturbed}, "UpdateVolume pv/pv-1"},
+		{"R7 left: and the pods were not read", transfer, released(recorded), Known{Missing: knowing().Missing}, nil, "Read pods/shop"},
+		{"R7 left: another claim of the old name runs", transfer, released(recorded), knowing(fitting("shop", "data"), userOf("web")), nil, "UpdateVolume pv/pv-1"},
+		{"R7 R3 begin: its claimRef has a slip, and the claim whose UID it has is Bound", inFull, released(slip), listing(boundClaim()), nil, "ClaimLives/VolumeLost"},
+		{"R7 R3 left: its claimRef had a slip before", transfer, released(recorded, slip, recordedSo), listing(boundClaim()), nil, "ClaimLives/VolumeLost"},
+		{"R7 R3 recorded: its claimRef has another UID", inFull, released(boundAt), knowing(boundClaim(func(c *corev1.PersistentVolumeClaim) { c.UID = "another" })), nil, "ClaimLives/VolumeLost"},
 		{"R7 left: another claim of the old name", transfer, released(recorded), knowing(fitting("shop", "data")), nil, "UpdateVolume pv/pv-1"},
 		{"R7 left: somebody freed it", transfer, released(recorded, unclaimed), listing(), nil, "UpdateVolume pv/pv-1"},
 		{"R7 M2 left: somebody freed it, and a forged claim names it", transfer, released(recorded, unclaimed), listing(fitting("shop", "other", bound("pv-1"), forged)), nil, "UpdateVolume pv/pv-1"},

@@ -203,14 +203,15 @@ func unbind(volume *corev1.PersistentVolume, rule, why string) Action {
 	return withClaimRef(volume, nil, rule, why)
 }
 
-// UndoPreBind returns the draft of the write by which a volume gets the claimRef back that it had before PreBind, for the claim is gone and never had it
-// (B1, V4). A crash before this write leaves what a controller that starts then takes for a volume of that claim.
+// UndoPreBind returns the draft of the write by which a volume gets the claimRef back that it had before PreBind, for the claim is gone, or has
+// another volume, and was not seen to be Bound to it (B1, V4). A crash before this write leaves what a controller that starts then takes for a volume
+// of that claim.
 func UndoPreBind(volume *corev1.PersistentVolume, claimRef *corev1.ObjectReference) Action {
 	ref := volume.Spec.ClaimRef
 	if claimRef == nil {
-		return withClaimRef(volume, nil, "V4", "claim "+ref.Namespace+"/"+ref.Name+" is gone, and never had it")
+		return withClaimRef(volume, nil, "V4", "claim "+ref.Namespace+"/"+ref.Name+" is gone, or has another volume, and was not seen to be Bound to it")
 	}
-	message := fmt.Sprintf("volume %q was being bound to claim %s/%s with UID %s, which is gone and was not Bound to it: it is kept for a claim of that name, and not reclaimed; to give it to another, remove its claimRef",
+	message := fmt.Sprintf("volume %q was being bound to claim %s/%s with UID %s, which is gone, or has another volume, and was not seen to be Bound to it: it is kept for a claim of that name, and not reclaimed; it may have data, of that claim too: to give it to another, see that it has none that is needed, and then remove its claimRef",
 		volume.Name, ref.Namespace, ref.Name, ref.UID)
 	action := withClaimRef(volume, claimRef, "V4", message)
 	action.Events = []Event{warning(volume, EventVolumeMismatch, message)}

@@ -70,7 +70,12 @@ func restoreClaimRef(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindi
 	if owners := view.Owners(volume.Name); match.OwnedByAnother(obj.KeyOf(claim), owners) {
 		return awaitOtherOwners(claim, volume.Name, owners, view)
 	}
-	action, err := bind(volume, claim, view, options)
+	var err error
+	if state == phase.ClaimBound {
+		action, err = bind(volume, claim, view, options)
+	} else {
+		action, err = bindRequested(claim, volume, view, options)
+	}
 	return action, err == nil && (action.Writes() || action.Kind == Read) // what is announced (R8) holds up no deletion, and keeps the volume from others too
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/decision"
@@ -18,6 +19,15 @@ type begun struct {
 	claim    types.UID
 	claimRef *corev1.ObjectReference // the volume's before that; the owner's name, if it had none and an owner that had lost it (M2)
 	phase    corev1.PersistentVolumePhase
+	since    *metav1.Time // of that phase
+	stored   string       // the resourceVersion that the volume has by the last write of this controller; "" if its reply is not there
+}
+
+// isUntouched reports whether nobody else has gone on with the binding, for which the phase is written first (B2), then the claim. A phase that is
+// the same again does not say so.
+func (b begun) isUntouched(volume *corev1.PersistentVolume) bool {
+	since := volume.Status.LastPhaseTransitionTime
+	return volume.Status.Phase == b.phase && (volume.ResourceVersion == b.stored || since != nil && since.Equal(b.since))
 }
 
 // noteBegun notes that a binding is begun, before its first write is sent. Of a claim that is being deleted, or that had the volume before, the
@@ -34,22 +44,32 @@ func (s *State) noteBegun(t *task, action decision.Action) {
 	if volume.Spec.ClaimRef == nil && claim.Spec.VolumeName != volume.Name { // it was chosen, and had nobody's data
 		return
 	}
-	first := begun{claim: claim.UID, claimRef: volume.Spec.ClaimRef, phase: volume.Status.Phase}
+	first := begun{claim: claim.UID, claimRef: volume.Spec.ClaimRef, phase: volume.Status.Phase, since: volume.Status.LastPhaseTransitionTime}
 	if first.claimRef == nil && s.asOwner(claim) != claim {
 		first.claimRef = decision.ReservationFor(t.key)
 	}
 	zeromap.Put(&s.begun, volume.Name, first)
 }
 
-// endBegun notes that a claim is Bound, or was it at last: whoever uses it may have written to its volume.
+// noteStored notes the version that a volume has by a write of this controller.
+func (s *store) noteStored(object obj.Object) {
+	if first, noted := s.begun[object.GetName()]; noted && keyOf(object).Kind == obj.KindVolume {
+		first.stored = object.GetResourceVersion()
+		s.begun[object.GetName()] = first
+	}
+}
+
+// endBegun notes that a claim is Bound, or was it at last, or may be, for that was sent (B4): whoever uses it may have written to its volume. No pod
+// begins to use one that is being deleted.
 func (s *store) endBegun(claim *corev1.PersistentVolumeClaim) {
-	if first, noted := s.begun[claim.Spec.VolumeName]; noted && first.claim == claim.UID && claim.Status.Phase == corev1.ClaimBound {
+	if first, noted := s.begun[claim.Spec.VolumeName]; noted && first.claim == claim.UID && claim.Status.Phase == corev1.ClaimBound && claim.DeletionTimestamp == nil {
 		delete(s.begun, claim.Spec.VolumeName)
 	}
 }
 
-// undoBegun returns the action, or a write in place of one that releases or reclaims a volume for a claim that never had it: it gets the claimRef
-// that it had before. One that is Bound by now is of nobody but a claim of that name, for another controller may have gone on.
+// undoBegun returns the action, or a write in place of one that releases or reclaims a volume for a claim that, as far as this controller knows,
+// never had it: it gets the claimRef that it had before. One that is Bound by now is of nobody but a claim of that name, for another controller
+// may have gone on; one that is Released or Failed is left so, unless nobody has.
 func (s *State) undoBegun(t *task, action decision.Action) decision.Action {
 	first, noted := s.begun[t.key.Name]
 	volume := s.volume(t.key.Name)
@@ -58,12 +78,12 @@ func (s *State) undoBegun(t *task, action decision.Action) decision.Action {
 	}
 	_, announced := reclaim.AnnouncementOf(volume)
 	claim := s.claim(obj.ReferencedClaim(volume))
-	gone := volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.UID == first.claim && (claim == nil || claim.UID != first.claim)
+	gone := volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.UID == first.claim && (claim == nil || claim.UID != first.claim || claim.Spec.VolumeName != "" && claim.Spec.VolumeName != volume.Name)
 	reclaimed := volume.Status.Phase == corev1.VolumeReleased || volume.Status.Phase == corev1.VolumeFailed
 	switch {
-	case !gone || announced || volume.DeletionTimestamp != nil || reclaimed && volume.Status.Phase != first.phase: // by another controller
+	case !gone || announced || reclaimed && !first.isUntouched(volume):
 		return action
-	case !reclaims(action) && !(action.Kind == decision.Nothing && reclaimed): // which is so under Retain
+	case !reclaims(action) && !(reclaimed && !action.Writes() && action.Kind != decision.Read): // which is under Retain, or waits for a hook
 		return action
 	}
 	if _, live := t.live[obj.ReferencedClaim(volume)]; !live {

@@ -2,10 +2,12 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -110,4 +112,145 @@ func TestV3ABoundVolumeIsReleased(t *testing.T) {
 	vanish(t, cluster, DataKey)
 	require.NoError(t, cluster.Settle(t.Context()))
 	assert.Equal(t, corev1.VolumeReleased, cluster.Volume("pv").Status.Phase)
+}
+
+// V3, V4: what comes while a binding of a reserved volume is under way, and that its claim was not seen to be Bound.
+func TestV4WhatComesWhileItsBindingIsBegun(t *testing.T) {
+	status := bindingtest.OnStatus(obj.KindClaim)
+	again := func(t *testing.T, cluster *Driven) {
+		vanish(t, cluster, DataKey)
+		_, err := cluster.Create(t.Context(), bindingtest.Claim("default", "data", "1Gi"))
+		assert.NoError(t, err)
+	}
+	for name, test := range map[string]struct {
+		volume func(*corev1.PersistentVolume)
+		phase  corev1.PersistentVolumePhase // before
+		when   bindingtest.Match
+		comes  func(*testing.T, *Driven)
+		wants  string // the name that the volume is kept for; "" where it is gone
+	}{
+		"its claim goes with B4": {when: status, comes: again, wants: "data"},
+		"its claim is marked before B4, kept by a finalizer of others, and goes": {when: status, wants: "data", comes: func(t *testing.T, cluster *Driven) {
+			claim := cluster.Claim("default", "data")
+			claim.Finalizers = append(claim.Finalizers, "example.com/snapshot")
+			_, err := cluster.Update(t.Context(), claim)
+			assert.NoError(t, err)
+			assert.NoError(t, cluster.Delete(t.Context(), DataKey, metav1.DeleteOptions{}))
+		}},
+		"its claim names another volume": {when: bindingtest.On(bindingtest.VerbUpdate, obj.KindClaim), wants: "data", volume: func(v *corev1.PersistentVolume) { v.Annotations[ProvisionedBy] = "example.com/once" }, comes: func(t *testing.T, cluster *Driven) {
+			_, err := cluster.Create(t.Context(), bindingtest.Volume("free", "1Gi"))
+			assert.NoError(t, err)
+			claim := cluster.Claim("default", "data")
+			claim.Spec.VolumeName = "free"
+			_, err = cluster.Update(t.Context(), claim)
+			assert.NoError(t, err)
+		}},
+		"it is deleted with its claim": {when: status, comes: func(t *testing.T, cluster *Driven) {
+			assert.NoError(t, cluster.Delete(t.Context(), obj.VolumeKey("pv"), metav1.DeleteOptions{}))
+			vanish(t, cluster, DataKey)
+		}, wants: "data", volume: func(v *corev1.PersistentVolume) {
+			v.Annotations[ProvisionedBy] = "example.com/once"
+			v.Finalizers = []string{"example.com/keeps"}
+		}},
+		"it was Released before, and its reclaiming waits for a driver": {phase: corev1.VolumeReleased, when: bindingtest.On(bindingtest.VerbUpdate, obj.KindVolume), wants: "data", comes: again, volume: func(v *corev1.PersistentVolume) {
+			v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "example.com", VolumeHandle: "pv"}}
+		}},
+	} {
+		t.Run("V4 "+name, func(t *testing.T) {
+			cluster := NewDrivenWith(bindingtest.DriverOptions{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": never{t}}}},
+				bindingtest.Claim("default", "data", "1Gi"))
+			require.NoError(t, cluster.Settle(t.Context()))
+			volume := bindingtest.Volume("pv", "1Gi", WithPolicy(corev1.PersistentVolumeReclaimDelete), PreBound)
+			volume.Annotations = map[string]string{}
+			if test.volume != nil {
+				test.volume(volume)
+			}
+			storeIn(t, cluster, volume, test.phase)
+			cluster.Client.Use(bindingtest.Before(1, test.when, func() { test.comes(t, cluster) }))
+			if test.phase != "" {
+				cluster.Client.Use(bindingtest.LoseAnswer(1, test.when))
+			}
+			require.NoError(t, cluster.Settle(t.Context()))
+			if claim := cluster.Claim("default", "data"); claim != nil && claim.DeletionTimestamp != nil {
+				claim.Finalizers = nil
+				_, err := cluster.Update(t.Context(), claim)
+				require.NoError(t, err)
+				require.NoError(t, cluster.Settle(t.Context()))
+			}
+			kept := cluster.Volume("pv")
+			require.NotNil(t, kept)
+			assert.Equal(t, obj.ClaimKey("default", test.wants), obj.ReferencedClaim(kept))
+			assert.NotContains(t, []corev1.PersistentVolumePhase{corev1.VolumeReleased, corev1.VolumeFailed}, kept.Status.Phase)
+		})
+	}
+}
+
+// storeIn stores a volume in this phase; "" for Pending.
+func storeIn(t *testing.T, cluster *Driven, volume *corev1.PersistentVolume, in corev1.PersistentVolumePhase) {
+	t.Helper()
+	_, err := cluster.Create(t.Context(), volume)
+	require.NoError(t, err)
+	if in != "" {
+		stored := cluster.Volume(volume.Name)
+		stored.Status.Phase = in
+		_, err = cluster.UpdateStatus(t.Context(), stored)
+		require.NoError(t, err)
+	}
+}
+
+// V3, X3: a controller begins a binding and is cut off. The claim is Bound, by another one or by its own last write, is used, and deleted. When it is back
+// nothing shows it that the claim was Bound: what it noted of the binding gives that claim's data to nobody.
+func TestV3AnotherHasGoneOnWithWhatWasBegun(t *testing.T) {
+	for _, way := range []string{"reserved", "named"} {
+		for name, cut := range map[string]bindingtest.Match{
+			"after B1":        bindingtest.On(bindingtest.VerbUpdate, obj.KindVolume),
+			"after B3":        bindingtest.On(bindingtest.VerbUpdate, obj.KindClaim),
+			"with B4's reply": bindingtest.OnStatus(obj.KindClaim),
+		} {
+			t.Run("V3 X3 "+way+", "+name, func(t *testing.T) {
+				claim := bindingtest.Claim("default", "data", "1Gi")
+				volume := bindingtest.Volume("pv", "1Gi", WithPolicy(corev1.PersistentVolumeReclaimRetain))
+				if way == "named" {
+					claim.Spec.VolumeName = "pv"
+				} else {
+					PreBound(volume)
+				}
+				cluster := NewDriven(claim)
+				require.NoError(t, cluster.Settle(t.Context()))
+				off := false
+				cluster.Client.Use(func(call *bindingtest.Call, do func() error) error {
+					switch {
+					case off:
+						return errors.New("cut off")
+					case !cut(call):
+						return do()
+					}
+					off = true
+					cluster.Hold(obj.KindClaim, obj.KindVolume)
+					_ = do()
+					return bindingtest.ErrAnswerLost
+				})
+				storeIn(t, cluster, volume, corev1.VolumeReleased)
+				_ = cluster.Settle(t.Context())
+				require.True(t, off)
+				known := cluster.Claim("default", "data")
+				known.Status.Phase = corev1.ClaimPending // as its cache has it
+
+				other := bindingtest.NewDriver(cluster.Server, bindingtest.DriverOptions{Name: "other"})
+				require.NoError(t, other.Settle(t.Context()))
+				assertBound(t, cluster)
+				vanish(t, cluster, DataKey)
+				require.NoError(t, other.Settle(t.Context()))
+				require.Equal(t, corev1.VolumeReleased, cluster.Volume("pv").Status.Phase)
+
+				off = false
+				cluster.Controller.ObserveDeleted(known) // which lists anew
+				cluster.Controller.Observe(cluster.Volume("pv"))
+				_, _ = cluster.Controller.Sync(t.Context(), obj.VolumeKey("pv"))
+				require.NoError(t, cluster.Settle(t.Context()))
+				assert.Equal(t, corev1.VolumeReleased, cluster.Volume("pv").Status.Phase)
+				assert.Equal(t, known.UID, cluster.Volume("pv").Spec.ClaimRef.UID)
+			})
+		}
+	}
 }

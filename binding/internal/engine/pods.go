@@ -38,7 +38,7 @@ const maxLargePods = 256
 type podFacts struct {
 	uid       types.UID
 	scheduled bool
-	finished  bool
+	ended     bool
 	deleting  bool
 	grace     int64
 	started   time.Time
@@ -61,7 +61,7 @@ func claimsOf(pod *corev1.Pod) *podClaims {
 }
 
 func factsOf(pod *corev1.Pod) podFacts {
-	facts := podFacts{uid: pod.UID, scheduled: pod.Spec.NodeName != "", finished: reclaim.Finished(pod), deleting: pod.DeletionTimestamp != nil, grace: -1}
+	facts := podFacts{uid: pod.UID, scheduled: pod.Spec.NodeName != "", ended: reclaim.Ended(pod), deleting: pod.DeletionTimestamp != nil, grace: -1}
 	if grace := pod.DeletionGracePeriodSeconds; grace != nil {
 		facts.grace = *grace
 	}

@@ -67,7 +67,7 @@ func decidedOn(pod *corev1.Pod) string {
 		}}
 	}
 	early, late := claim(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)), claim(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
-	decided := fmt.Sprint(pod.Spec.NodeName == "", reclaim.Finished(pod), reclaim.UsesClaim(pod, early))
+	decided := fmt.Sprint(pod.Spec.NodeName == "", reclaim.Ended(pod), reclaim.UsesClaim(pod, early))
 	for _, again := range []*corev1.PersistentVolumeClaim{nil, early, late} {
 		decided += fmt.Sprint(len(reclaim.BlockRecycling([]*corev1.Pod{pod}, key.Namespace, key.Name, again)))
 	}

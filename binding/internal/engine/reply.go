@@ -71,6 +71,9 @@ func (s *State) handleWrite(t *task, got Reply) error {
 		return got.Err
 	}
 	s.markInDoubt(target, t.key)
+	if t.pending.Kind == decision.UpdateClaimStatus {
+		s.endBegun(t.pending.Claim)
+	}
 	// It may have taken effect, and nobody would tell of it any more.
 	t.publish = append(t.publish, s.newEvents(t.key, t.pending.Events)...)
 	return got.Err
@@ -160,6 +163,7 @@ func (s *State) handleStored(t *task, got Reply) error {
 		return errUnchanged
 	default:
 		t.wake(s.observe(got.Parsed().parsed), t.key, t.volume)
+		s.noteStored(stored)
 	}
 	if t.pending.Kind == decision.CreateVolume {
 		t.recordAnswer(got, false)
