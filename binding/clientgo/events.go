@@ -31,6 +31,7 @@ type recorder struct {
 	clientset  kubernetes.Interface
 	correlator *record.EventCorrelator
 	more       chan struct{} // has one item if there may be events to send
+	ended      chan struct{} // is closed once none is sent any more
 
 	mu     sync.Mutex
 	unsent map[string]*unsent // by namespace, the claim's or that of the volume's claimRef, of those that have any
@@ -59,10 +60,13 @@ type eventToSend struct {
 }
 
 const (
-	unsentAtMost    = 10_000 // of a namespace
-	sendWithin      = 30 * time.Second
-	sendAgainAfter  = 10 * time.Second
-	eventsNamespace = metav1.NamespaceDefault // where those of objects without a namespace are
+	unsentAtMost          = 10_000 // of a namespace
+	sendWithin            = 30 * time.Second
+	sendAgainAfter        = 10 * time.Second
+	sendRefusedAgainAfter = 5 * time.Minute
+	forgottenAfter        = time.Hour               // by the server, as its --event-ttl is
+	sendRestWithin        = 10 * time.Second        // after the controller's end
+	eventsNamespace       = metav1.NamespaceDefault // where those of objects without a namespace are
 )
 
 // Record has an event sent.
@@ -140,9 +144,13 @@ func (r *recorder) take() *eventToSend {
 	return event
 }
 
-// run sends events until the context ends.
+// run sends events until the context ends, and then for a while what is there to be sent: the next controller does not say it again (N).
 func (r *recorder) run(ctx context.Context) {
-	for {
+	defer close(r.ended)
+	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(sendRestWithin, cancel) })()
+	for sending.Err() == nil {
 		event := r.take()
 		if event == nil {
 			select {
@@ -152,16 +160,16 @@ func (r *recorder) run(ctx context.Context) {
 			}
 			continue
 		}
-		err := r.send(ctx, event)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err == nil:
-		case isFinal(err):
-			slog.WarnContext(ctx, "the server does not take an event", "on", event.about.on.String(), "reason", event.about.reason, "message", event.event.Message, "error", err)
-		default:
-			time.AfterFunc(sendAgainAfter, func() { r.add(event) }) // others go on meanwhile
+		err := r.send(sending, event)
+		if err == nil {
+			continue
 		}
+		after := retryAfter(err)
+		if after == 0 || ctx.Err() != nil || time.Since(event.event.FirstTimestamp.Time) > forgottenAfter {
+			slog.WarnContext(ctx, "the server does not take an event", "on", event.about.on.String(), "reason", event.about.reason, "message", event.event.Message, "error", err)
+			continue
+		}
+		time.AfterFunc(after, func() { r.add(event) }) // others go on meanwhile
 	}
 }
 
@@ -201,12 +209,15 @@ func (r *recorder) send(ctx context.Context, event *eventToSend) error {
 
 var errNotThere = errors.New("there is no earlier event")
 
-// isFinal reports whether the server will never take the event: as in a namespace that is being deleted.
-func isFinal(err error) bool {
+// retryAfter returns when the server may take an event that it has not taken; zero if it never will, for it is malformed or too large, or its
+// namespace goes. What it refuses otherwise, for rights or a quota, somebody has to change.
+func retryAfter(err error) time.Duration {
 	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return false
+	switch {
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return 0
+	case apierrors.IsTooManyRequests(err), apierrors.IsTimeout(err), !errors.As(err, &status), status.Status().Code >= 500:
+		return sendAgainAfter
 	}
-	code := status.Status().Code
-	return code >= 400 && code < 500 && !apierrors.IsTooManyRequests(err) && !apierrors.IsUnauthorized(err) && !apierrors.IsTimeout(err)
+	return sendRefusedAgainAfter
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -109,7 +110,7 @@ func TestNEventsOnVolumesAreThoseOfTheirClaims(t *testing.T) {
 		record("", "of-nobody")
 		time.Sleep(6 * time.Second)
 		end()
-		time.Sleep(time.Second)
+		time.Sleep(11 * time.Second)
 		var on []string
 		for _, event := range taken.yet() {
 			on = append(on, strings.Fields(event)[0])
@@ -121,16 +122,20 @@ func TestNEventsOnVolumesAreThoseOfTheirClaims(t *testing.T) {
 
 // N: an event is sent again where the server may take it later, and the others meanwhile; not where it never will.
 func TestNAnEventIsSentAgain(t *testing.T) {
+	terminating := apierrors.NewForbidden(corev1.Resource("events"), "", errors.New(""))
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	for name, test := range map[string]struct {
 		err   error
 		again bool
 	}{
-		"no answer":                        {errors.New("connection refused"), true},
-		"the server is busy":               {apierrors.NewTooManyRequests("", 1), true},
-		"the server fails":                 {apierrors.NewInternalError(errors.New("")), true},
-		"the namespace is being deleted":   {apierrors.NewForbidden(corev1.Resource("events"), "", errors.New("")), false},
-		"it was stored, the answer lost":   {apierrors.NewAlreadyExists(corev1.Resource("events"), ""), false},
-		"the object has as long a name as": {nil, false},
+		"no answer":                         {errors.New("connection refused"), true},
+		"the server is busy":                {apierrors.NewTooManyRequests("", 1), true},
+		"the server fails":                  {apierrors.NewInternalError(errors.New("")), true},
+		"the namespace is being deleted":    {terminating, false},
+		"there is no right to, for a while": {apierrors.NewForbidden(corev1.Resource("events"), "", errors.New("")), true},
+		"a quota is used up, for a while":   {apierrors.NewForbidden(corev1.Resource("events"), "", errors.New("exceeded quota")), true},
+		"it was stored, the answer lost":    {apierrors.NewAlreadyExists(corev1.Resource("events"), ""), false},
+		"the object has as long a name as":  {nil, false},
 	} {
 		t.Run("N "+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -147,9 +152,27 @@ func TestNAnEventIsSentAgain(t *testing.T) {
 				record("default", "other", "then")
 				time.Sleep(5 * time.Second)
 				assert.Contains(t, taken.yet(), "default/other then")
-				time.Sleep(time.Minute)
+				time.Sleep(20 * time.Minute)
 				assert.Equal(t, test.again || test.err == nil, slices.Contains(taken.yet(), "default/"+long+" first"))
 			})
+		})
+	}
+}
+
+// N: what waits when the controller ends is sent, for the next one does not say it again, as that a claim is Lost; but not for ever.
+func TestNWhatWaitsAtTheEndIsSent(t *testing.T) {
+	for many, sent := range map[int]int{5: 5, 100: 10} {
+		synctest.Test(t, func(t *testing.T) {
+			taken, set := &takenEvents{}, fake.NewClientset()
+			set.PrependReactor("create", "events", taken.create)
+			ctx, end := context.WithCancel(t.Context())
+			recorder := clientgo.StartRecorder(ctx, set)
+			for n := range many {
+				recorder.Record(decision.Event{On: obj.ClaimKey("default", fmt.Sprint(n)), UID: "uid", Type: corev1.EventTypeWarning, Reason: decision.EventClaimLost, Message: "lost"})
+			}
+			end()
+			time.Sleep(time.Minute)
+			assert.InDelta(t, sent, len(taken.yet()), 1)
 		})
 	}
 }

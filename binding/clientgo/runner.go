@@ -86,7 +86,9 @@ func (r *Runner) Run(ctx context.Context) error {
 	defer stop()
 	workers.warnings.Recorder = r.Recorder
 	if r.Recorder == nil {
-		workers.warnings.Recorder = StartRecorder(running, r.Clientset)
+		events := startRecorder(running, r.Clientset)
+		defer func() { stop(); <-events.ended }()
+		workers.warnings.Recorder = events
 	}
 	watch, err := startWatch(ctx, r, workers)
 	if err != nil {

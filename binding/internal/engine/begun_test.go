@@ -254,3 +254,51 @@ func TestV3AnotherHasGoneOnWithWhatWasBegun(t *testing.T) {
 		}
 	}
 }
+
+// V3: the reply of B4 is lost, and the claim is gone before its controller is back, and before anybody else has Released the volume. The claim may have
+// been Bound: the volume is Released for it, and not kept for its name.
+func TestV3AClaimThatMayHaveBeenBound(t *testing.T) {
+	cluster := NewDriven(bindingtest.Claim("default", "data", "1Gi"), bindingtest.Volume("pv", "1Gi", WithPolicy(corev1.PersistentVolumeReclaimRetain), PreBound))
+	cluster.Client.Use(func(call *bindingtest.Call, do func() error) error {
+		if !bindingtest.OnStatus(obj.KindClaim)(call) || cluster.Claim("default", "data").Status.Phase == corev1.ClaimBound {
+			return do()
+		}
+		known := cluster.Claim("default", "data")
+		assert.NoError(t, do())
+		cluster.Hold(obj.KindClaim)
+		vanish(t, cluster, DataKey)
+		cluster.Controller.ObserveDeleted(known) // which lists anew
+		return bindingtest.ErrAnswerLost
+	})
+	require.NoError(t, cluster.Settle(t.Context()))
+	assert.Equal(t, corev1.VolumeReleased, cluster.Volume("pv").Status.Phase)
+}
+
+// W8: a restore that is noticed takes the volume back to where B1 had left it, and its claim is gone: what was noted of the binding holds.
+func TestW8WhatWasBegunBeforeARestore(t *testing.T) {
+	cluster := NewDrivenWith(bindingtest.DriverOptions{Hooks: hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": never{t}}}},
+		bindingtest.Claim("default", "data", "1Gi"), bindingtest.Volume("pv", "1Gi", WithPolicy(corev1.PersistentVolumeReclaimDelete), PreBound))
+	var backup *bindingtest.Server
+	cluster.Client.Use(func(call *bindingtest.Call, do func() error) error {
+		switch {
+		case backup == nil && bindingtest.On(bindingtest.VerbUpdate, obj.KindVolume)(call):
+			err := do()
+			backup = cluster.Snapshot()
+			return err
+		case cluster.Claim("default", "data") != nil && bindingtest.OnStatus(obj.KindVolume)(call):
+			assert.NoError(t, do())
+			cluster.Restore(backup)
+			cluster.ObserveRestore()
+			vanish(t, cluster, DataKey)
+			return bindingtest.ErrAnswerLost
+		}
+		return do()
+	})
+	for range 5 {
+		_ = cluster.Settle(t.Context())
+		require.NoError(t, cluster.AdvanceClock(t.Context()))
+	}
+	require.NotNil(t, backup)
+	assert.Equal(t, DataKey, obj.ReferencedClaim(cluster.Volume("pv")))
+	assert.Empty(t, cluster.Volume("pv").Spec.ClaimRef.UID)
+}

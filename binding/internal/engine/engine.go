@@ -38,7 +38,7 @@ type State struct {
 	// hooks bounds how many hooks run at once (Rh), and workers how many syncs (W9).
 	hooks, workers slots
 	// lastEvents are the events of the last decision on a key (N).
-	lastEvents map[obj.Key][]decision.Event
+	lastEvents map[obj.Key]told
 	// rejected are the claims whose last write the server rejected, and that are to be synced again after a delay.
 	rejected map[obj.Key]rejection
 	refused  map[obj.Key]refusal // by object: the last write that got a conflict for an answer

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -33,6 +34,13 @@ func TestEventsGoOutWhenSomethingChanges(t *testing.T) {
 		assert.Equal(t, failed, says(t, state, DataKey))
 		assert.Empty(t, says(t, state, DataKey))
 		assert.Empty(t, says(t, state, DataKey))
+	})
+	t.Run("N C5 again before the server has forgotten it, an hour later", func(t *testing.T) {
+		state, start := stateOf(KnownClaim()), time.Unix(1_700_000_000, 0)
+		for minute := range 200 {
+			state.SetTime(start.Add(time.Duration(minute) * time.Minute))
+			assert.Equal(t, minute%50 == 0, len(says(t, state, DataKey)) > 0, "after %d minutes", minute)
+		}
 	})
 	t.Run("N C5 not for another count of volumes (X8)", func(t *testing.T) {
 		state := stateOf(KnownClaim())

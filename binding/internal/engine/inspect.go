@@ -151,7 +151,7 @@ func (s *State) Describe(n Notebook, keys []obj.Key, mentioned []types.UID) {
 			n.KeySet(l[key])
 		}
 		s.describeOffer(n, key)
-		describeEvents(n, s.lastEvents[key])
+		describeEvents(n, s.lastEvents[key].events)
 		if _, announced := s.announced[key]; describeFlag(n, announced) {
 			describeFlag(n, s.Outwaited(key))
 		}

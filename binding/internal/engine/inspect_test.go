@@ -32,6 +32,7 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		{sighting{}, []string{"text", "since"}},
 		{rejection{}, []string{"claimVersion", "volume", "volumeVersion"}},
 		{decision.Answer{}, []string{"Of", "Hook", "For", "Token", "Version", "Standing", "Volume", "Err", "Unsettled"}},
+		{told{}, []string{"events", "at"}},
 		{decision.Event{}, []string{"Type", "Reason", "Message", "On", "UID", "Hook", "Tenant", "same"}},
 	} {
 		var fields []string

@@ -70,10 +70,10 @@ func (s *State) handleWrite(t *task, got Reply) error {
 		s.markRejected(t)
 		return got.Err
 	}
-	s.markInDoubt(target, t.key)
 	if t.pending.Kind == decision.UpdateClaimStatus {
 		s.endBegun(t.pending.Claim)
 	}
+	s.markInDoubt(target, t.key)
 	// It may have taken effect, and nobody would tell of it any more.
 	t.publish = append(t.publish, s.newEvents(t.key, t.pending.Events)...)
 	return got.Err
@@ -355,7 +355,12 @@ func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 	if known := s.Known(key); known != nil {
 		s.keepFormer(key)
 		former, owner := s.restore.former[key], s.lostOwners[key]
+		first, noted := s.begun[key.Name]
 		woken = s.ObserveDeleted(known)
+		if noted && key.Kind == obj.KindVolume && known.GetUID() == parsed.object.GetUID() {
+			first.stored = "" // which may be another version by now
+			zeromap.Put(&s.begun, key.Name, first)
+		}
 		if owner != "" && owner == parsed.object.GetUID() {
 			zeromap.Put(&s.lostOwners, key, owner)
 		}

@@ -292,18 +292,34 @@ func (s *State) delay(key obj.Key, action decision.Action, err error) time.Durat
 	return min(longest, firstDelay<<min(s.failures[key]-1, 16))
 }
 
-// newEvents returns the events of a decision that were not part of the decision before it (N).
+// repeatAfter is when an event is published again that still holds: the API server forgets it after an hour (its --event-ttl).
+const repeatAfter = 50 * time.Minute
+
+// told are the events of a decision, and when the first of them was published.
+type told struct {
+	events []decision.Event
+	at     time.Time
+}
+
+// newEvents returns the events of a decision that were not part of the decision before it, or that is long ago (N).
 func (s *State) newEvents(key obj.Key, events []decision.Event) []decision.Event {
+	before := s.lastEvents[key]
+	if s.now.Sub(before.at) >= repeatAfter {
+		before = told{at: s.now}
+	}
 	var fresh, all []decision.Event
 	for _, event := range events {
 		all = append(all, event.Identity())
-		if !slices.Contains(s.lastEvents[key], event.Identity()) {
+		if !slices.Contains(before.events, event.Identity()) {
 			fresh = append(fresh, event)
 		}
 	}
+	if len(fresh) == len(all) {
+		before.at = s.now
+	}
 	delete(s.lastEvents, key)
 	if len(all) > 0 {
-		zeromap.Put(&s.lastEvents, key, all)
+		zeromap.Put(&s.lastEvents, key, told{all, before.at})
 	}
 	return fresh
 }
