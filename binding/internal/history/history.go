@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -186,6 +187,8 @@ func (h *History) step() {
 			h.list(c)
 		} else if h.oneIn(6) {
 			h.travel(c)
+		} else if h.oneIn(3) {
+			h.relist(c, h.IntN(len(c.Watches)))
 		}
 	default:
 		if keys := c.choices(); len(keys) > 0 {
@@ -208,6 +211,22 @@ func (h *History) list(c *Controller) {
 	for range claims.Pending() {
 		h.Deliver(c, claims)
 	}
+}
+
+// relist lets one of a controller's informers list anew, as after a watch that was cut off for long: what came in between it never sees, and of what
+// went it has the last version that it knew.
+func (h *History) relist(c *Controller, watch int) {
+	kind := bindingtest.Kinds()[watch]
+	c.Watches[watch] = h.Server.Watch(kind)
+	for _, key := range slices.SortedFunc(maps.Keys(c.cache), compareByText) {
+		if key.Kind != kind {
+			continue
+		}
+		if _, err := h.Server.Get(context.Background(), key); err != nil {
+			c.observe(bindingtest.Change{Type: bindingtest.Deleted, Object: c.cache[key]})
+		}
+	}
+	h.note("%s lists %s anew", c.Name, kind)
 }
 
 // arrive lets a late write reach the server, or get lost.
