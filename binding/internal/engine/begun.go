@@ -20,7 +20,7 @@ type begun struct {
 	claimRef *corev1.ObjectReference // the volume's before that; the owner's name, if it had none and an owner that had lost it (M2)
 	phase    corev1.PersistentVolumePhase
 	since    *metav1.Time // of that phase
-	stored   string       // the resourceVersion that the volume has by the last write of this controller; "" if its reply is not there
+	stored   string       // the resourceVersion that the volume had then, or by writes of this controller alone since
 }
 
 // isUntouched reports whether nobody else has gone on with the binding, for which the phase is written first (B2), then the claim. A phase that is
@@ -44,18 +44,18 @@ func (s *State) noteBegun(t *task, action decision.Action) {
 	if volume.Spec.ClaimRef == nil && claim.Spec.VolumeName != volume.Name { // it was chosen, and had nobody's data
 		return
 	}
-	first := begun{claim: claim.UID, claimRef: volume.Spec.ClaimRef, phase: volume.Status.Phase, since: volume.Status.LastPhaseTransitionTime}
+	first := begun{claim: claim.UID, claimRef: volume.Spec.ClaimRef, phase: volume.Status.Phase, since: volume.Status.LastPhaseTransitionTime, stored: volume.ResourceVersion}
 	if first.claimRef == nil && s.asOwner(claim) != claim {
 		first.claimRef = decision.ReservationFor(t.key)
 	}
 	zeromap.Put(&s.begun, volume.Name, first)
 }
 
-// noteStored notes the version that a volume has by a write of this controller.
-func (s *store) noteStored(object obj.Object) {
-	if first, noted := s.begun[object.GetName()]; noted && keyOf(object).Kind == obj.KindVolume {
-		first.stored = object.GetResourceVersion()
-		s.begun[object.GetName()] = first
+// noteStored notes the version that a volume has by a write of this controller, if nobody else has written to it before that.
+func (s *store) noteStored(write decision.Action, stored obj.Object) {
+	if first, noted := s.begun[stored.GetName()]; noted && keyOf(stored).Kind == obj.KindVolume && first.stored == sentVersion(write) {
+		first.stored = stored.GetResourceVersion()
+		s.begun[stored.GetName()] = first
 	}
 }
 

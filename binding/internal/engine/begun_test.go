@@ -215,7 +215,7 @@ func TestV3AnotherHasGoneOnWithWhatWasBegun(t *testing.T) {
 				} else {
 					PreBound(volume)
 				}
-				cluster := NewDriven(claim)
+				cluster := NewDrivenWith(bindingtest.DriverOptions{BindingOptions: decision.Options{Protection: decision.ProtectionOn}}, claim)
 				require.NoError(t, cluster.Settle(t.Context()))
 				off := false
 				cluster.Client.Use(func(call *bindingtest.Call, do func() error) error {
@@ -243,6 +243,10 @@ func TestV3AnotherHasGoneOnWithWhatWasBegun(t *testing.T) {
 				require.NoError(t, other.Settle(t.Context()))
 				require.Equal(t, corev1.VolumeReleased, cluster.Volume("pv").Status.Phase)
 
+				stripped := cluster.Volume("pv") // so that its first write to it is not about that
+				stripped.Finalizers = nil
+				_, err := cluster.Update(t.Context(), stripped)
+				require.NoError(t, err)
 				off = false
 				cluster.Controller.ObserveDeleted(known) // which lists anew
 				cluster.Controller.Observe(cluster.Volume("pv"))

@@ -163,7 +163,7 @@ func (s *State) handleStored(t *task, got Reply) error {
 		return errUnchanged
 	default:
 		t.wake(s.observe(got.Parsed().parsed), t.key, t.volume)
-		s.noteStored(stored)
+		s.noteStored(t.pending, stored)
 	}
 	if t.pending.Kind == decision.CreateVolume {
 		t.recordAnswer(got, false)
