@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/pvbind/pvbind/binding/internal/engine"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // A tenant makes claims that name the volume of another, whose deleter fails, changes them and deletes them, all the time.
@@ -143,4 +145,35 @@ func TestX9ManyObjectsThatNameOne(t *testing.T) {
 			break // any one
 		}
 	}
+}
+
+// A tenant has claims that wait, fit any volume, and carry a long announcement (R8), which holds them up for an hour. Each volume that comes asks for them
+// all: what that costs does not depend on how long the announcements are.
+func TestX9ClaimsThatCarryALongAnnouncement(t *testing.T) {
+	const short, long, claims = 64, 3800, 300
+	syncOf := func(length int) func() {
+		state := engine.New(decision.Options{Protection: decision.ProtectionOff}, 1)
+		state.SetTime(time.Unix(1_700_000_000, 0))
+		text := `{"by":"x","token":1,"seconds":3600,"x":[`
+		text += strings.Repeat("1,", (length-len(text)-2)/2) + "1]}"
+		for i := range claims {
+			claim := bindingtest.Claim("tenant", fmt.Sprint("data-", i), "1Gi", ofClass(""), ClaimNote(reclaim.AnnouncementAnnotation, text), ClaimFinalizers(ProvisioningFinalizer), ClaimNote(Provisioner, "theirs"))
+			claim.UID, claim.ResourceVersion, claim.Status.Phase = types.UID(claim.Name), fmt.Sprint(1+i), corev1.ClaimPending
+			state.Observe(claim)
+		}
+		disk := bindingtest.Volume("disk", "1Gi", func(v *corev1.PersistentVolume) {
+			v.UID, v.ResourceVersion, v.Status.Phase = "disk", "1000", corev1.VolumeAvailable
+		})
+		state.Observe(disk)
+		return func() {
+			step := state.StartDraft(obj.VolumeKey("disk"))
+			if !step.Done || len(step.Next) > 0 {
+				panic("it is offered to a claim that takes none")
+			}
+		}
+	}
+	calls := map[int]func(){short: syncOf(short), long: syncOf(long)}
+	compared := &comparison{sizes: [2]int{short, long}, least: 10 * time.Microsecond, measure: func(n int) time.Duration { return best(calls[n]) }}
+	compared.check(t, "a sync of a volume", besideLimit)
+	t.Logf("%v where they are short, and %v where they are long", compared.took[0], compared.took[1])
 }

@@ -39,11 +39,14 @@ func AwaitCalls(rest time.Duration) Action {
 	return action
 }
 
-// Halted reports whether nothing is made or bound for a claim yet, because another controller may be destroying what was made for
-// it (R8). It takes no volume that is offered to it meanwhile, and looks for one itself once that is over.
-func Halted(claim *corev1.PersistentVolumeClaim, view View, options Options) bool {
-	_, blocked := awaitAnnounced(claim, obj.KeyOf(claim), view, options.WithDefaults())
-	return blocked && provisioning(claim)
+// Halted returns for how long nothing is made or bound for a claim yet, because another controller may be destroying what was made for
+// it (R8); zero if it is not so. It takes no volume that is offered to it meanwhile, and looks for one itself once that is over.
+func Halted(claim *corev1.PersistentVolumeClaim, view View, options Options) time.Duration {
+	if !provisioning(claim) {
+		return 0
+	}
+	waiting, _ := awaitAnnounced(claim, obj.KeyOf(claim), view, options.WithDefaults())
+	return waiting.After
 }
 
 // announcedToken returns the token that was announced in this sync on the object and stands on it; 0 if none does.

@@ -56,10 +56,12 @@ type State struct {
 	now       time.Time
 }
 
-// sighting is an announcement, and when it was first seen.
+// sighting is an announcement, and when it was first seen. Of a claim it may have until when that version takes no volume for it.
 type sighting struct {
-	text  string
-	since time.Time
+	text    string
+	since   time.Time
+	version string // "" if that is not known
+	halted  time.Time
 }
 
 // rejection has the versions of claim and volume that a rejected write was about.

@@ -395,7 +395,7 @@ func (s *State) announcementsLast() time.Duration { return s.options.HookTimeout
 // Outwait lets the state have seen the announcement on the object for as long as it counts.
 func (s *State) Outwait(key obj.Key) {
 	if seen, announced := s.announced[key]; announced {
-		s.announced[key] = sighting{seen.text, s.now.Add(-s.announcementsLast())}
+		s.announced[key] = sighting{text: seen.text, since: s.now.Add(-s.announcementsLast())}
 	}
 }
 

@@ -29,7 +29,7 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		{offer{}, []string{"version", "claims"}},
 		{slots{}, []string{"limit", "running", "promised", "held", "waiting", "turns"}},
 		{namespaceQueues{}, []string{"keys", "queued"}},
-		{sighting{}, []string{"text", "since"}},
+		{sighting{}, []string{"text", "since", "version", "halted"}},
 		{rejection{}, []string{"claimVersion", "volume", "volumeVersion"}},
 		{decision.Answer{}, []string{"Of", "Hook", "For", "Token", "Version", "Standing", "Volume", "Err", "Unsettled"}},
 		{told{}, []string{"events", "at"}},

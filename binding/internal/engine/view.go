@@ -174,7 +174,19 @@ func (v *taskView) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVo
 // offerable reports whether to offer the volume to the claim: it waits, can take it now, and has not had its attempt.
 func (v *taskView) offerable(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
 	return !v.binding(obj.KeyOf(claim)) && !v.offers.tried(volume, claim) && !v.backsOff(claim, volume) &&
-		!decision.Halted(claim, v, v.options) && index.CanBind(claim, volume, v.terms)
+		!v.halted(claim) && index.CanBind(claim, volume, v.terms)
+}
+
+// halted reports whether a claim takes no volume yet (decision.Halted). It is worked out once for each version: a tenant may have thousands of
+// claims with long announcements, and each volume that comes asks for all that it fits (X9).
+func (v *taskView) halted(claim *corev1.PersistentVolumeClaim) bool {
+	key := obj.KeyOf(claim)
+	seen, announced := v.announced[key]
+	if announced && (seen.version == "" || seen.version != claim.ResourceVersion) {
+		seen.version, seen.halted = claim.ResourceVersion, v.now.Add(decision.Halted(claim, v, v.options))
+		v.announced[key] = seen
+	}
+	return announced && v.now.Before(seen.halted)
 }
 
 func (v *taskView) terms(claim *corev1.PersistentVolumeClaim) match.Terms {

@@ -118,7 +118,7 @@ func (s *State) noteAnnouncement(key obj.Key, object obj.Object) {
 	case !announced:
 		delete(s.announced, key)
 	case !before || seen.text != text:
-		zeromap.Put(&s.announced, key, sighting{text, s.now})
+		zeromap.Put(&s.announced, key, sighting{text: text, since: s.now})
 	}
 }
 
