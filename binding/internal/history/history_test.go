@@ -14,7 +14,7 @@ import (
 // TestHistories plays random histories and holds each to the X rules: X2, X3, X5 and X6 at every moment, the others
 // when it has settled. PVBIND_SEED replays one and prints all of it; PVBIND_MODE=full and long play more.
 func TestHistories(t *testing.T) {
-	playMany(t, small, Counts{Short: 20, Usual: 1000, Full: 3000, Long: 400_000})
+	playMany(t, small, Counts{Short: 20, Usual: 900, Full: 3000, Long: 400_000})
 }
 
 // TestLargeHistories plays the same with more objects than all interleavings of which could be tried.

@@ -62,8 +62,8 @@ func TestModel(t *testing.T) {
 	cells.judge(t, !t.Failed() && (ModeOfRun() == RunFull || ModeOfRun() == RunLong))
 }
 
-// worldsOfRun returns the worlds of this run: all, but in the usual mode one of the large ones only, and none of the largest, and an
-// eighth of those of trouble, and in a short run one of each, drawn by lot. A full run of CI has a fifth of the large ones that count for no
+// worldsOfRun returns the worlds of this run: all, but in the usual mode one of the large ones only, and none of the largest, and a
+// tenth of those of trouble, and in a short run one of each, drawn by lot. A full run of CI has a fifth of the large ones that count for no
 // trouble.
 func worldsOfRun() []modelWorld {
 	var small, large, troubled []modelWorld
@@ -84,7 +84,7 @@ func worldsOfRun() []modelWorld {
 		troubled = slices.DeleteFunc(troubled, func(world modelWorld) bool { return world.travel != noTravel }) // which take seconds
 		return append(draw(small, 1), draw(troubled, 1)...)
 	case RunUsual:
-		return append(append(small, draw(large, 1)...), draw(troubled, len(troubled)/8)...)
+		return append(append(small, draw(large, 1)...), draw(troubled, len(troubled)/10)...)
 	}
 	if os.Getenv("CI") != "" && ModeOfRun() == RunFull {
 		others := slices.DeleteFunc(slices.Clone(large), func(world modelWorld) bool { return world.troubled })
