@@ -106,10 +106,13 @@ func fixedSeed(t testing.TB) (seed uint64, ok bool) {
 	return seed, true
 }
 
-// Worlds returns how many random worlds a test tries: full, or a hundredth of that under -short.
+// Worlds returns how many random worlds a test tries: full, half of that in the usual run, or a hundredth under -short.
 func Worlds(full int) int {
-	if testing.Short() {
+	switch ModeOfRun() {
+	case RunShort:
 		return full / 100
+	case RunUsual:
+		return (full + 1) / 2
 	}
 	return full
 }

@@ -285,10 +285,7 @@ func (s *scenarioWriter) withUIDs(text string) string {
 func TestModelScenariosCanBeReplayed(t *testing.T) {
 	t.Parallel()
 	const seed, length = 1, 60
-	walks := 30
-	if testing.Short() {
-		walks = 1
-	}
+	walks := map[RunMode]int{RunShort: 1, RunUsual: 12, RunFull: 30, RunLong: 30}[ModeOfRun()]
 	worlds := modelWorlds()
 	if testing.Short() {
 		worlds = draw(worlds, len(worlds)/4)
