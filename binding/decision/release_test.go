@@ -168,6 +168,7 @@ func TestF3AVolumeWhoseStorageIsBeingReclaimed(t *testing.T) {
 	runDecisions(t, []decisionTest{
 		{name: "F3 R8 another may be at work, and kube-controller-manager has taken its protection off", volume: leaving(retain, another), known: young, options: off, want: "R8 Wait", retry: decision.RetryAfter},
 		{name: "F3 R8 so it is with our protection", volume: leaving(recycle, another, both), known: young, options: on, want: "R8 Wait", retry: decision.RetryAfter},
+		{name: "F3 R8 also where nothing but that keeps it", volume: leaving(retain, another, bare), known: old, options: on, want: "R8 Wait", events: told},
 		{name: "F3 R8 whatever its controller has: it cannot recycle, and tries again", volume: leaving(recycle, another, failed), known: young, options: nobody, want: "R4 Wait", events: told, retry: decision.RetryBackoff},
 		{name: "F3 R8 a driver's is waited for too", volume: leaving(corev1.PersistentVolumeReclaimDelete, another, VolumeNote(MigratedTo, "csi.example.com")), known: young, options: off, want: "R3 Wait", events: told},
 		{name: "F3 R8 and where pv-controller keeps it, that is told", volume: leaving(corev1.PersistentVolumeReclaimDelete, another, VolumeNote(MigratedTo, "csi.example.com"), VolumeFinalizers(reclaim.InTreeFinalizer)), known: young, options: off, want: "R3 Wait", events: told},
