@@ -20,8 +20,9 @@ const (
 	// to be unbound, if the claim has that other one (V2, V4).
 	VolumeMisbound VolumeBindingState = "Misbound"
 	// VolumeUnneeded means that its claim exists and names another volume, and this one
-	// was provisioned for the claim and has policy Delete. It is to be released and
-	// reclaimed, if the claim has that other one (V2).
+	// was provisioned, was not there before the claim, unless a controller chose it, and
+	// has policy Delete. It is to be released and reclaimed, if the claim has that other
+	// one (V2).
 	VolumeUnneeded VolumeBindingState = "Unneeded"
 	// VolumeOrphaned means that its claim is gone, or another of that name took its
 	// place. The volume is to be released and reclaimed (V3).
@@ -41,7 +42,6 @@ const (
 // VolumeOrphaned loses its data. A claim that is merely missing from a cache must be
 // read live first.
 func VolumeBindingStateOf(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) VolumeBindingState {
-	_, provisioned := volume.Annotations[ProvisionedByAnnotation]
 	ref := volume.Spec.ClaimRef
 	switch {
 	case ref == nil || ref.UID == "":
@@ -52,10 +52,19 @@ func VolumeBindingStateOf(volume *corev1.PersistentVolume, claim *corev1.Persist
 		return VolumeBinding
 	case claim.Spec.VolumeName == volume.Name:
 		return VolumeInUse
-	case provisioned && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete:
+	case madeOrChosenFor(volume, claim) && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete:
 		return VolumeUnneeded
 	}
 	return VolumeMisbound
+}
+
+// madeOrChosenFor reports whether a volume was provisioned, and a controller has chosen it
+// for the claim or it may have been made for it. One that is older than the claim was
+// reserved by a person, and may have data of before (V2).
+func madeOrChosenFor(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
+	_, provisioned := volume.Annotations[ProvisionedByAnnotation]
+	isOlder := !volume.CreationTimestamp.IsZero() && volume.CreationTimestamp.Before(&claim.CreationTimestamp)
+	return provisioned && (BoundByController(volume) || !isOlder)
 }
 
 // OfVolume returns the phase that the volume should have in the given state, which may

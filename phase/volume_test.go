@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // byClaim holds a volume's states by what its claim looks like.
@@ -72,6 +73,40 @@ func TestUnneededTakesThePlaceOfMisbound(t *testing.T) {
 			assert.Equal(t, want, VolumeBindingStateOf(volume, claim), "V2 policy %q, annotations %v",
 				volume.Spec.PersistentVolumeReclaimPolicy, volume.Annotations)
 		}
+	}
+}
+
+// Who was reserved before the claim came was not made for it.
+func TestUnneededIsNotOlderThanItsClaim(t *testing.T) {
+	for _, row := range []struct {
+		name          string
+		volume, claim int64 // when it was created; 0 if unknown
+		chosen        bool
+		want          VolumeBindingState
+	}{
+		{"made after the claim", 20, 10, false, VolumeUnneeded},
+		{"made in the same second", 10, 10, false, VolumeUnneeded},
+		{"older than the claim", 10, 20, false, VolumeMisbound},
+		{"older than the claim, and chosen by a controller", 10, 20, true, VolumeUnneeded},
+		{"made at an unknown time", 0, 20, false, VolumeUnneeded},
+		{"claim made at an unknown time", 10, 0, false, VolumeUnneeded},
+	} {
+		t.Run("V2 "+row.name, func(t *testing.T) {
+			claim := newClaim(otherName)
+			volume := newVolume(&corev1.ObjectReference{Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID})
+			volume.Annotations = map[string]string{ProvisionedByAnnotation: "x.example.com"}
+			volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
+			if row.chosen {
+				volume.Annotations[BoundByControllerAnnotation] = "yes"
+			}
+			if row.volume > 0 {
+				volume.CreationTimestamp = metav1.Unix(row.volume, 0)
+			}
+			if row.claim > 0 {
+				claim.CreationTimestamp = metav1.Unix(row.claim, 0)
+			}
+			assert.Equal(t, row.want, VolumeBindingStateOf(volume, claim))
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/decision"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
@@ -104,6 +105,9 @@ func TestAVolumeThatAClaimHolds(t *testing.T) {
 	ours, made := VolumeNote(BoundBy, "yes"), VolumeNote(ProvisionedBy, "csi.example.com")
 	elsewhere := Proving(Knowing(KnownClaim(BoundTo("b")), KnownVolume("b", BoundToClaim)), DataKey, obj.VolumeKey("b"))
 	retain, remove := WithPolicy(corev1.PersistentVolumeReclaimRetain), WithPolicy(corev1.PersistentVolumeReclaimDelete)
+	created := func(v *corev1.PersistentVolume) { v.CreationTimestamp = metav1.Unix(1, 0) }
+	later := func(c *corev1.PersistentVolumeClaim) { c.CreationTimestamp = metav1.Unix(2, 0) }
+	elsewhereLater := Proving(Knowing(KnownClaim(BoundTo("b"), later), KnownVolume("b", BoundToClaim)), DataKey, obj.VolumeKey("b"))
 	frees := "V4 UpdateVolume pv/a: -spec.claimRef -annotation " + BoundBy
 	readsOther, told := "V2 Read pv/b", []string{"Warning VolumeMismatch pv/a", "Warning VolumeMismatch pvc/default/data"}
 	lacking := func(other ...obj.Object) decision.Snapshot {
@@ -136,6 +140,7 @@ func TestAVolumeThatAClaimHolds(t *testing.T) {
 		{name: "V2 V4 to be deleted, but not provisioned", volume: KnownVolume("a", BoundToClaim, bound, ours, remove), known: elsewhere, want: frees},
 		{name: "V4 X3 made for the claim: no other's while that exists", volume: KnownVolume("pvc-uid-1", BoundToClaim, bound, ours, made, retain), known: elsewhere, want: "V4 UpdateVolume pv/pvc-uid-1: spec.claimRef={default/data} -annotation " + BoundBy},
 		{name: "V2 provisioned and to be deleted: Released", volume: KnownVolume("a", BoundToClaim, bound, ours, made, remove), known: elsewhere, want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
+		{name: "V2 V4 the same, but older than the claim, and reserved by a person", volume: KnownVolume("a", BoundToClaim, bound, made, remove, created), known: elsewhereLater, want: "V4 UpdateVolume pv/a: spec.claimRef={default/data}"},
 		{name: "V2 R3 then it is its provisioner's", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased), ours, made, remove), known: elsewhere, want: "R3 Wait"},
 
 		{name: "V2 that it has it is read live first", volume: KnownVolume("a", BoundToClaim, bound, ours), known: Knowing(KnownClaim(BoundTo("b")), KnownVolume("b", BoundToClaim)), want: readsOther},
