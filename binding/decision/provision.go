@@ -348,12 +348,16 @@ func leftoverOf(claim obj.Key, made Answer) *corev1.PersistentVolume {
 func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, options Options) Action {
 	provisioner, name := claimProvisioner(claim), ProvisionedName(claim.UID)
 	why := "what was made for the claim is not needed"
+	var told []Event
 	volume, source := view.Volume(name)
 	switch {
 	case claim.Spec.VolumeName == name:
 		// The volume stood for the storage. If it is gone, that was as its policy says, Retain perhaps.
 	case !source.IsLive():
 		return ReadLive(obj.VolumeKey(name), "P2", "before what was made for the claim is deleted")
+	case volume == nil && view.Replaced(name): // it may have been given to another claim since, and be retained
+		message := fmt.Sprintf("volume %q stood for what provisioner %q made for the claim, and is gone; whatever its reclaim policy has left of the storage is not deleted", name, provisioner)
+		told = append(told, warning(claim, EventProvisioningCleanup, message))
 	case volume == nil && !options.Hooks.Deleters.Has(provisioner):
 		message := fmt.Sprintf("what provisioner %q made for the claim, if anything, is not deleted, for no deleter of that name is registered here: run a controller that has it, or delete the storage by hand and then take the finalizer %s off the claim", provisioner, ProvisioningFinalizer)
 		return wait("P2", message, warning(claim, EventProvisioningCleanup, message))
@@ -366,12 +370,14 @@ func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, options
 	}
 	// A crash before this write leaves the finalizer, and the deleter is run once more.
 	noted, success := unstored(claim, provisioner, view, options)
-	return update(claim, func(metadata *metav1.ObjectMeta) {
+	action := update(claim, func(metadata *metav1.ObjectMeta) {
 		metadata.Finalizers = without(metadata.Finalizers, ProvisioningFinalizer)
 		if success && claim.DeletionTimestamp == nil && claim.Spec.VolumeName == "" { // the next provisioner need not ask its own deleter
 			reclaim.Announce(metadata, noted)
 		}
 	}, "P2", why)
+	action.Events = told
+	return action
 }
 
 // discard deletes the storage that was made for a volume which cannot be stored, unless a live read shows that volume. Until the

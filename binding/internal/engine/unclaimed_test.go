@@ -98,3 +98,23 @@ func TestP2WhatMayHaveBeenMadeForAClaimThatGoesLater(t *testing.T) {
 		d.starts().ends()
 	})
 }
+
+// A tenant writes P2's finalizer onto a claim whose volume is gone, after that was given to another claim and retained.
+func TestP2AVolumeHasStoodForWhatWasMade(t *testing.T) {
+	for name, claim := range map[string]*corev1.PersistentVolumeClaim{
+		"that is deleted":         ProvisioningClaim(ClaimBeingDeleted),
+		"that got another volume": ProvisioningClaim(BoundTo("a")),
+		"without a deleter for it": ProvisioningClaim(ClaimBeingDeleted, func(c *corev1.PersistentVolumeClaim) {
+			c.Annotations[storageclass.ProvisionerAnnotation] = "none.example.com"
+		}),
+	} {
+		t.Run("P2 X2 "+name, func(t *testing.T) {
+			d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), claim, KnownVolume("a", OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound)))
+			d.comesAndGoes(storedOwn()).starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound)
+			d.says("P2 UpdateClaim pvc/default/data")
+			assert.NotContains(t, d.step.Action.Claim.Finalizers, decision.ProvisioningFinalizer)
+			assert.Len(t, d.step.Action.Events, 1)
+			assert.Equal(t, decision.EventProvisioningCleanup, d.step.Action.Events[0].Reason)
+		})
+	}
+}
