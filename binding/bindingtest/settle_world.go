@@ -157,5 +157,5 @@ func (w *world) ListedOwners(volume string) (owners []*corev1.PersistentVolumeCl
 	return owners, decision.FromLiveRead
 }
 
-// Replaced returns false, for no cache is late.
-func (w *world) Replaced(string) bool { return false }
+// Former returns nil, for no cache is late.
+func (w *world) Former(string) *corev1.PersistentVolume { return nil }

@@ -355,8 +355,8 @@ func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, options
 		// The volume stood for the storage. If it is gone, that was as its policy says, Retain perhaps.
 	case !source.IsLive():
 		return ReadLive(obj.VolumeKey(name), "P2", "before what was made for the claim is deleted")
-	case volume == nil && view.Replaced(name): // it may have been given to another claim since, and be retained
-		message := fmt.Sprintf("volume %q stood for what provisioner %q made for the claim, and is gone; whatever its reclaim policy has left of the storage is not deleted", name, provisioner)
+	case volume == nil && retainedForAnother(view.Former(name), claim):
+		message := fmt.Sprintf("volume %q stood for what provisioner %q made for the claim, was given to another one, and went under policy Retain: its storage is not deleted", name, provisioner)
 		told = append(told, warning(claim, EventProvisioningCleanup, message))
 	case volume == nil && !options.Hooks.Deleters.Has(provisioner):
 		message := fmt.Sprintf("what provisioner %q made for the claim, if anything, is not deleted, for no deleter of that name is registered here: run a controller that has it, or delete the storage by hand and then take the finalizer %s off the claim", provisioner, ProvisioningFinalizer)
@@ -378,6 +378,12 @@ func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, options
 	}, "P2", why)
 	action.Events = told
 	return action
+}
+
+// retainedForAnother reports whether a volume that is gone was another claim's, and had policy Retain.
+func retainedForAnother(former *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
+	return former != nil && former.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain &&
+		former.Spec.ClaimRef != nil && former.Spec.ClaimRef.UID != claim.UID
 }
 
 // discard deletes the storage that was made for a volume which cannot be stored, unless a live read shows that volume. Until the

@@ -58,9 +58,9 @@ type View interface {
 	// ListedOwners returns those of the claims that were listed from the server since the last write, all of them, and that for which
 	// a volume of that name is provisioned (P2); NotInCache means that they were not.
 	ListedOwners(volume string) ([]*corev1.PersistentVolumeClaim, Source)
-	// Replaced reports whether another volume is known to have had the name before. A claim that a cache does not show yet may be
-	// Bound to that one.
-	Replaced(volume string) bool
+	// Former returns the last volume that had the name before, of which no more need be known than claimRef and policy; nil if none
+	// is known to have gone. A claim that a cache does not show yet may be Bound to that one.
+	Former(volume string) *corev1.PersistentVolume
 	// Answered returns the answers to actions of this kind about the object with this UID that were given since
 	// the sync began, the oldest first.
 	Answered(of ActionKind, about types.UID) []Answer
@@ -370,8 +370,8 @@ func (s Snapshot) ListedOwners(volume string) (owners []*corev1.PersistentVolume
 	return owners, s.source(obj.ClaimsKey(), FromLiveRead, NotInCache)
 }
 
-// Replaced returns false: the lists have nothing of what was before.
-func (s Snapshot) Replaced(string) bool { return false }
+// Former returns nil: the lists have nothing of what was before.
+func (s Snapshot) Former(string) *corev1.PersistentVolume { return nil }
 
 // Answered returns the answers to actions of this kind about this object.
 func (s Snapshot) Answered(of ActionKind, about types.UID) []Answer {

@@ -242,7 +242,7 @@ func mayHaveOwner(volume *corev1.PersistentVolume, view View, options Options) b
 	case corev1.VolumeAvailable:
 		return phase.BoundByController(volume) || options.Hooks.Provisioners.Has(volume.Annotations[phase.ProvisionedByAnnotation])
 	}
-	return view.Replaced(volume.Name)
+	return view.Former(volume.Name) != nil
 }
 
 // volumeContended leaves a volume without claimRef that several claims own (V1). No claim gets it until a person says which.

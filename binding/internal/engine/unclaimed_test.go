@@ -99,22 +99,35 @@ func TestP2WhatMayHaveBeenMadeForAClaimThatGoesLater(t *testing.T) {
 	})
 }
 
-// A tenant writes P2's finalizer onto a claim whose volume is gone, after that was given to another claim and retained.
-func TestP2AVolumeHasStoodForWhatWasMade(t *testing.T) {
+// A tenant writes P2's finalizer onto a claim after the volume that was made for it was given to another one, and went.
+func TestP2WhatWasMadeHasBeenGivenToAnother(t *testing.T) {
+	leaving := ProvisioningClaim(ClaimBeingDeleted)
+	given, retained := RefersTo("shop", "b", "uid-b"), WithPolicy(corev1.PersistentVolumeReclaimRetain)
+	begins := func(t *testing.T, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) *talk {
+		d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), claim, KnownVolume("a", OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound)))
+		return d.comesAndGoes(volume).starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound)
+	}
 	for name, claim := range map[string]*corev1.PersistentVolumeClaim{
-		"that is deleted":         ProvisioningClaim(ClaimBeingDeleted),
-		"that got another volume": ProvisioningClaim(BoundTo("a")),
-		"without a deleter for it": ProvisioningClaim(ClaimBeingDeleted, func(c *corev1.PersistentVolumeClaim) {
+		"the claim is deleted":  leaving,
+		"it has another volume": ProvisioningClaim(BoundTo("a")),
+		"no deleter is registered": ProvisioningClaim(ClaimBeingDeleted, func(c *corev1.PersistentVolumeClaim) {
 			c.Annotations[storageclass.ProvisionerAnnotation] = "none.example.com"
 		}),
 	} {
-		t.Run("P2 X2 "+name, func(t *testing.T) {
-			d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), claim, KnownVolume("a", OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound)))
-			d.comesAndGoes(storedOwn()).starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound)
-			d.says("P2 UpdateClaim pvc/default/data")
+		t.Run("P2 X2 it was retained, "+name, func(t *testing.T) {
+			d := begins(t, claim, KnownVolume(OwnKey.Name, given, retained)).says("P2 UpdateClaim pvc/default/data")
 			assert.NotContains(t, d.step.Action.Claim.Finalizers, decision.ProvisioningFinalizer)
 			assert.Len(t, d.step.Action.Events, 1)
 			assert.Equal(t, decision.EventProvisioningCleanup, d.step.Action.Events[0].Reason)
+		})
+	}
+	for name, volume := range map[string]*corev1.PersistentVolume{
+		"it was reclaimed":       KnownVolume(OwnKey.Name, given, WithPolicy(corev1.PersistentVolumeReclaimDelete)),
+		"it was the claim's own": KnownVolume(OwnKey.Name, BoundToClaim, retained),
+		"it was nobody's":        KnownVolume(OwnKey.Name, retained),
+	} {
+		t.Run("P2 "+name+": what may have been made since is deleted", func(t *testing.T) {
+			begins(t, leaving, volume).announcesUnstored()
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -139,8 +140,14 @@ func (v *taskView) ListedOwners(volume string) ([]*corev1.PersistentVolumeClaim,
 	return nil, decision.NotInCache
 }
 
-// Replaced reports whether a volume of that name is known to have gone.
-func (v *taskView) Replaced(volume string) bool { return v.goneVolumes.has(volume) }
+// Former returns what is known of the last volume of that name that has gone.
+func (v *taskView) Former(volume string) *corev1.PersistentVolume {
+	if !v.goneVolumes.has(volume) {
+		return nil
+	}
+	last := cmp.Or(v.goneVolumes.of(volume), &lastVolume{})
+	return last.named(volume)
+}
 
 // Waiting returns the claim to offer a volume to: the one that the volume is pre-bound to, or one that names it, or the
 // neediest that it fits (W1).

@@ -229,8 +229,8 @@ func (v *View) ListedOwners(volume string) (owners []*corev1.PersistentVolumeCla
 	return owners, source(len(v.claims) > 0, false)
 }
 
-// Replaced returns false: a dump has nothing of what was before.
-func (v *View) Replaced(string) bool { return false }
+// Former returns nil: a dump has nothing of what was before.
+func (v *View) Former(string) *corev1.PersistentVolume { return nil }
 
 // Answered returns nil: no hook was run.
 func (v *View) Answered(decision.ActionKind, types.UID) []decision.Answer { return nil }
