@@ -64,7 +64,8 @@ func VolumeBindingStateOf(volume *corev1.PersistentVolume, claim *corev1.Persist
 func madeOrChosenFor(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
 	_, provisioned := volume.Annotations[ProvisionedByAnnotation]
 	isOlder := !volume.CreationTimestamp.IsZero() && volume.CreationTimestamp.Before(&claim.CreationTimestamp)
-	return provisioned && (BoundByController(volume) || !isOlder)
+	isNamedForIt := volume.Name == "pvc-"+string(claim.UID) // as provisioners name them; whoever stored it may have a clock that is behind
+	return provisioned && (BoundByController(volume) || isNamedForIt || !isOlder)
 }
 
 // OfVolume returns the phase that the volume should have in the given state, which may

@@ -81,15 +81,16 @@ func TestUnneededIsNotOlderThanItsClaim(t *testing.T) {
 	for _, row := range []struct {
 		name          string
 		volume, claim int64 // when it was created; 0 if unknown
-		chosen        bool
+		chosen, named bool
 		want          VolumeBindingState
 	}{
-		{"made after the claim", 20, 10, false, VolumeUnneeded},
-		{"made in the same second", 10, 10, false, VolumeUnneeded},
-		{"older than the claim", 10, 20, false, VolumeMisbound},
-		{"older than the claim, and chosen by a controller", 10, 20, true, VolumeUnneeded},
-		{"made at an unknown time", 0, 20, false, VolumeUnneeded},
-		{"claim made at an unknown time", 10, 0, false, VolumeUnneeded},
+		{"made after the claim", 20, 10, false, false, VolumeUnneeded},
+		{"made in the same second", 10, 10, false, false, VolumeUnneeded},
+		{"older than the claim", 10, 20, false, false, VolumeMisbound},
+		{"older than the claim, and chosen by a controller", 10, 20, true, false, VolumeUnneeded},
+		{"older than the claim by the clock of another server, and named for it", 10, 20, false, true, VolumeUnneeded},
+		{"made at an unknown time", 0, 20, false, false, VolumeUnneeded},
+		{"claim made at an unknown time", 10, 0, false, false, VolumeUnneeded},
 	} {
 		t.Run("V2 "+row.name, func(t *testing.T) {
 			claim := newClaim(otherName)
@@ -98,6 +99,9 @@ func TestUnneededIsNotOlderThanItsClaim(t *testing.T) {
 			volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
 			if row.chosen {
 				volume.Annotations[BoundByControllerAnnotation] = "yes"
+			}
+			if row.named {
+				volume.Name = "pvc-" + string(claim.UID)
 			}
 			if row.volume > 0 {
 				volume.CreationTimestamp = metav1.Unix(row.volume, 0)

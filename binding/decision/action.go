@@ -167,9 +167,12 @@ func (a Action) Target() obj.Key {
 	return a.Key
 }
 
-// IsShownBy reports whether an object has what the action writes, as far as events tell of it: the phase, or the claimRef and the name of the
-// volume.
+// IsShownBy reports whether an object has what the action writes, as far as events tell of it: the phase, or the claimRef, the name of the
+// volume and the announcement.
 func (a Action) IsShownBy(object obj.Object) bool {
+	if announcement, _ := reclaim.AnnouncementOf(object); a.Announces() && announcement.Token != a.Token {
+		return false
+	}
 	switch object := object.(type) {
 	case *corev1.PersistentVolume:
 		switch a.Kind {

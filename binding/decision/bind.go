@@ -15,8 +15,8 @@ import (
 	"github.com/pvbind/pvbind/reclaim"
 )
 
-// PreBind returns the first of the four writes: the volume with a claimRef that names the claim (B1). A claimRef that a
-// person set keeps its lack of bound-by-controller, so that no controller clears it later (V4).
+// PreBind returns the first of the four writes: the volume with a claimRef that names the claim (B1). A volume that a person
+// reserved has no bound-by-controller after it, nor that of an earlier binding, so that no controller gives it to others later (V4).
 func PreBind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) Action {
 	return preBind(volume, claim).Complete()
 }
@@ -28,6 +28,8 @@ func preBind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClai
 	edit := func(metadata *metav1.ObjectMeta) {
 		if ours {
 			metav1.SetMetaDataAnnotation(metadata, phase.BoundByControllerAnnotation, "yes")
+		} else {
+			delete(metadata.Annotations, phase.BoundByControllerAnnotation)
 		}
 	}
 	return update(&reserved, edit, "B1", "pre-bind "+volume.Name+" to "+claim.Namespace+"/"+claim.Name)

@@ -74,6 +74,9 @@ func TestB1KeepsAReserversClaimRef(t *testing.T) {
 
 	assert.Equal(t, "uid-1", string(action.Volume.Spec.ClaimRef.UID), "B1")
 	assert.NotContains(t, action.Volume.Annotations, BoundBy, "B1: a person's link stays one (V4)")
+
+	action = (&pair{KnownClaim(), KnownVolume("a", PreBound, VolumeNote(BoundBy, "yes"), VolumeNote("theirs", "yes"))}).next(t)
+	assert.Equal(t, map[string]string{"theirs": "yes"}, action.Volume.Annotations, "B1: also where that of an earlier binding was left on it")
 }
 
 // TestB5EveryPrefixContinues begins with each number of the four writes made, from each way in which a pair

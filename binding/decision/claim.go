@@ -29,6 +29,11 @@ func NextForClaim(claim *corev1.PersistentVolumeClaim, view View, options Option
 // DraftForClaim is NextForClaim for a caller who holds a lock, and calls Action.Complete when it does not any more.
 func DraftForClaim(claim *corev1.PersistentVolumeClaim, view View, options Options) (Action, error) {
 	options = options.WithDefaults()
+	volume, source := view.Volume(claim.Spec.VolumeName) // none if it names none
+	state := phase.ClaimBindingStateOf(claim, volume)
+	if action, decided := restoreClaimRef(claim, state, volume, view, options); decided { // before a write of the claim, which may be refused for long
+		return action, nil
+	}
 	if action, changes := updateClaimMetadata(claim, options); changes {
 		return action, nil
 	}
@@ -37,13 +42,8 @@ func DraftForClaim(claim *corev1.PersistentVolumeClaim, view View, options Optio
 			return action.explained(Explanation{State: ClaimAwaitsProvisioner, Class: storageclass.OfClaim(claim), Provisioner: claimProvisioner(claim)}), nil
 		}
 	}
-	volume, source := view.Volume(claim.Spec.VolumeName) // none if it names none
-	state := phase.ClaimBindingStateOf(claim, volume)
 	deleting := claim.DeletionTimestamp != nil
 	if deleting {
-		if action, decided := restoreClaimRef(claim, state, volume, view, options); decided {
-			return action, nil
-		}
 		if action, decided := nextTerminating(claim, state, view, options); decided {
 			return action.explained(explainTerminating(claim)), nil
 		}
@@ -60,14 +60,17 @@ func DraftForClaim(claim *corev1.PersistentVolumeClaim, view View, options Optio
 	return abandonProvisioning(claim, view, options).explained(explanation), nil
 }
 
-// restoreClaimRef gives the volume of a claim that is being deleted its claimRef back, if that was removed (C11). It comes before
+// restoreClaimRef gives the volume of a claim its claimRef back, if that was removed (C11). It comes before all else, and before
 // the claim is let go (F2): after that nothing would say whose data is on the volume, which would be free for anybody. With it
-// the volume becomes Released (V3). A crash after this write leaves a pair as any other that is being deleted.
+// the volume of one that is being deleted becomes Released (V3). A crash after this write leaves a pair as any other.
 func restoreClaimRef(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindingState, volume *corev1.PersistentVolume, view View, options Options) (action Action, decided bool) {
 	if volume == nil || phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefNone || state != phase.ClaimBound && !ownsThoughLost(claim, volume, view) {
 		return Action{}, false
 	}
 	if owners := view.Owners(volume.Name); match.OwnedByAnother(obj.KeyOf(claim), owners) {
+		if claim.DeletionTimestamp == nil {
+			return Action{}, false
+		}
 		return awaitOtherOwners(claim, volume.Name, owners, view)
 	}
 	var err error

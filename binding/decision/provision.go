@@ -181,6 +181,9 @@ func runProvisioner(claim *corev1.PersistentVolumeClaim, class *storagev1.Storag
 		return ReadLive(obj.VolumeKey(name), "P2", "before storage is made for it"), nil
 	case volume != nil:
 		return nameTaken(claim, volume, view), nil
+	case !ran && retainedForAnother(view.Former(name), claim): // the provisioner would find it again
+		message := fmt.Sprintf("volume %q stood for what was made for the claim, was given to another one, and went under policy Retain: its storage is not made the claim's again; delete the claim and create it again", name)
+		return wait("P2", message, warning(claim, EventProvisioningFailed, message)), nil
 	case !ran && mayLose(claim, provisioner, view):
 		problem := "what may have been made for it before is deleted first; then it is made anew"
 		return discard(claim, request.Volume, problem, view, options), nil

@@ -141,6 +141,7 @@ func TestAVolumeThatAClaimHolds(t *testing.T) {
 		{name: "V4 X3 made for the claim: no other's while that exists", volume: KnownVolume("pvc-uid-1", BoundToClaim, bound, ours, made, retain), known: elsewhere, want: "V4 UpdateVolume pv/pvc-uid-1: spec.claimRef={default/data} -annotation " + BoundBy},
 		{name: "V2 provisioned and to be deleted: Released", volume: KnownVolume("a", BoundToClaim, bound, ours, made, remove), known: elsewhere, want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
 		{name: "V2 V4 the same, but older than the claim, and reserved by a person", volume: KnownVolume("a", BoundToClaim, bound, made, remove, created), known: elsewhereLater, want: "V4 UpdateVolume pv/a: spec.claimRef={default/data}"},
+		{name: "V2 the same, named for the claim: Released", volume: KnownVolume(OwnKey.Name, BoundToClaim, bound, made, remove, created), known: elsewhereLater, want: "V3 UpdateVolumeStatus pv/pvc-uid-1: status.phase=Released"},
 		{name: "V2 R3 then it is its provisioner's", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased), ours, made, remove), known: elsewhere, want: "R3 Wait"},
 
 		{name: "V2 that it has it is read live first", volume: KnownVolume("a", BoundToClaim, bound, ours), known: Knowing(KnownClaim(BoundTo("b")), KnownVolume("b", BoundToClaim)), want: readsOther},

@@ -19,6 +19,7 @@ import (
 	"github.com/pvbind/pvbind/binding/internal/engine"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // burst lets n volumes arrive at once for n claims that wait, and counts the syncs until no key is left.
@@ -192,6 +193,19 @@ func TestNAWriteThatIsSentTwiceIsTold(t *testing.T) {
 	assert.Len(t, told, 1)
 }
 
+// A policy of admission keeps announcements off volumes. The finalizer that comes with one would go and come without end.
+func TestX8AnAnnouncementThatIsNotStoredIsAnError(t *testing.T) {
+	d := newTalk(t, Hooked(), AKey, MadeByOwn()).starts()
+	require.True(t, d.step.Action.Announces())
+	stripped := At("90", d.step.Action.Volume.DeepCopy())
+	delete(stripped.Annotations, reclaim.AnnouncementAnnotation)
+	d.took(d.state.Proceed(d.key, engine.Reply{Object: stripped}))
+	assert.True(t, d.step.Done)
+	assert.ErrorContains(t, d.step.Err, "did not store it")
+	assert.NotZero(t, d.step.After)
+	assert.Equal(t, []string{"Warning FailedUpdate"}, d.published)
+}
+
 func TestX8AWriteThatChangesNothingIsAnError(t *testing.T) {
 	volume := KnownVolume("a", InPhase(corev1.VolumePending))
 	state := stateOf(volume)
@@ -199,6 +213,6 @@ func TestX8AWriteThatChangesNothingIsAnError(t *testing.T) {
 	require.True(t, state.Start(key).Action.Writes())
 	step := state.Proceed(key, engine.Reply{Object: volume})
 	assert.True(t, step.Done)
-	assert.ErrorContains(t, step.Err, "changed nothing")
+	assert.ErrorContains(t, step.Err, "did not store it")
 	assert.NotZero(t, step.After)
 }

@@ -160,7 +160,9 @@ func (s *State) ProceedDraft(key obj.Key, got Reply) Step {
 		switch {
 		case t.pending.Kind == decision.RunProvisioner: // somebody else may have stored the volume meanwhile
 			delete(t.live, t.pending.Target())
-		case t.key.Kind == obj.KindClaim && got.Err != nil: // the next call of the deleter is not to rely on what was read before this one
+		case t.key.Kind == obj.KindClaim && got.Err == nil: // a volume that stood for what was deleted does not for what is made after it
+			s.goneVolumes.remove(t.pending.Volume.Name)
+		case t.key.Kind == obj.KindClaim: // the next call of the deleter is not to rely on what was read before this one
 			t.live = nil
 		}
 	default:

@@ -79,9 +79,9 @@ func (s *State) handleWrite(t *task, got Reply) error {
 	return got.Err
 }
 
-// errUnchanged ends a sync whose write the server accepts without storing it, as a mutating webhook can make it do. Else the
+// errNotStored ends a sync whose write the server accepts without storing it, as a mutating webhook can make it do. Else the
 // write would be repeated without end.
-var errUnchanged = errors.New("the server accepted the write and changed nothing")
+var errNotStored = errors.New("the server accepted the write and did not store it")
 
 // errUnmoved ends a sync whose writes get a conflict for an answer, though live reads show the object in the version that was sent, as a
 // webhook or a proxy that has no route can make it. They would be repeated without end too.
@@ -143,7 +143,7 @@ func (s *State) settleConflict(t *task, read obj.Object) error {
 func (s *State) failedUpdate(t *task, err error) []decision.Event {
 	var invalid *obj.InvalidError
 	switch {
-	case errors.Is(err, errUnchanged), errors.Is(err, errUnmoved):
+	case errors.Is(err, errNotStored), errors.Is(err, errUnmoved):
 	case outcomeOf(err) != rejected, errors.As(err, &invalid), apierrors.IsTooManyRequests(err), apierrors.IsUnauthorized(err):
 		return nil
 	}
@@ -160,10 +160,13 @@ func (s *State) handleStored(t *task, got Reply) error {
 	case ended:
 		t.wake(s.ObserveDeleted(stored), t.key, t.volume)
 	case stored.GetResourceVersion() == sentVersion(t.pending):
-		return errUnchanged
+		return errNotStored
 	default:
 		t.wake(s.observe(got.Parsed().parsed), t.key, t.volume)
 		s.noteStored(t.pending, stored)
+		if t.pending.Announces() && !t.pending.IsShownBy(stored) { // its finalizer alone is taken off again, and that without end
+			return errNotStored
+		}
 	}
 	if t.pending.Kind == decision.CreateVolume {
 		t.recordAnswer(got, false)

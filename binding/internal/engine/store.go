@@ -156,10 +156,11 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 // once (M11). Of a pod it
 // returns the claims too.
 func (s *store) drop(key obj.Key, uid types.UID) (old obj.Object, named []obj.Key) {
+	told := s.tombstonesOf(key.Kind).has(uid)
 	s.tombstonesOf(key.Kind).add(uid, struct{}{})
 	old = s.Known(key)
 	if old == nil || old.GetUID() != uid {
-		if key.Kind == obj.KindVolume {
+		if key.Kind == obj.KindVolume && !told {
 			s.goneVolumes.add(key.Name, s.goneVolumes.of(key.Name))
 		}
 		return nil, nil

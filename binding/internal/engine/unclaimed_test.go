@@ -74,6 +74,14 @@ func TestP2WhatMayHaveBeenMadeForAClaimThatGoesLater(t *testing.T) {
 	t.Run("P2 X2 a volume that is seen to stand for it has its say", func(t *testing.T) {
 		provisioned(t, nil, InProgress(time.Minute)).ends().comesAndGoes(storedOwn()).lets().ends()
 	})
+	t.Run("P2 a volume that was seen to stand for what the deleter has deleted does not stand for what is made after it", func(t *testing.T) {
+		d := provisioned(t, MadeVolume(Sized("1Gi")), nil).says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).announcesUnstored()
+		d.comesAndGoes(storedOwn()).says("P2 RunDeleter pv/pvc-uid-1").gets(nil, nil).says("R8 UpdateClaim pvc/default/data").stored()
+		d.state.ObserveDeleted(storedOwn()) // once more, late
+		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).ends()
+		d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1").gets(nil, InProgress(time.Minute))
+		d.lets().leftoverDeleted(nil).ends()
+	})
 	t.Run("P2 the deleter has run before the claim went", func(t *testing.T) {
 		d := provisioned(t, nil, InProgress(time.Minute)).ends()
 		deleted := At("60", ProvisioningClaim())
@@ -121,6 +129,11 @@ func TestP2WhatWasMadeHasBeenGivenToAnother(t *testing.T) {
 			assert.Equal(t, decision.EventProvisioningCleanup, d.step.Action.Events[0].Reason)
 		})
 	}
+	t.Run("P2 X3 it was retained, and the claim is to be provisioned for again", func(t *testing.T) {
+		d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).comesAndGoes(KnownVolume(OwnKey.Name, given, retained))
+		d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).ends()
+		assert.Equal(t, []string{"Warning ProvisioningFailed"}, d.published)
+	})
 	for name, volume := range map[string]*corev1.PersistentVolume{
 		"it was reclaimed":       KnownVolume(OwnKey.Name, given, WithPolicy(corev1.PersistentVolumeReclaimDelete)),
 		"it was the claim's own": KnownVolume(OwnKey.Name, BoundToClaim, retained),
