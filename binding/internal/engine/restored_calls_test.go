@@ -199,19 +199,26 @@ func TestW8ALateCacheIsNoRestore(t *testing.T) {
 // W8, R8: the same where somebody had deleted the volume, and it stayed for its storage was being reclaimed: that may still go on.
 func TestW8AVolumeThatWasBeingDeletedIsMadeAgain(t *testing.T) {
 	a := obj.VolumeKey("a")
-	state := engine.New(Unprotected(Hooked()), 10)
-	leaving := At("20", KnownVolume("a", RefersToOther, InPhase(corev1.VolumeReleased), BeingDeleted, func(v *corev1.PersistentVolume) {
-		reclaim.Announce(v, reclaim.Announcement{By: "another", Token: 5, Seconds: 600})
-	}))
-	state.Observe(leaving)
-	state.ObserveRestore()
-	state.ObserveDeleted(leaving)
-	again := At("30", KnownVolume("a", func(v *corev1.PersistentVolume) { v.UID = "uid-again" }))
-	state.Observe(again)
-	state.OutwaitCalls()
-	step := reads(t, state, state.Start(a), a, again)
-	require.Equal(t, "W8 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind))
-	assert.Contains(t, step.Action.Complete().Volume.Annotations, reclaim.AnnouncementAnnotation)
+	for name, kept := range map[string]VolumeEdit{
+		"nothing kept it":        VolumeFinalizers(),
+		"R8's finalizer kept it": VolumeFinalizers(reclaim.AnnouncementFinalizer),
+	} {
+		t.Run("W8 R8 "+name, func(t *testing.T) {
+			state := engine.New(Unprotected(Hooked()), 10)
+			leaving := At("20", KnownVolume("a", RefersToOther, InPhase(corev1.VolumeReleased), BeingDeleted, kept, func(v *corev1.PersistentVolume) {
+				reclaim.Announce(v, reclaim.Announcement{By: "another", Token: 5, Seconds: 600})
+			}))
+			state.Observe(leaving)
+			state.ObserveRestore()
+			state.ObserveDeleted(leaving)
+			again := At("30", KnownVolume("a", func(v *corev1.PersistentVolume) { v.UID = "uid-again" }))
+			state.Observe(again)
+			state.OutwaitCalls()
+			step := reads(t, state, state.Start(a), a, again)
+			require.Equal(t, "W8 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind))
+			assert.Contains(t, step.Action.Complete().Volume.Annotations, reclaim.AnnouncementAnnotation)
+		})
+	}
 }
 
 // W8, R8: what is being deleted takes no finalizer, and goes under an announcement that is given back to it. What is made again has that.
