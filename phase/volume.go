@@ -20,9 +20,8 @@ const (
 	// to be unbound, if the claim has that other one (V2, V4).
 	VolumeMisbound VolumeBindingState = "Misbound"
 	// VolumeUnneeded means that its claim exists and names another volume, and this one
-	// was provisioned, was not there before the claim, unless a controller chose it, and
-	// has policy Delete. It is to be released and reclaimed, if the claim has that other
-	// one (V2).
+	// was provisioned, was not there before the claim, and has policy Delete. It is to be
+	// released and reclaimed, if the claim has that other one (V2).
 	VolumeUnneeded VolumeBindingState = "Unneeded"
 	// VolumeOrphaned means that its claim is gone, or another of that name took its
 	// place. The volume is to be released and reclaimed (V3).
@@ -52,20 +51,20 @@ func VolumeBindingStateOf(volume *corev1.PersistentVolume, claim *corev1.Persist
 		return VolumeBinding
 	case claim.Spec.VolumeName == volume.Name:
 		return VolumeInUse
-	case madeOrChosenFor(volume, claim) && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete:
+	case mayBeMadeFor(volume, claim) && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete:
 		return VolumeUnneeded
 	}
 	return VolumeMisbound
 }
 
-// madeOrChosenFor reports whether a volume was provisioned, and a controller has chosen it
-// for the claim or it may have been made for it. One that is older than the claim was
-// reserved by a person, and may have data of before (V2).
-func madeOrChosenFor(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
+// mayBeMadeFor reports whether a volume may have been provisioned for the claim. One that is
+// older than the claim was chosen for it, or reserved by a person, and may have data of
+// before (V2).
+func mayBeMadeFor(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
 	_, provisioned := volume.Annotations[ProvisionedByAnnotation]
 	isOlder := !volume.CreationTimestamp.IsZero() && volume.CreationTimestamp.Before(&claim.CreationTimestamp)
 	isNamedForIt := volume.Name == "pvc-"+string(claim.UID) // as provisioners name them; whoever stored it may have a clock that is behind
-	return provisioned && (BoundByController(volume) || isNamedForIt || !isOlder)
+	return provisioned && (isNamedForIt || !isOlder)
 }
 
 // OfVolume returns the phase that the volume should have in the given state, which may

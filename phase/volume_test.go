@@ -87,7 +87,7 @@ func TestUnneededIsNotOlderThanItsClaim(t *testing.T) {
 		{"made after the claim", 20, 10, false, false, VolumeUnneeded},
 		{"made in the same second", 10, 10, false, false, VolumeUnneeded},
 		{"older than the claim", 10, 20, false, false, VolumeMisbound},
-		{"older than the claim, and chosen by a controller", 10, 20, true, false, VolumeUnneeded},
+		{"older than the claim, and chosen by a controller", 10, 20, true, false, VolumeMisbound},
 		{"older than the claim by the clock of another server, and named for it", 10, 20, false, true, VolumeUnneeded},
 		{"made at an unknown time", 0, 20, false, false, VolumeUnneeded},
 		{"claim made at an unknown time", 10, 0, false, false, VolumeUnneeded},

@@ -75,6 +75,14 @@ func TestB1KeepsAReserversClaimRef(t *testing.T) {
 	assert.Equal(t, "uid-1", string(action.Volume.Spec.ClaimRef.UID), "B1")
 	assert.NotContains(t, action.Volume.Annotations, BoundBy, "B1: a person's link stays one (V4)")
 
+	for _, reserved := range []*corev1.PersistentVolume{
+		KnownVolume("a", BoundToClaim, VolumeNote(BoundBy, "yes"), VolumeNote("theirs", "yes"), InPhase(corev1.VolumeReleased)),
+		KnownVolume("a", BoundToClaim, VolumeNote(BoundBy, "yes"), VolumeNote("theirs", "yes"), InPhase(corev1.VolumeFailed)),
+	} {
+		action = (&pair{KnownClaim(), reserved}).next(t)
+		assert.Equal(t, map[string]string{"theirs": "yes"}, action.Volume.Annotations, "B1: also where the person wrote the UID")
+		assert.Equal(t, reserved.Spec.ClaimRef, action.Volume.Spec.ClaimRef)
+	}
 	action = (&pair{KnownClaim(), KnownVolume("a", PreBound, VolumeNote(BoundBy, "yes"), VolumeNote("theirs", "yes"))}).next(t)
 	assert.Equal(t, map[string]string{"theirs": "yes"}, action.Volume.Annotations, "B1: also where that of an earlier binding was left on it")
 }

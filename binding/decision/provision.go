@@ -181,8 +181,8 @@ func runProvisioner(claim *corev1.PersistentVolumeClaim, class *storagev1.Storag
 		return ReadLive(obj.VolumeKey(name), "P2", "before storage is made for it"), nil
 	case volume != nil:
 		return nameTaken(claim, volume, view), nil
-	case !ran && retainedForAnother(view.Former(name), claim): // the provisioner would find it again
-		message := fmt.Sprintf("volume %q stood for what was made for the claim, was given to another one, and went under policy Retain: its storage is not made the claim's again; delete the claim and create it again", name)
+	case !ran && wasAnothers(view.Former(name), claim): // the provisioner would find it again
+		message := fmt.Sprintf("volume %q stood for what was made for the claim, was given to another one, and is gone: its storage is not made the claim's again; delete the claim and create it again", name)
 		return wait("P2", message, warning(claim, EventProvisioningFailed, message)), nil
 	case !ran && mayLose(claim, provisioner, view):
 		problem := "what may have been made for it before is deleted first; then it is made anew"
@@ -358,8 +358,8 @@ func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, options
 		// The volume stood for the storage. If it is gone, that was as its policy says, Retain perhaps.
 	case !source.IsLive():
 		return ReadLive(obj.VolumeKey(name), "P2", "before what was made for the claim is deleted")
-	case volume == nil && retainedForAnother(view.Former(name), claim):
-		message := fmt.Sprintf("volume %q stood for what provisioner %q made for the claim, was given to another one, and went under policy Retain: its storage is not deleted", name, provisioner)
+	case volume == nil && wasAnothers(view.Former(name), claim):
+		message := fmt.Sprintf("volume %q stood for what provisioner %q made for the claim, was given to another one, and is gone: its storage is not deleted", name, provisioner)
 		told = append(told, warning(claim, EventProvisioningCleanup, message))
 	case volume == nil && !options.Hooks.Deleters.Has(provisioner):
 		message := fmt.Sprintf("what provisioner %q made for the claim, if anything, is not deleted, for no deleter of that name is registered here: run a controller that has it, or delete the storage by hand and then take the finalizer %s off the claim", provisioner, ProvisioningFinalizer)
@@ -383,10 +383,9 @@ func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, options
 	return action
 }
 
-// retainedForAnother reports whether a volume that is gone was another claim's, and had policy Retain.
-func retainedForAnother(former *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
-	return former != nil && former.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain &&
-		former.Spec.ClaimRef != nil && former.Spec.ClaimRef.UID != claim.UID
+// wasAnothers reports whether a volume that is gone, and was not reclaimed, was another claim's: its data may be needed.
+func wasAnothers(former *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
+	return former != nil && former.Spec.ClaimRef != nil && former.Spec.ClaimRef.UID != claim.UID
 }
 
 // discard deletes the storage that was made for a volume which cannot be stored, unless a live read shows that volume. Until the

@@ -127,7 +127,11 @@ func mayName(namespace, name string) bool {
 func nextUnnamed(volume *corev1.PersistentVolume, view View) Action {
 	ref := volume.Spec.ClaimRef
 	for _, key := range append(slices.Clone(view.Owners(volume.Name)), view.Claimant(volume)) {
-		if claim, _ := view.Claim(key.Namespace, key.Name); claim != nil && phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefNone {
+		claim, _ := view.Claim(key.Namespace, key.Name)
+		if claim == nil || phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefNone {
+			continue
+		}
+		if claim.DeletionTimestamp == nil || phase.ClaimBindingStateOf(claim, volume) == phase.ClaimBound || ownsThoughLost(claim, volume, view) { // else it begins nothing (C12)
 			return requeue(key, "V1", "it has the UID in claimRef, which lost its namespace and name")
 		}
 	}
@@ -295,6 +299,8 @@ func nextUnneeded(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 	switch {
 	case state == phase.VolumeUnneeded:
 		action = releaseAndReclaim(volume, claim, view, options, why)
+	case isReservedAgain(volume):
+		action = reserveFor(obj.KeyOf(claim), volume, "V4", why)
 	case volume.Name == ProvisionedName(claim.UID):
 		action = reserveFor(obj.KeyOf(claim), volume, "V4", why+"; and what was made for it is no other's while it exists")
 	}

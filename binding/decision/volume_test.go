@@ -53,6 +53,8 @@ func TestAVolumeThatNobodyHolds(t *testing.T) {
 		{name: "M2 V1 C7 and the claim is Lost by that", volume: KnownVolume("a", RefersTo("", "", "uid-1"), InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost))), want: "V1 Requeue pvc/default/data"},
 		{name: "V1 X3 X10 its claim is gone: it is nobody's, and told", volume: KnownVolume("a", RefersTo("", "", "uid-1"), InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"), Named("other"))),
 			want: "V1 Wait", events: unnamed, says: []string{`"a"`, `UID "uid-1"`, "no claim can have that name"}},
+		{name: "V1 C11 C12 its claim is Bound and being deleted: that writes it again", volume: KnownVolume("a", RefersTo("", "", "uid-1"), InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"), ClaimBeingDeleted)), want: "V1 Requeue pvc/default/data"},
+		{name: "V1 C12 X10 its claim is being deleted, and was not bound: told", volume: KnownVolume("a", RefersTo("", "", "uid-1")), known: Knowing(KnownClaim(Naming("a"), ClaimBeingDeleted)), want: "V1 Wait", events: unnamed},
 		{name: "V1 X10 no claim can have such a name", volume: KnownVolume("a", RefersTo("default", "default/data", "uid-1"), InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"))),
 			want: "V1 Wait", events: unnamed, says: []string{`"default/data"`}},
 		{name: "V1 X10 nor is it reserved for one", volume: KnownVolume("a", RefersTo("default", "", "")), want: "V1 Wait", events: unnamed},
@@ -141,6 +143,8 @@ func TestAVolumeThatAClaimHolds(t *testing.T) {
 		{name: "V4 X3 made for the claim: no other's while that exists", volume: KnownVolume("pvc-uid-1", BoundToClaim, bound, ours, made, retain), known: elsewhere, want: "V4 UpdateVolume pv/pvc-uid-1: spec.claimRef={default/data} -annotation " + BoundBy},
 		{name: "V2 provisioned and to be deleted: Released", volume: KnownVolume("a", BoundToClaim, bound, ours, made, remove), known: elsewhere, want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
 		{name: "V2 V4 the same, but older than the claim, and reserved by a person", volume: KnownVolume("a", BoundToClaim, bound, made, remove, created), known: elsewhereLater, want: "V4 UpdateVolume pv/a: spec.claimRef={default/data}"},
+		{name: "V2 V4 the same, and chosen by a controller: free again", volume: KnownVolume("a", BoundToClaim, bound, made, remove, created, ours), known: elsewhereLater, want: frees},
+		{name: "V4 a person has written the claim's UID into the claimRef of one that was Released: theirs again", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased), ours), known: elsewhere, want: "V4 UpdateVolume pv/a: spec.claimRef={default/data} -annotation " + BoundBy},
 		{name: "V2 the same, named for the claim: Released", volume: KnownVolume(OwnKey.Name, BoundToClaim, bound, made, remove, created), known: elsewhereLater, want: "V3 UpdateVolumeStatus pv/pvc-uid-1: status.phase=Released"},
 		{name: "V2 R3 then it is its provisioner's", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased), ours, made, remove), known: elsewhere, want: "R3 Wait"},
 

@@ -11,6 +11,7 @@ import (
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/hooks"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -135,7 +136,7 @@ func TestP2WhatWasMadeHasBeenGivenToAnother(t *testing.T) {
 		assert.Equal(t, []string{"Warning ProvisioningFailed"}, d.published)
 	})
 	for name, volume := range map[string]*corev1.PersistentVolume{
-		"it was reclaimed":       KnownVolume(OwnKey.Name, given, WithPolicy(corev1.PersistentVolumeReclaimDelete)),
+		"it was reclaimed":       KnownVolume(OwnKey.Name, given, BeingDeleted, VolumeFinalizers(reclaim.AnnouncementFinalizer), VolumeNote(reclaim.AnnouncementAnnotation, `{"by":"controller-1","token":5,"done":true}`)),
 		"it was the claim's own": KnownVolume(OwnKey.Name, BoundToClaim, retained),
 		"it was nobody's":        KnownVolume(OwnKey.Name, retained),
 	} {
