@@ -96,7 +96,7 @@ func nextOfFour(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeC
 	switch {
 	case phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound:
 		return preBind(volume, claim)
-	case isReservedAgain(volume) && phase.BoundByController(volume) && claim.Spec.VolumeName != volume.Name:
+	case IsReservedFor(claim, volume) && phase.BoundByController(volume):
 		return withClaimRef(volume, volume.Spec.ClaimRef, "B1", "a person has reserved "+volume.Name+" for "+claim.Namespace+"/"+claim.Name)
 	case volume.Status.Phase != corev1.VolumeBound:
 		return setPhase(volume, corev1.VolumeBound, "B2", "it is bound to "+claim.Namespace+"/"+claim.Name)
@@ -207,10 +207,19 @@ func unbind(volume *corev1.PersistentVolume, rule, why string) Action {
 	return withClaimRef(volume, nil, rule, why)
 }
 
-// isReservedAgain reports whether a person has reserved the volume, where its claimRef names a claim that has not got it: no controller chooses
-// one that is Released or Failed. Its bound-by-controller is of an earlier binding.
-func isReservedAgain(volume *corev1.PersistentVolume) bool {
-	return volume.Status.Phase == corev1.VolumeReleased || volume.Status.Phase == corev1.VolumeFailed
+// IsReservedFor reports whether a person has reserved the volume for the claim by its UID: no controller chooses one that is Released or Failed,
+// whose data, and bound-by-controller, are of an earlier binding, nor one that is Available without that annotation.
+func IsReservedFor(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
+	if phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound || claim.Spec.VolumeName == volume.Name {
+		return false
+	}
+	switch volume.Status.Phase {
+	case corev1.VolumeReleased, corev1.VolumeFailed:
+		return true
+	case corev1.VolumeAvailable:
+		return !phase.BoundByController(volume)
+	}
+	return false
 }
 
 // UndoPreBind returns the draft of the write by which a volume gets the claimRef back that it had before PreBind, for the claim is gone, or has

@@ -385,7 +385,7 @@ func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, options
 
 // wasAnothers reports whether a volume that is gone, and was not reclaimed, was another claim's: its data may be needed.
 func wasAnothers(former *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
-	return former != nil && former.Spec.ClaimRef != nil && former.Spec.ClaimRef.UID != claim.UID
+	return former != nil && former.Spec.ClaimRef != nil && former.Spec.ClaimRef.UID != "" && former.Spec.ClaimRef.UID != claim.UID
 }
 
 // discard deletes the storage that was made for a volume which cannot be stored, unless a live read shows that volume. Until the

@@ -299,7 +299,7 @@ func nextUnneeded(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 	switch {
 	case state == phase.VolumeUnneeded:
 		action = releaseAndReclaim(volume, claim, view, options, why)
-	case isReservedAgain(volume):
+	case IsReservedFor(claim, volume):
 		action = reserveFor(obj.KeyOf(claim), volume, "V4", why)
 	case volume.Name == ProvisionedName(claim.UID):
 		action = reserveFor(obj.KeyOf(claim), volume, "V4", why+"; and what was made for it is no other's while it exists")

@@ -51,6 +51,25 @@ func (s *State) noteBegun(t *task, action decision.Action) {
 	zeromap.Put(&s.begun, volume.Name, first)
 }
 
+// readReserved notes a volume into whose claimRef a person has written the UID of a claim that has no volume as one whose binding is begun: it is to
+// be as if the person had written the name alone. It returns the read that comes before: a claim in a cache may have had the volume since.
+func (s *State) readReserved(t *task, action decision.Action) (read decision.Action, needed bool) {
+	volume := s.volume(t.key.Name)
+	if t.key.Kind != obj.KindVolume || volume == nil || volume.Spec.ClaimRef == nil || action.Writes() || action.RunsHook() {
+		return decision.Action{}, false
+	}
+	key := obj.ReferencedClaim(volume)
+	claim := s.claim(key)
+	if claim == nil || claim.Spec.VolumeName != "" || !decision.IsReservedFor(claim, volume) || s.begun[volume.Name].claim == claim.UID {
+		return decision.Action{}, false
+	}
+	if _, live := t.live[key]; !live {
+		return decision.ReadLive(key, "V4", "a person may have reserved the volume for it"), true
+	}
+	zeromap.Put(&s.begun, volume.Name, begun{claim: claim.UID, claimRef: decision.ReservationFor(key), phase: volume.Status.Phase, since: volume.Status.LastPhaseTransitionTime, stored: volume.ResourceVersion})
+	return decision.Action{}, false
+}
+
 // noteStored notes the version that a volume has by a write of this controller, if nobody else has written to it before that.
 func (s *store) noteStored(write decision.Action, stored obj.Object) {
 	if first, noted := s.begun[stored.GetName()]; noted && keyOf(stored).Kind == obj.KindVolume && first.stored == sentVersion(write) {

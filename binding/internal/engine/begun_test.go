@@ -306,3 +306,45 @@ func TestW8WhatWasBegunBeforeARestore(t *testing.T) {
 	assert.Equal(t, DataKey, obj.ReferencedClaim(cluster.Volume("pv")))
 	assert.Empty(t, cluster.Volume("pv").Spec.ClaimRef.UID)
 }
+
+// V3, X2: a person writes the UID of a claim into the claimRef of a volume with data, which the claim does not fit, and gives it its policy back.
+// The claim never has it, and goes: the volume is as if the person had written the name alone.
+func TestV3AClaimWhoseUIDWasWrittenByAPerson(t *testing.T) {
+	for _, before := range []corev1.PersistentVolumePhase{corev1.VolumeReleased, corev1.VolumeFailed, corev1.VolumeAvailable} {
+		t.Run("V3 X2 "+string(before), func(t *testing.T) {
+			cluster := NewDrivenWith(bindingtest.DriverOptions{Hooks: hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": never{t}}}})
+			claim, err := cluster.Create(t.Context(), bindingtest.Claim("default", "data", "2Gi"))
+			require.NoError(t, err)
+			_, err = cluster.Create(t.Context(), bindingtest.Volume("pv", "1Gi", boundBefore))
+			require.NoError(t, err)
+			volume := cluster.Volume("pv")
+			if before == corev1.VolumeAvailable { // a person has made it free
+				volume.Spec.ClaimRef, volume.Annotations = nil, nil
+				_, err = cluster.Update(t.Context(), volume)
+				require.NoError(t, err)
+				volume = cluster.Volume("pv")
+			}
+			volume.Status.Phase = before
+			_, err = cluster.UpdateStatus(t.Context(), volume)
+			require.NoError(t, err)
+			volume = cluster.Volume("pv")
+			volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
+			volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: "data", UID: claim.GetUID()}
+			_, err = cluster.Update(t.Context(), volume)
+			require.NoError(t, err)
+			require.NoError(t, cluster.Settle(t.Context()))
+			require.NotEqual(t, corev1.ClaimBound, cluster.Claim("default", "data").Status.Phase)
+
+			vanish(t, cluster, DataKey)
+			require.NoError(t, cluster.Settle(t.Context()))
+			assert.Equal(t, decision.ReservationFor(DataKey), cluster.Volume("pv").Spec.ClaimRef)
+		})
+	}
+}
+
+// boundBefore is a volume that another claim had.
+func boundBefore(volume *corev1.PersistentVolume) {
+	volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+	volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "shop", Name: "x", UID: "uid-x"}
+	metav1.SetMetaDataAnnotation(&volume.ObjectMeta, BoundBy, "yes")
+}

@@ -183,6 +183,22 @@ func TestM2ALostClaimOwnsWhatIsMadeAgain(t *testing.T) {
 	}
 }
 
+// M2: a controller that starts sees a Lost claim, and its volume under an announcement, whose finalizers somebody takes off then.
+func TestM2ALostClaimOwnsWhatIsTakenAwayUnderAnAnnouncement(t *testing.T) {
+	state, other := engine.New(Unprotected(decision.Options{}), 10), KnownClaim(Named("other"), OfUID("uid-2"))
+	leaving := At("20", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased), BeingDeleted, VolumeFinalizers(reclaim.AnnouncementFinalizer), VolumeNote(reclaim.AnnouncementAnnotation, `{"by":"another","token":5}`)))
+	again := At("40", KnownVolume("a", InPhase(corev1.VolumePending)))
+	again.UID = "uid-again"
+	for _, object := range []obj.Object{leaving, At("15", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost))), other} {
+		state.Observe(object)
+	}
+	state.ObserveDeleted(leaving)
+	state.Observe(again)
+	for step := state.Start(obj.KeyOf(other)); !step.Done; step = state.Proceed(obj.KeyOf(other), engine.Reply{Object: step.Action.Claim}) {
+		require.Equal(t, decision.UpdateClaimStatus, step.Action.Kind, "it gets nothing: %s", step.Action)
+	}
+}
+
 // M2, C6: who takes bind-completed off a claim has Pending written over Bound and Lost. It owns what is made again none the less.
 func TestM2WhoTakesBindCompletedOffOwnsWhatIsMadeAgain(t *testing.T) {
 	for _, size := range []string{"1Gi", "1Mi"} {

@@ -50,6 +50,9 @@ func (s *State) advance(t *task) Step {
 		return s.stop(t)
 	}
 	action, err := s.decide(t)
+	if read, needed := s.readReserved(t, action); needed {
+		return s.issue(t, read)
+	}
 	if write, lost := s.giveBack(t, action); lost {
 		action, err = write, nil
 	}

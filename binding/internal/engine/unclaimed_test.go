@@ -136,9 +136,10 @@ func TestP2WhatWasMadeHasBeenGivenToAnother(t *testing.T) {
 		assert.Equal(t, []string{"Warning ProvisioningFailed"}, d.published)
 	})
 	for name, volume := range map[string]*corev1.PersistentVolume{
-		"it was reclaimed":       KnownVolume(OwnKey.Name, given, BeingDeleted, VolumeFinalizers(reclaim.AnnouncementFinalizer), VolumeNote(reclaim.AnnouncementAnnotation, `{"by":"controller-1","token":5,"done":true}`)),
-		"it was the claim's own": KnownVolume(OwnKey.Name, BoundToClaim, retained),
-		"it was nobody's":        KnownVolume(OwnKey.Name, retained),
+		"it was reclaimed":              KnownVolume(OwnKey.Name, given, BeingDeleted, VolumeFinalizers(reclaim.AnnouncementFinalizer), VolumeNote(reclaim.AnnouncementAnnotation, `{"by":"controller-1","token":5,"done":true}`)),
+		"it was the claim's own":        KnownVolume(OwnKey.Name, BoundToClaim, retained),
+		"it was reserved for the claim": KnownVolume(OwnKey.Name, PreBound, retained),
+		"it was nobody's":               KnownVolume(OwnKey.Name, retained),
 	} {
 		t.Run("P2 "+name+": what may have been made since is deleted", func(t *testing.T) {
 			begins(t, leaving, volume).announcesUnstored()
