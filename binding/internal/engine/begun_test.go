@@ -96,6 +96,25 @@ func TestV3TheClaimGoesWhileItsBindingIsBegun(t *testing.T) {
 	}
 }
 
+// V3, M2: the owner of what is made again goes before B2. The volume is no other's than one of its name.
+func TestV3AnOwnerGoesWhileWhatIsMadeAgainIsBoundToIt(t *testing.T) {
+	first, owner := At("10", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound))), At("11", KnownClaim(BoundTo("a")))
+	d := newTalk(t, decision.Options{}, DataKey, first, owner)
+	d.state.ObserveDeleted(first)
+	lost, again := At("20", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost))), At("21", KnownVolume("a", InPhase(corev1.VolumePending)))
+	again.UID = "uid-again"
+	d.state.Observe(lost)
+	d.state.Observe(again)
+	d.starts().says("B1 Read pvc/default/data").again().says("B1 UpdateVolume pv/a")
+	d.state.ObserveDeleted(lost)
+	d.stored().ends()
+
+	d.key = AKey
+	d.starts().says("V3 Read pvc/default/data").gets(nil, ErrNotFound)
+	require.Equal(t, "V4 UpdateVolume", d.step.Action.Rule+" "+string(d.step.Action.Kind))
+	assert.Equal(t, decision.ReservationFor(DataKey), d.step.Action.Volume.Spec.ClaimRef)
+}
+
 // never is a deleter that is not to be called.
 type never struct{ t *testing.T }
 
