@@ -159,3 +159,11 @@ func TestB6AClaimWhoseVolumeIsLocked(t *testing.T) {
 	require.Len(t, events, 1)
 	assert.Equal(t, decision.EventVolumeMismatch, events[0].Reason, "C7, not C9")
 }
+
+// W3, X10: a slip in its claimRef hides the claim that a volume is kept for (R3), and bind-completed was taken off that, before this controller
+// has started. Nothing else says that the claim is gone.
+func TestW3TheClaimThatAVolumeIsKeptForGoes(t *testing.T) {
+	claim := KnownClaim(Naming("a"), ClaimPhase(corev1.ClaimPending))
+	state := stateOf(KnownVolume("a", RefersTo("default", "slip", claim.UID), InPhase(corev1.VolumeBound)), claim)
+	assert.Contains(t, state.ObserveDeleted(claim), AKey)
+}
