@@ -44,11 +44,16 @@ func (s *State) noteBegun(t *task, action decision.Action) {
 	if volume.Spec.ClaimRef == nil && claim.Spec.VolumeName != volume.Name { // it was chosen, and had nobody's data
 		return
 	}
-	first := begun{claim: claim.UID, claimRef: volume.Spec.ClaimRef, phase: volume.Status.Phase, since: volume.Status.LastPhaseTransitionTime, stored: volume.ResourceVersion}
-	if first.claimRef == nil && s.asOwner(claim) != claim {
-		first.claimRef = decision.ReservationFor(t.key)
+	before := volume.Spec.ClaimRef
+	if before == nil && s.asOwner(claim) != claim {
+		before = decision.ReservationFor(t.key)
 	}
-	zeromap.Put(&s.begun, volume.Name, first)
+	s.begin(volume, claim, before)
+}
+
+// begin notes the binding of a volume as it is, which is to get that claimRef back.
+func (s *State) begin(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, before *corev1.ObjectReference) {
+	zeromap.Put(&s.begun, volume.Name, begun{claim: claim.UID, claimRef: before, phase: volume.Status.Phase, since: volume.Status.LastPhaseTransitionTime, stored: volume.ResourceVersion})
 }
 
 // readReserved notes a volume into whose claimRef a person has written the UID of a claim that has no volume as one whose binding is begun: it is to
@@ -66,7 +71,7 @@ func (s *State) readReserved(t *task, action decision.Action) (read decision.Act
 	if _, live := t.live[key]; !live {
 		return decision.ReadLive(key, "V4", "a person may have reserved the volume for it"), true
 	}
-	zeromap.Put(&s.begun, volume.Name, begun{claim: claim.UID, claimRef: decision.ReservationFor(key), phase: volume.Status.Phase, since: volume.Status.LastPhaseTransitionTime, stored: volume.ResourceVersion})
+	s.begin(volume, claim, decision.ReservationFor(key))
 	return decision.Action{}, false
 }
 
