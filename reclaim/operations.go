@@ -82,8 +82,32 @@ func preBound(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeCla
 }
 
 // SetRetain sets the reclaim policy to Retain, so that the claim can be deleted and the data stays. The controller then
-// removes the deletion finalizers. SetRetain destroys nothing and never fails; it warns if reclaiming may have begun (R6, R7).
+// removes the deletion finalizers. A transfer that is under way leaves it so in the end. SetRetain destroys nothing and never
+// fails; it warns if reclaiming may have begun (R6, R7).
 func SetRetain(volume *corev1.PersistentVolume) Change {
+	kept := retain(volume)
+	record, err := recordOf(volume)
+	if err != nil || record == nil {
+		return kept
+	}
+	record.Policy = corev1.PersistentVolumeReclaimRetain
+	if recorded, err := record.addTo(volume); err == nil {
+		kept.Volume = recorded
+	}
+	return kept
+}
+
+// PolicyAfterTransfer returns the reclaim policy that a volume is to have when the transfer that is under way has ended, and its own where none
+// is: Retain is the policy of every volume during a transfer (R7).
+func PolicyAfterTransfer(volume *corev1.PersistentVolume) corev1.PersistentVolumeReclaimPolicy {
+	if record, err := recordOf(volume); err == nil && record != nil {
+		return record.Policy
+	}
+	return volume.Spec.PersistentVolumeReclaimPolicy
+}
+
+// retain is SetRetain for as long as a transfer takes.
+func retain(volume *corev1.PersistentVolume) Change {
 	var r review
 	destroys := volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain
 	if at := volume.Status.Phase; destroys && (at == corev1.VolumeReleased || at == corev1.VolumeFailed) {
@@ -145,10 +169,10 @@ func (k Known) owners(volume *corev1.PersistentVolume) (owners []*corev1.Persist
 	return owners, k.AllClaims
 }
 
-// users returns the pods that have not ended and name the claim.
-func (k Known) users(claim obj.Key) (pods []*corev1.Pod, known bool) {
+// users returns the pods that may use what a claim had, by R4: again is the claim that has its name now, and another volume, if there is one.
+func (k Known) users(claim obj.Key, again *corev1.PersistentVolumeClaim) (pods []*corev1.Pod, known bool) {
 	all, known := k.Pods[claim.Namespace]
-	return BlockRecycling(all, claim.Namespace, claim.Name, nil), known || slices.Contains(k.Missing, obj.PodsKey(claim.Namespace))
+	return BlockRecycling(all, claim.Namespace, claim.Name, again), known || slices.Contains(k.Missing, obj.PodsKey(claim.Namespace))
 }
 
 // Risk is what an operation can do to data, or to those who use it. An operation that fails because of a risk goes on

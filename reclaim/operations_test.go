@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -97,6 +98,23 @@ func userOf(name string, edits ...func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
+func onNode(p *corev1.Pod) { p.Spec.NodeName = "node-1" }
+
+func startedLater(d time.Duration) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Status.StartTime = new(metav1.NewTime(createdAgain.Add(d))) }
+}
+
+// createdAgain is when the claim that again returns was created.
+var createdAgain = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// again returns the claim shop/data as somebody has created it again.
+func again(edits ...claimEdit) *corev1.PersistentVolumeClaim {
+	later := func(c *corev1.PersistentVolumeClaim) {
+		c.UID, c.CreationTimestamp = "uid-again", metav1.NewTime(createdAgain)
+	}
+	return fitting("shop", "data", append(edits, later)...)
+}
+
 func succeeded(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }
 
 // bare takes the annotations off, and forged leaves nothing but them.
@@ -178,7 +196,12 @@ func TestMakeAvailable(t *testing.T) {
 		{"R7 a Failed one", released(at(corev1.VolumeFailed)), knowing(), nil, "does DataDestroyed DataDisclosed"},
 		{"R7 one that is still called Bound", released(at(corev1.VolumeBound)), knowing(), nil, "does DataDisclosed"},
 		{"R7 a claim of that name was created again", released(), knowing(fitting("shop", "data")), nil, "does DataDisclosed"},
-		{"R7 pods use the claim that was created again", released(), knowing(fitting("shop", "data"), userOf("web")), nil, "does DataDisclosed"},
+		{"R7 pods of the claim that was created again, without a node", released(), knowing(again(), userOf("web")), nil, "does DataDisclosed"},
+		{"R7 R4 pods with a node, of a claim that was created again", released(), knowing(again(), userOf("web", onNode)), nil, "InUse/PodsDisturbed"},
+		{"R7 R4 the same, and it has another volume", released(), knowing(again(bound("pv-9")), userOf("web", onNode)), nil, "InUse/PodsDisturbed"},
+		{"R7 R4 started well after it was created", released(), knowing(again(), userOf("web", onNode, startedLater(6*time.Minute))), nil, "does DataDisclosed"},
+		{"R7 R4 the same, by a clock that may be ahead", released(), knowing(again(), userOf("web", onNode, startedLater(4*time.Minute))), nil, "InUse/PodsDisturbed"},
+		{"R7 R4 it was created again, and nobody listed the pods", released(), Known{Claims: []*corev1.PersistentVolumeClaim{again()}}, nil, "Unknown(pods/shop)"},
 		{"R7 it is available", released(unclaimed), listing(), nil, "does"},
 		{"R7 M2 no claimRef, and nobody listed the claims", released(unclaimed), knowing(), nil, "Unknown(pvc)"},
 		{"R7 M2 no claimRef, and a claim is Bound to it", released(unclaimed), listing(boundClaim()), nil, "ClaimLives/VolumeLost"},
@@ -209,6 +232,7 @@ func TestMakeAvailable(t *testing.T) {
 		}), knowing(misbound), nil, "PolicyDestroys/DataDestroyed"},
 		{"R7 it is pre-bound", released(preBoundTo("shop", "data")), knowing(), nil, "PreBound/ReservationLost"},
 		{"R7 it is pre-bound, accepted", released(preBoundTo("shop", "data")), knowing(), []Risk{ReservationLost}, "does ReservationLost"},
+		{"R7 it is pre-bound, and pods have it since before its UID was cleared", released(preBoundTo("shop", "data")), knowing(userOf("web", onNode)), []Risk{ReservationLost}, "InUse/PodsDisturbed"},
 		{"R7 its UID was cleared under the claim", released(preBoundTo("shop", "data")), knowing(boundClaim()), nil, "ClaimLives/VolumeLost"},
 		{"R7 it is being deleted", released(volumeGoing), knowing(), []Risk{DataDestroyed}, "Deleting"},
 		{"R7 it is being transferred", released(transferring), knowing(), []Risk{DataDestroyed}, "Transferring"},
@@ -251,5 +275,27 @@ func TestSetRetain(t *testing.T) {
 			before.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
 			assert.Equal(t, before, change.Volume)
 		})
+	}
+}
+
+// A transfer has made the policy Retain for as long as it takes, and its last write gives the former one back: but not where a person has
+// set Retain meanwhile.
+func TestR7RetainIsSetDuringATransfer(t *testing.T) {
+	for _, policy := range []corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRecycle} {
+		volume := released(recorded)
+		record, err := recordOf(volume)
+		require.NoError(t, err)
+		record.Policy, record.PreBound = policy, true
+		delete(volume.Annotations, "pv.kubernetes.io/bound-by-controller")
+		volume, err = record.addTo(volume)
+		require.NoError(t, err)
+		assert.Equal(t, policy, record.removeFrom(volume).Spec.PersistentVolumeReclaimPolicy)
+		assert.Equal(t, policy, PolicyAfterTransfer(volume))
+
+		kept, err := recordOf(SetRetain(volume).Volume)
+		require.NoError(t, err)
+		assert.Equal(t, corev1.PersistentVolumeReclaimRetain, kept.removeFrom(volume).Spec.PersistentVolumeReclaimPolicy)
+		assert.Equal(t, policy, PolicyAfterTransfer(record.removeFrom(volume)))
+		assert.Equal(t, record.To, kept.To)
 	}
 }

@@ -34,7 +34,6 @@ func TestReserve(t *testing.T) {
 	lost := func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimLost }
 	waits := func(c *corev1.PersistentVolumeClaim) { c.Status.Phase = corev1.ClaimPending }
 	otherUID := func(c *corev1.PersistentVolumeClaim) { c.UID = "another" }
-	withNode := func(p *corev1.Pod) { p.Spec.NodeName = "node" }
 	slip := func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.Name = "dtaa" }
 	naming := func(volume string) claimEdit {
 		return func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = volume }
@@ -56,7 +55,7 @@ func TestReserve(t *testing.T) {
 		{"R7 M2 a free volume, and nobody listed the claims", released(unclaimed, at(corev1.VolumeAvailable)), toCome(), knowing(), nil, "Unknown(pvc)"},
 		{"R7 M2 one without claimRef that a claim is Bound to", released(unclaimed), toCome(), listing(boundClaim()), nil, "ClaimLives/VolumeLost"},
 		{"R7 M2 one that is Lost and names it may have had it", released(unclaimed), toCome(), listing(boundClaim(lost)), nil, "ClaimLives/VolumeLost"},
-		{"R7 M2 nor one without claimRef that pods with a node may have, of a claim that names it", released(unclaimed), toCome(), listing(boundClaim(bare, waits), userOf("web", withNode)), nil, "InUse/PodsDisturbed"},
+		{"R7 M2 nor one without claimRef that pods with a node may have, of a claim that names it", released(unclaimed), toCome(), listing(boundClaim(bare, waits), userOf("web", onNode)), nil, "InUse/PodsDisturbed"},
 		{"R7 M2 but those that wait for a node have none", released(unclaimed), toCome(), listing(boundClaim(bare, waits), userOf("web")), nil, "does"},
 		{"R7 R3 X3 its claimRef has a slip, and the claim whose UID it has is Bound", released(slip), toCome(), listing(boundClaim()), nil, "ClaimLives/VolumeLost"},
 		{"R7 R3 X3 or Lost by that", released(slip), toCome(), listing(boundClaim(lost)), nil, "ClaimLives/VolumeLost"},
@@ -83,6 +82,7 @@ func TestReserve(t *testing.T) {
 		{"R7 for a claim that has another volume", released(), toCome(), knowing(fitting("archive", "data", bound("pv-9"))), nil, "Taken"},
 		{"R7 C11 for a claim that was bound to it", released(), toCome(), knowing(fitting("archive", "data", bound("pv-1"))), nil, "Taken"},
 
+		{"R7 R4 nor while pods may use it since before its claim was created again", released(), toCome(), knowing(again(), userOf("web", onNode)), nil, "InUse/PodsDisturbed"},
 		{"R7 nothing was read", released(), toCome(), Known{}, nil, "Unknown(pvc/archive/data) Unknown(pvc/shop/data) Unknown(pods/shop)"},
 		{"R7 a free volume, and nobody read whether the claim exists", released(unclaimed, at(corev1.VolumeAvailable)), toCome(), Known{}, nil, "Unknown(pvc/archive/data) Unknown(pvc)"},
 		{"R7 the claim lives", released(), toCome(), knowing(boundClaim()), nil, "ClaimLives/VolumeLost"},

@@ -97,8 +97,11 @@ func (r *review) checkHolder(checkLiving func(*corev1.PersistentVolumeClaim)) *c
 	case read:
 		r.reject(PreBound, "it is pre-bound to %s", name(key))
 	}
-	if !read || keeps || claim == nil && served || claim != nil && claim.Spec.VolumeName == r.volume.Name { // or else they use another claim of that name
-		r.checkPods(key)
+	switch {
+	case claim == nil || keeps || claim.Spec.VolumeName == r.volume.Name:
+		r.checkPods(key, nil)
+	case claim.UID != r.volume.Spec.ClaimRef.UID: // or else it has had another volume from the first
+		r.checkPods(key, claim)
 	}
 	if !keeps {
 		return nil
@@ -118,7 +121,7 @@ func (r *review) checkOwners(owners []*corev1.PersistentVolumeClaim, heir string
 			why = "is Bound to it, though it has no claimRef"
 		}
 		r.reject(ClaimLives, "claim %s %s", nameOf(owner), why)
-		r.checkPods(obj.KeyOf(owner))
+		r.checkPods(obj.KeyOf(owner), nil)
 		r.warn(DataDisclosed, "%s can read what %s has on it", heir, nameOf(owner))
 	}
 }
@@ -130,7 +133,7 @@ func (r *review) checkNames(owners []*corev1.PersistentVolumeClaim, heir string)
 		if claim.Spec.VolumeName != r.volume.Name || nameOf(claim) == heir || slices.Contains(owners, claim) {
 			continue
 		}
-		pods, _ := r.known.users(obj.KeyOf(claim))
+		pods, _ := r.known.users(obj.KeyOf(claim), nil)
 		if pods = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == "" }); len(pods) > 0 {
 			r.reject(InUse, "pods of claim %s, which names it, may use it: %s", nameOf(claim), names(pods))
 		}
@@ -191,12 +194,14 @@ func announced(volume *corev1.PersistentVolume) string {
 	return ""
 }
 
-// checkPods rejects a claim that pods use which have not ended.
-func (r *review) checkPods(claim obj.Key) {
-	pods, read := r.known.users(claim)
+// checkPods rejects a volume that pods may use by a claim. If another claim has that name now, again, they may use that one's instead.
+func (r *review) checkPods(claim obj.Key, again *corev1.PersistentVolumeClaim) {
+	pods, read := r.known.users(claim, again)
 	switch {
 	case !read:
 		r.unread(obj.PodsKey(claim.Namespace))
+	case len(pods) > 0 && again != nil:
+		r.reject(InUse, "pods may use it since before claim %s was created again: %s", name(claim), names(pods))
 	case len(pods) > 0:
 		r.reject(InUse, "pods use it: %s", names(pods))
 	}

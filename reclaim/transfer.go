@@ -267,7 +267,7 @@ func (s *stepper) takesPart(claim *corev1.PersistentVolumeClaim) bool {
 
 // retain makes the reclaim policy Retain again.
 func (s *stepper) retain() (Step, error) {
-	kept := SetRetain(s.volume)
+	kept := retain(s.volume)
 	return Step{Kind: StepUpdateVolume, Volume: kept.Volume, Warnings: kept.Warnings, Why: "set its policy to Retain again: somebody changed it"}, nil
 }
 
@@ -282,9 +282,11 @@ func (s *stepper) removeOldClaim() (Step, error) {
 	case claim == nil || claim.UID != s.record.From.UID || claim.Spec.VolumeName != "" && claim.Spec.VolumeName != s.volume.Name:
 		owners, _ := s.known.owners(s.volume)
 		s.checkOwners(owners, name(s.record.newClaimKey()))
-		if claim == nil || claim.Spec.VolumeName == s.volume.Name { // or else they use another volume
-			s.checkPods(old)
+		again := claim
+		if claim != nil && claim.Spec.VolumeName == s.volume.Name {
+			again = nil
 		}
+		s.checkPods(old, again)
 		s.record.PreBound = true
 		volume, err := s.record.addTo(preBound(s.volume, &s.record.To))
 		return Step{Kind: StepUpdateVolume, Volume: volume, Warnings: s.warnings,

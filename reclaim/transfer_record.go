@@ -63,7 +63,7 @@ func (r *transferRecord) addTo(volume *corev1.PersistentVolume) (*corev1.Persist
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.newClaimKey(), err)
 	}
-	volume = SetRetain(volume).Volume
+	volume = retain(volume).Volume
 	metav1.SetMetaDataAnnotation(&volume.ObjectMeta, TransferAnnotation, string(text))
 	return volume, nil
 }

@@ -143,6 +143,8 @@ func TestNextTransfer(t *testing.T) {
 		{"R7 left: pre-bind it", transfer, released(recorded), knowing(), nil, "UpdateVolume pv/pv-1"},
 		{"R7 left: pre-bind it, the controller has not seen it", transfer, released(recorded, boundAt), knowing(), nil, "UpdateVolume pv/pv-1"},
 		{"R7 left: and pods use it", transfer, released(recorded), knowing(userOf("web")), nil, "InUse/PodsDisturbed"},
+		{"R7 R4 left: and pods may use it since before its claim was created again", transfer, released(recorded), knowing(again(bound("pv-9")), userOf("web", onNode)), nil, "InUse/PodsDisturbed"},
+		{"R7 R4 left: and pods of the one that was created again wait for a node", transfer, released(recorded), knowing(again(), userOf("web")), nil, "UpdateVolume pv/pv-1"},
 		{"R7 left: and pods use it, accepted", transfer, released(recorded), knowing(userOf("web")), []Risk{PodsDisturbed}, "UpdateVolume pv/pv-1"},
 		{"R7 left: and the pods were not read", transfer, released(recorded), Known{Missing: knowing().Missing}, nil, "Read pods/shop"},
 		{"R7 left: another claim of the old name runs", transfer, released(recorded), knowing(fitting("shop", "data"), userOf("web")), nil, "UpdateVolume pv/pv-1"},

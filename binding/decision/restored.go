@@ -13,8 +13,8 @@ import (
 )
 
 // GiveBack returns the next read or write by which a claim or volume gets back what it had in a later version, before the server went back
-// in time, and nobody else knows of any more (W8): its announcement, the claimRef of a volume, or its reclaim policy Retain. What is
-// given back keeps data, and destroys none, for it may be a person who has changed the object since.
+// in time, and nobody else knows of any more (W8): its announcement, the claimRef of a volume, or its reclaim policy Retain, which it is also
+// given where a later claim had it. What is given back keeps data, and destroys none, for it may be a person who has changed the object since.
 func GiveBack(now, former obj.Object, view View) (next Action, lost bool) {
 	if lostAnnouncement(now, former) {
 		return giveBackAnnouncement(now, former), true
@@ -31,7 +31,7 @@ func GiveBack(now, former obj.Object, view View) (next Action, lost bool) {
 			return giveBackClaimRef(volume, before), true
 		}
 	}
-	return giveBackPolicy(volume), lostPolicy(volume, before)
+	return giveBackPolicy(volume, before), lostPolicy(volume, before)
 }
 
 // Lost reports whether an object lacks what it had in a later version, as GiveBack gives it back.
@@ -89,24 +89,45 @@ func giveBackClaimRef(now, former *corev1.PersistentVolume) Action {
 		"to give it to another, remove its claimRef", now.Name, key.Namespace, key.Name)
 	action := reserveFor(key, now, "W8", message)
 	if lostPolicy(now, former) {
-		action.Volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+		action.Volume = reclaim.SetRetain(action.Volume).Volume
 	}
 	action.Events = []Event{warning(now, EventServerWentBack, message)}
 	return action
 }
 
-// lostPolicy reports whether a volume is not retained any more.
+// lostPolicy reports whether a volume may be reclaimed with data that was to be kept: it was retained, or another claim than its claimRef
+// names has had it since, or was to have it. It may be reclaimed at once, or when a transfer that the backup shows has ended.
 func lostPolicy(now, former *corev1.PersistentVolume) bool {
-	retain := corev1.PersistentVolumeReclaimRetain
-	return former.Spec.PersistentVolumeReclaimPolicy == retain && now.Spec.PersistentVolumeReclaimPolicy != retain
+	retainedNow, retainedLater := retained(now.Spec.PersistentVolumeReclaimPolicy), retained(reclaim.PolicyAfterTransfer(now))
+	switch {
+	case wasLaterClaims(now, former):
+		return !retainedNow || !retainedLater
+	case retainedNow:
+		return !retainedLater && retained(reclaim.PolicyAfterTransfer(former))
+	}
+	return retained(former.Spec.PersistentVolumeReclaimPolicy)
 }
 
-// giveBackPolicy retains a volume again. A crash before this write leaves one that is reclaimed as the backup has it.
-func giveBackPolicy(now *corev1.PersistentVolume) Action {
-	retained := *now
-	retained.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+func retained(policy corev1.PersistentVolumeReclaimPolicy) bool {
+	return policy == corev1.PersistentVolumeReclaimRetain
+}
+
+// wasLaterClaims reports whether a volume that has a claimRef with a UID was bound to another claim before the server went back, or reserved
+// for one.
+func wasLaterClaims(now, former *corev1.PersistentVolume) bool {
+	ref, before := now.Spec.ClaimRef, former.Spec.ClaimRef
+	return ref != nil && ref.UID != "" && before != nil && ref.UID != before.UID
+}
+
+// giveBackPolicy retains a volume again, or for the first time. A crash before this write leaves one that is reclaimed as the backup has it.
+func giveBackPolicy(now, former *corev1.PersistentVolume) Action {
 	message := fmt.Sprintf("volume %q had reclaim policy Retain before the API server went back in time, and has it again", now.Name)
-	action := update(&retained, nil, "W8", message)
+	if wasLaterClaims(now, former) {
+		key := obj.ReferencedClaim(former)
+		message = fmt.Sprintf("volume %q was given to claim %s/%s before the API server went back in time, and may have its data: its reclaim policy is Retain now; "+
+			"look at what is on it before you set another", now.Name, key.Namespace, key.Name)
+	}
+	action := update(reclaim.SetRetain(now).Volume, nil, "W8", message)
 	action.Events = []Event{warning(now, EventServerWentBack, message)}
 	return action
 }

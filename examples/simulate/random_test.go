@@ -110,7 +110,7 @@ func TestPodsOfRandomClusters(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	clusters, placed, waiting := 1000, 0, 0
 	if testing.Short() {
-		clusters = 200
+		clusters = 50
 	}
 	for n := range clusters {
 		c := newRandomCluster(r)

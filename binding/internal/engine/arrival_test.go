@@ -19,7 +19,7 @@ func TestW1VolumesOfAnySizesArriveOneByOne(t *testing.T) {
 	t.Parallel()
 	n := 300
 	if testing.Short() {
-		n = 60
+		n = 30
 	}
 	for _, sizes := range []int{1, 7, n} {
 		t.Run(fmt.Sprintf("%d sizes", sizes), func(t *testing.T) {

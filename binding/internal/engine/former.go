@@ -89,14 +89,15 @@ func (s *store) bury(volume *corev1.PersistentVolume) {
 	s.relistOwners(volume.Name, "")
 }
 
-// supersede notes that a volume which was made again is another claim's than the former one was, and has its data.
+// supersede notes that a volume which was made again is another claim's than the former one was, and has its data. One that is older than
+// that was brought back by a restore, and may have the data of either.
 func (s *store) supersede(volume *corev1.PersistentVolume) {
 	ref := volume.Spec.ClaimRef
 	if ref == nil || ref.UID == "" {
 		return
 	}
 	last := s.goneVolumes.of(volume.Name)
-	if last != nil && len(last.owners) > 0 {
+	if last != nil && len(last.owners) > 0 && !obj.OlderThan(volume, last.version) {
 		by := *last
 		by.claimRef, by.owners = ref, []types.UID{ref.UID}
 		s.goneVolumes.add(volume.Name, &by)

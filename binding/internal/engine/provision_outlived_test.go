@@ -142,7 +142,7 @@ func TestP2WhatIsMadeForAClaimThatIsGone(t *testing.T) {
 	t.Run("P2 X2 for as long as that is needed", func(t *testing.T) {
 		d := whileMaking(t).gets(MadeVolume(), nil).leftoverDeleted(InProgress(time.Hour)).ends().comesAndGoes(storedOwn())
 		for i := range 3 * 4096 { // more than are remembered
-			d.state.ObserveDeleted(KnownVolume(fmt.Sprint("disk-", i)))
+			d.comesAndGoes(KnownVolume(fmt.Sprint("disk-", i), func(v *corev1.PersistentVolume) { v.UID = types.UID(v.Name) }))
 		}
 		d.starts().ends()
 	})

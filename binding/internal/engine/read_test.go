@@ -106,6 +106,16 @@ func TestV3AServerThatWentBack(t *testing.T) {
 			require.ErrorContains(t, d.step.Err, "the server has 29")
 		}
 	})
+	t.Run("a NotFound as of before a person wrote the claimRef, of a claim that came between", func(t *testing.T) {
+		d := newTalk(t, rules, a, volume("20", corev1.VolumeReleased))
+		d.starts().announces().says("R3 Read volumeattachments").gets(nil, nil)
+		for range 2 {
+			d.says("V3 Read pvc/default/data").gets(nil, AbsentAsOf(DataKey, "19"))
+		}
+		require.True(t, d.step.Done)
+		require.ErrorIs(t, d.step.Err, engine.ErrWentBack)
+		require.ErrorContains(t, d.step.Err, "the server has 19")
+	})
 	t.Run("a NotFound from before, and one without a version, are not the same reply twice", func(t *testing.T) {
 		reserved := KnownVolume("a", RefersTo("default", "data", ""), InPhase(corev1.VolumeAvailable))
 		d := newTalk(t, rules, DataKey, reserved, At("30", KnownClaim()))

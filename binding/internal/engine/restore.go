@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/decision"
@@ -67,7 +68,11 @@ func (s *State) keepFormer(key obj.Key) {
 	}
 	if volume := as[*corev1.PersistentVolume](known); volume != nil {
 		if last := s.lastOf(volume); last != nil {
-			zeromap.Put(&s.restore.former, key, obj.Object(last.named(volume.Name)))
+			former := last.named(volume.Name)
+			if record, transfers := volume.Annotations[reclaim.TransferAnnotation]; transfers { // or else Retain seems to be for good
+				metav1.SetMetaDataAnnotation(&former.ObjectMeta, reclaim.TransferAnnotation, record)
+			}
+			zeromap.Put(&s.restore.former, key, obj.Object(former))
 		}
 	} else if _, announced := s.announced[key]; announced {
 		zeromap.Put(&s.restore.former, key, known)
@@ -76,10 +81,14 @@ func (s *State) keepFormer(key obj.Key) {
 
 // recallFormer keeps what is known of a volume of that name that is gone, where it went by a restore, or an older one takes its place.
 func (s *State) recallFormer(volume *corev1.PersistentVolume) {
-	if last := s.goneVolumes.of(volume.Name); last != nil && (last.version == "" || obj.OlderThan(volume, last.version)) {
-		zeromap.Put(&s.restore.former, obj.VolumeKey(volume.Name), obj.Object(last.named(volume.Name)))
-		s.goneVolumes.add(volume.Name, nil)
+	key, last := obj.VolumeKey(volume.Name), s.goneVolumes.of(volume.Name)
+	if last == nil || last.version != "" && !obj.OlderThan(volume, last.version) {
+		return
 	}
+	if s.restore.former[key] == nil { // or else that is what is known, before the one that is there superseded it
+		zeromap.Put(&s.restore.former, key, obj.Object(last.named(volume.Name)))
+	}
+	s.goneVolumes.add(volume.Name, nil)
 }
 
 // buryFormer notes what was to be given back to a volume that is gone: it is for whatever comes under its name, if the server went back.

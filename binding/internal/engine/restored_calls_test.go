@@ -99,6 +99,8 @@ func TestW8WhatTheServerHasLostIsGivenBack(t *testing.T) {
 	ours, remade := VolumeNote(BoundBy, "yes"), func(v *corev1.PersistentVolume) { v.UID = "uid-remade" }
 	free, bound := volume("10"), volume("20", RefersToOther, InPhase(corev1.VolumeBound), ours)
 	removed := volume("10", WithPolicy(corev1.PersistentVolumeReclaimDelete))
+	recycled := WithPolicy(corev1.PersistentVolumeReclaimRecycle)
+	scrubs := volume("10", BoundToClaim, InPhase(corev1.VolumeReleased), recycled)
 	owner := KnownClaim(Named("other"), BoundTo("a"), func(c *corev1.PersistentVolumeClaim) { c.UID = "uid-2" })
 	for _, test := range []struct {
 		name        string
@@ -119,6 +121,9 @@ func TestW8WhatTheServerHasLostIsGivenBack(t *testing.T) {
 		{"W8 X3 and where a person may have freed it since", volume("20", RefersToOther, InPhase(corev1.VolumeReleased), ours), volume("30"), a, other, nil},
 		{"W8 R2 its reclaim policy too", volume("20", RefersToOther, InPhase(corev1.VolumeReleased), ours), removed, a, other, nil},
 		{"W8 R2 its reclaim policy alone", volume("20"), removed, a, nil, nil},
+		{"W8 X3 Retain, where a later claim had what is to be scrubbed", volume("20", RefersToOther, InPhase(corev1.VolumeBound), recycled), scrubs, a, scrubs.Spec.ClaimRef, nil},
+		{"W8 X3 or was to have it", volume("20", RefersTo("default", "other", ""), recycled), scrubs, a, scrubs.Spec.ClaimRef, nil},
+		{"W8 X3 or the next one of the same name", volume("20", RefersTo("default", "data", ""), recycled), scrubs, a, scrubs.Spec.ClaimRef, nil},
 	} {
 		there := []obj.Object{test.now}
 		if test.by == DataKey {
@@ -156,6 +161,44 @@ func TestW8WhatTheServerHasLostIsGivenBack(t *testing.T) {
 				assert.ElementsMatch(t, test.notes, slices.Collect(maps.Keys(written.Annotations)))
 			})
 		}
+	}
+}
+
+// W8, R7: Retain that was set since the backup stays, where that shows a transfer which is to end with another policy. A transfer that went on
+// since the backup is no such case.
+func TestW8RetainOutlivesATransferOfTheBackup(t *testing.T) {
+	a := obj.VolumeKey("a")
+	transferred := func(policy corev1.PersistentVolumeReclaimPolicy) VolumeEdit {
+		return VolumeNote(reclaim.TransferAnnotation, fmt.Sprintf(`{"from": {"namespace": "shop", "name": "data", "uid": "uid-shop"},
+			"to": {"metadata": {"namespace": "default", "name": "data"}}, "reclaimPolicy": %q, "volume": %q}`, policy, KnownVolume("a").UID))
+	}
+	volume := func(version string, edits ...VolumeEdit) *corev1.PersistentVolume {
+		return At(version, KnownVolume("a", append([]VolumeEdit{InPhase(corev1.VolumeAvailable), RefersToOther}, edits...)...))
+	}
+	for _, test := range []struct {
+		name   string
+		former *corev1.PersistentVolume
+		after  corev1.PersistentVolumeReclaimPolicy
+	}{
+		{"the transfer had ended", volume("20"), corev1.PersistentVolumeReclaimRetain},
+		{"it was under way", volume("20", transferred(corev1.PersistentVolumeReclaimRetain)), corev1.PersistentVolumeReclaimRetain},
+		{"another claim has had it since", volume("20", transferred(corev1.PersistentVolumeReclaimDelete), RefersTo("default", "next", "uid-next")), corev1.PersistentVolumeReclaimRetain},
+		{"it was under way, and Retain not set", volume("20", transferred(corev1.PersistentVolumeReclaimDelete)), corev1.PersistentVolumeReclaimDelete},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			now := volume("10", transferred(corev1.PersistentVolumeReclaimDelete))
+			state := engine.New(Unprotected(Hooked()), 10)
+			state.Observe(test.former)
+			state.ObserveRestore()
+			state.OutwaitCalls()
+
+			step := reads(t, state, state.Start(a), a, now)
+
+			if written := step.Action.Volume; step.Action.Rule == "W8" {
+				now = written
+			}
+			assert.Equal(t, test.after, reclaim.PolicyAfterTransfer(now))
+		})
 	}
 }
 

@@ -17,19 +17,20 @@ import (
 // in it makes them. A factor of 10 is far from what it was when each of them looked at all: some 200.
 func TestClaimsOfOneVolumeCostNoMoreThanOthers(t *testing.T) {
 	observe := func(volumeOf func(int) string) time.Duration {
-		best := time.Hour
-		for range 3 {
-			state := engine.New(Unprotected(decision.Options{}), 10)
-			began := time.Now()
-			for i := range 10_000 {
-				name := func(c *corev1.PersistentVolumeClaim) { c.Name, c.Spec.VolumeName = fmt.Sprint("data-", i), volumeOf(i) }
-				state.Observe(KnownClaim(name))
-			}
-			best = min(best, time.Since(began))
+		state := engine.New(Unprotected(decision.Options{}), 10)
+		began := time.Now()
+		for i := range 10_000 {
+			name := func(c *corev1.PersistentVolumeClaim) { c.Name, c.Spec.VolumeName = fmt.Sprint("data-", i), volumeOf(i) }
+			state.Observe(KnownClaim(name))
 		}
-		return best
+		return time.Since(began)
 	}
-	apart := observe(func(i int) string { return fmt.Sprint("pv-", i) })
-	together := observe(func(int) string { return "pv" })
+	apart, together := time.Hour, time.Hour
+	for range 3 { // the best of three, if need be
+		apart = min(apart, observe(func(i int) string { return fmt.Sprint("pv-", i) }))
+		if together = min(together, observe(func(int) string { return "pv" })); together < 10*apart {
+			return
+		}
+	}
 	assert.Less(t, together, 10*apart)
 }

@@ -14,7 +14,7 @@ import (
 // TestHistories plays random histories and holds each to the X rules: X2, X3, X5 and X6 at every moment, the others
 // when it has settled. PVBIND_SEED replays one and prints all of it; PVBIND_MODE=full and long play more.
 func TestHistories(t *testing.T) {
-	playMany(t, small, Counts{Short: 20, Usual: 900, Full: 3000, Long: 400_000})
+	playMany(t, small, Counts{Short: 12, Usual: 900, Full: 3000, Long: 400_000})
 }
 
 // TestLargeHistories plays the same with more objects than all interleavings of which could be tried.
@@ -27,7 +27,7 @@ func TestLargeHistories(t *testing.T) {
 func TestHistoriesOfARestore(t *testing.T) {
 	given := 0
 	t.Cleanup(func() { t.Logf("%d volumes were a claim's before the restore, and free after it", given) })
-	playAll(t, Counts{Short: 8, Usual: 500, Full: 2000, Long: 300_000}, func(source rand.Source) *History {
+	playAll(t, Counts{Short: 5, Usual: 500, Full: 2000, Long: 300_000}, func(source rand.Source) *History {
 		h := playRestored(source)
 		given += h.lost
 		return h

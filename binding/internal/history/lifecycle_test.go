@@ -58,7 +58,7 @@ func (l lifecycle) worthwhile(plan []injection) bool {
 	if last := len(plan) - 1; last > 0 && plan[last].outcome == toldAbsent && plan[last-1].outcome == toldAbsent {
 		return false // nothing survives a server that lies again and again
 	}
-	if testing.Short() && (plan[0].at+len(plan[0].outcome))%3 != 0 {
+	if testing.Short() && (plan[0].at+len(plan[0].outcome))%6 != 0 {
 		return false
 	}
 	about := slices.ContainsFunc(plan, func(m injection) bool { return slices.Contains(l.people, m.outcome) })

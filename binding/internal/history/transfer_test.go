@@ -82,7 +82,7 @@ func oneIn(faults int) int {
 	case faults == 0 || mode == RunLong:
 		return 1
 	case mode == RunShort:
-		return []int{0, 7, 1999}[faults]
+		return []int{0, 29, 9973}[faults]
 	case mode == RunUsual:
 		return []int{0, 1, 199}[faults]
 	}

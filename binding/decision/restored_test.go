@@ -1,0 +1,53 @@
+package decision_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+// W8: a volume whose claimRef went by a restore is kept for the claim that had it, unless one is Bound to it, as the server says. A claim
+// that a sync is binding it to is among its owners, too.
+func TestW8WhomAVolumeIsGivenBackTo(t *testing.T) {
+	had := obj.ClaimKey("default", "had")
+	former := KnownVolume("vol", RefersTo(had.Namespace, had.Name, "uid-had"))
+
+	for _, row := range []struct {
+		name  string
+		known *corev1.PersistentVolumeClaim // default/data
+		live  []obj.Key
+		reads obj.Key // {}: none
+		gives bool
+	}{
+		{name: "what the cache says of an owner is from before", known: KnownClaim(BoundTo("vol")), reads: DataKey},
+		{name: "no owner is Bound to it, and who had it was not read", known: KnownClaim(), live: []obj.Key{DataKey}, reads: had},
+		{name: "no owner is Bound to it", known: KnownClaim(), live: []obj.Key{DataKey, had}, gives: true},
+		{name: "an owner is Bound to another", known: KnownClaim(BoundTo("other")), live: []obj.Key{DataKey, had}, gives: true},
+		{name: "an owner is Bound to it", known: KnownClaim(BoundTo("vol")), live: []obj.Key{DataKey}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			known := decision.Snapshot{Claims: []*corev1.PersistentVolumeClaim{row.known}, LiveReads: row.live}
+
+			action, lost := decision.GiveBack(KnownVolume("vol"), former, ownedView{known, DataKey})
+
+			assert.Equal(t, row.reads, action.Key)
+			assert.Equal(t, row.gives || row.reads != obj.Key{}, lost)
+			if row.gives {
+				assert.Equal(t, had, obj.ReferencedClaim(action.Volume))
+			}
+		})
+	}
+}
+
+// ownedView is a Snapshot in which a claim is an owner of each volume.
+type ownedView struct {
+	decision.Snapshot
+	owner obj.Key
+}
+
+func (v ownedView) Owners(string) []obj.Key { return []obj.Key{v.owner} }
