@@ -131,13 +131,20 @@ func nextUnnamed(volume *corev1.PersistentVolume, view View) Action {
 		if claim == nil || phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefNone {
 			continue
 		}
-		if claim.DeletionTimestamp == nil || phase.ClaimBindingStateOf(claim, volume) == phase.ClaimBound || ownsThoughLost(claim, volume, view) { // else it begins nothing (C12)
+		if phase.ClaimBindingStateOf(claim, volume) == phase.ClaimBound || ownsThoughLost(claim, volume, view) || takesNamed(claim, volume, view) {
 			return requeue(key, "V1", "it has the UID in claimRef, which lost its namespace and name")
 		}
 	}
 	message := fmt.Sprintf("claimRef of volume %q has namespace %q, name %q and UID %q, and no claim can have that name: write namespace and name of the claim whose data is on the volume, or remove claimRef, which gives the volume to any claim",
 		volume.Name, ref.Namespace, ref.Name, ref.UID)
 	return wait("V1", message, warning(volume, EventVolumeMismatch, message))
+}
+
+// takesNamed reports whether a claim that names a volume and was not bound to it is bound to it next (C7): not one that is being deleted, which
+// begins nothing (C12), and not one that the volume does not fit, which is told that on the claim alone.
+func takesNamed(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View) bool {
+	mismatches, err := match.CheckNamed(claim, volume, view.Parsed(claim))
+	return claim.DeletionTimestamp == nil && err == nil && len(mismatches) == 0
 }
 
 // outdated reports whether the claim of that key which is shown, or that there is none, is what was there before another claim

@@ -55,6 +55,8 @@ func TestAVolumeThatNobodyHolds(t *testing.T) {
 			want: "V1 Wait", events: unnamed, says: []string{`"a"`, `UID "uid-1"`, "no claim can have that name"}},
 		{name: "V1 C11 C12 its claim is Bound and being deleted: that writes it again", volume: KnownVolume("a", RefersTo("", "", "uid-1"), InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"), ClaimBeingDeleted)), want: "V1 Requeue pvc/default/data"},
 		{name: "V1 C12 X10 its claim is being deleted, and was not bound: told", volume: KnownVolume("a", RefersTo("", "", "uid-1")), known: Knowing(KnownClaim(Naming("a"), ClaimBeingDeleted)), want: "V1 Wait", events: unnamed},
+		{name: "V1 C7 its claim is Pending and names it: that writes it again", volume: KnownVolume("a", RefersTo("", "", "uid-1")), known: Knowing(KnownClaim(Naming("a"))), want: "V1 Requeue pvc/default/data"},
+		{name: "V1 C7 X10 unless it does not fit any more: told on the volume too", volume: KnownVolume("a", RefersTo("", "", "uid-1")), known: Knowing(KnownClaim(Naming("a"), Requesting("50Gi"))), want: "V1 Wait", events: unnamed},
 		{name: "V1 X10 no claim can have such a name", volume: KnownVolume("a", RefersTo("default", "default/data", "uid-1"), InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"))),
 			want: "V1 Wait", events: unnamed, says: []string{`"default/data"`}},
 		{name: "V1 X10 nor is it reserved for one", volume: KnownVolume("a", RefersTo("default", "", "")), want: "V1 Wait", events: unnamed},

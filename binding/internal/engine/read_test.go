@@ -82,6 +82,27 @@ func TestV3AServerThatWentBack(t *testing.T) {
 		d.gets(before, nil).says("V3 Read pvc/default/data")
 		d.gets(nil, ErrNotFound).says("R3 Read pv/a").again().says("R3 RunDeleter pv/a")
 	})
+	t.Run("a second reply that another claim's creation has overtaken proves nothing either", func(t *testing.T) {
+		d := newTalk(t, rules, a, volume("20", corev1.VolumeReleased), At("30", KnownClaim(BoundTo("a"))))
+		d.state.ObserveDeleted(before)
+		later := At("31", KnownClaim(Lost, func(c *corev1.PersistentVolumeClaim) { c.UID = "uid-9" }))
+		d.starts().announces().says("R3 Read volumeattachments").gets(nil, nil).says("V3 Read pvc/default/data")
+		d.gets(before, nil).says("V3 Read pvc/default/data")
+		d.state.Observe(later)
+		d.gets(before, nil).says("V3 Read pvc/default/data")
+		d.gets(later, nil).says("R3 Read pv/a")
+		assert.Equal(t, later, d.state.Known(DataKey))
+	})
+	t.Run("what was deleted before the server went back is there again, in place of what was made since", func(t *testing.T) {
+		old, made := volume("10", corev1.VolumeBound), volume("20", corev1.VolumeBound)
+		old.Spec.ClaimRef, made.Spec.ClaimRef, made.UID = nil, nil, "uid-later"
+		d := newTalk(t, rules, a, old)
+		d.state.ObserveDeleted(old)
+		d.state.Observe(made)
+		d.state.ObserveRestore()
+		d.starts().says("W8 Read pv/a").gets(old, nil).says("W8 Read pv/a").gets(old, nil).says("V1 Read pvc")
+		assert.Equal(t, old, d.state.Known(a))
+	})
 	t.Run("an older version, twice", func(t *testing.T) {
 		d := newTalk(t, rules, a, volume("20", corev1.VolumeReleased))
 		d.starts().announces().says("R3 Read volumeattachments").gets(nil, nil).says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 Read pv/a")

@@ -271,7 +271,7 @@ func (s *State) handleRead(t *task, got Reply) error {
 	}
 	found, contradicts := s.contradictionIn(got, t)
 	switch {
-	case contradicts && found != t.contradicted[key] && !t.isConfirmed(got):
+	case contradicts && (found != t.contradicted[key] && !t.isConfirmed(got) || s.Known(key) != t.before):
 		zeromap.Put(&t.contradicted, key, found)
 		delete(t.live, key)
 		return nil // the next decision reads it again
@@ -308,8 +308,8 @@ func (s *State) handleRead(t *task, got Reply) error {
 	return nil
 }
 
-// contradictionIn reports whether a reply contradicts what was known when its read was sent. What an informer has shown since
-// does not count: the next read tells which of the two is newer.
+// contradictionIn reports whether a reply contradicts what was known when its read was sent. Where that is not what is known by now, for
+// another sync has written or read it, or an informer shown it, the next read tells which of the two is newer.
 func (s *State) contradictionIn(got Reply, t *task) (found contradiction, contradicts bool) {
 	switch {
 	case obj.IsAbsent(got.Err, t.pending.Key):
@@ -372,6 +372,7 @@ func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 		}
 	}
 	s.gone.remove(parsed.object.GetUID())
+	s.restore.gone.remove(parsed.object.GetUID())
 	return append(woken, s.observe(parsed)...)
 }
 
