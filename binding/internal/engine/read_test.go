@@ -93,6 +93,15 @@ func TestV3AServerThatWentBack(t *testing.T) {
 		d.gets(later, nil).says("R3 Read pv/a")
 		assert.Equal(t, later, d.state.Known(DataKey))
 	})
+	t.Run("a claim of before that a cache shows while the one of now is read is not the one that was read", func(t *testing.T) {
+		d := newTalk(t, rules, a, volume("20", corev1.VolumeBound))
+		now := At("30", KnownClaim(BoundTo("a")))
+		d.starts().says("V3 Read pvc/default/data")
+		d.state.Observe(At("99", KnownClaim(OfUID("uid-former"))))
+		d.gets(now, nil).says("V3 Read pvc/default/data").gets(now, nil).says("V3 Read pvc/default/data")
+		require.ErrorIs(t, d.gets(now, nil).step.Err, engine.ErrWentBack)
+		assert.Equal(t, now, d.state.Known(DataKey))
+	})
 	t.Run("what was deleted before the server went back is there again, in place of what was made since", func(t *testing.T) {
 		old, made := volume("10", corev1.VolumeBound), volume("20", corev1.VolumeBound)
 		old.Spec.ClaimRef, made.Spec.ClaimRef, made.UID = nil, nil, "uid-later"

@@ -164,6 +164,9 @@ func (s *State) handleStored(t *task, got Reply) error {
 	default:
 		t.wake(s.observe(got.Parsed().parsed), t.key, t.volume)
 		s.noteStored(t.pending, stored)
+		if target := t.pending.Target(); uidOf(s.Known(target)) != stored.GetUID() && s.Known(target) != nil {
+			s.markInDoubt(target, t.key) // an informer has shown another in its place: one of later, or of before a restore
+		}
 		if t.pending.Announces() && !t.pending.IsShownBy(stored) { // its finalizer alone is taken off again, and that without end
 			return errNotStored
 		}
@@ -294,6 +297,10 @@ func (s *State) handleRead(t *task, got Reply) error {
 	case got.Object != nil:
 		delete(t.contradicted, key)
 		t.wake(s.observeLive(key, got.Parsed().parsed), t.key)
+		if known := s.Known(key); known != nil && known.GetUID() != got.Object.GetUID() {
+			delete(t.live, key)
+			return nil // an informer has shown another meanwhile, of later or of before a restore: the next decision reads it again
+		}
 		if err := s.settleConflict(t, got.Object); err != nil {
 			t.wake(s.clearDoubt(key), t.key, t.volume)
 			return err

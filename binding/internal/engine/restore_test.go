@@ -142,6 +142,33 @@ func TestW8IsNoticedByALiveRead(t *testing.T) {
 	assert.Equal(t, "5", state.Known(a).GetResourceVersion())
 }
 
+// Nor does what an informer shows of before, and after it of the object once more, in an older version than the one that was written.
+func TestW8WhatWasSupersededIsReadBeforeItIsBelieved(t *testing.T) {
+	a, made, former := obj.VolumeKey("a"), At("10", KnownVolume("a", InPhase(corev1.VolumePending))), At("50", KnownVolume("a", func(v *corev1.PersistentVolume) { v.UID = "uid-former" }))
+	d := newTalk(t, decision.Options{}, a, made)
+	written := At("11", KnownVolume("a"))
+	d.starts().says("V1 UpdateVolumeStatus pv/a").gets(written, nil)
+	d.state.Observe(former)
+	assert.Empty(t, d.state.Observe(made), "a late report")
+	d.state.ObserveDeleted(former)
+	assert.NotEmpty(t, d.state.Observe(made))
+	d.starts().says("B6 Read pv/a").gets(written, nil)
+	require.True(t, d.step.Done)
+	assert.Equal(t, written, d.state.Known(a))
+}
+
+// Nor does an informer's late report of what was there before hide it: what was written is there, so that the other is not.
+func TestW8IsNoticedByAWrite(t *testing.T) {
+	a, made, former := obj.VolumeKey("a"), At("10", KnownVolume("a", InPhase(corev1.VolumePending))), At("50", KnownVolume("a", func(v *corev1.PersistentVolume) { v.UID = "uid-former" }))
+	d := newTalk(t, decision.Options{}, a, made)
+	d.starts().says("V1 UpdateVolumeStatus pv/a")
+	d.state.Observe(former)
+	written := At("11", KnownVolume("a"))
+	d.gets(written, nil).says("B6 Read pv/a").gets(written, nil).says("B6 Read pv/a")
+	require.ErrorIs(t, d.gets(written, nil).step.Err, engine.ErrWentBack)
+	assert.Equal(t, written, d.state.Known(a))
+}
+
 // After a restore the server gives other writes the versions that it gave before: what is read counts, not what was known.
 func TestW8TheSameVersionWithOtherContent(t *testing.T) {
 	state, orphaned, other := orphan()

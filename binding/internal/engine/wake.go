@@ -40,6 +40,9 @@ func (s *State) ObserveParsed(parsed Parsed) (woken, rest []obj.Key) {
 	if !stored {
 		return nil, nil
 	}
+	if old != nil && old.GetUID() != object.GetUID() && (key.Kind == obj.KindVolume || key.Kind == obj.KindClaim) {
+		s.restore.gone.add(old.GetUID(), struct{}{})
+	}
 	s.noteAnnouncement(key, object)
 	switch object := object.(type) {
 	case *corev1.PersistentVolume:
