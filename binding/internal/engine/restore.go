@@ -169,7 +169,8 @@ func (s *State) readAnew(key obj.Key) decision.Action {
 }
 
 // maybeBack reports whether a claim or volume was known to be gone before the server went back, or another has been known in its place since,
-// though the server was not known to have gone back. That a cache shows it proves no more than that it was gone: its next sync reads it.
+// though the server was not known to have gone back. That a cache shows it proves no more than that it was gone: its next sync reads it, and
+// that shows it or not.
 func (s *State) maybeBack(key obj.Key, object obj.Object) bool {
 	if key.Kind != obj.KindVolume && key.Kind != obj.KindClaim || !s.restore.gone.has(object.GetUID()) || s.gone.has(object.GetUID()) {
 		return false
@@ -177,7 +178,6 @@ func (s *State) maybeBack(key obj.Key, object obj.Object) bool {
 	if known := s.Known(key); known != nil && known.GetUID() != object.GetUID() && !obj.Newer(object, known) {
 		return false // a late report
 	}
-	s.restore.gone.remove(object.GetUID())
 	s.doubt(key)
 	return true
 }

@@ -192,9 +192,18 @@ func TestW8WhatWasGoneIsReadBeforeItIsBelieved(t *testing.T) {
 	require.Equal(t, []obj.Key{DataKey}, state.Observe(claim))
 	assert.Nil(t, state.Known(DataKey))
 	step := state.Start(DataKey)
+	for !step.Done { // the server has none
+		require.Equal(t, decision.Read, step.Action.Kind)
+		step = state.Proceed(DataKey, engine.Reply{Err: NotFoundError(DataKey)})
+	}
+	require.Equal(t, []obj.Key{DataKey}, state.Observe(claim), "each time")
+	assert.Nil(t, state.Known(DataKey))
+	step = state.Start(DataKey)
 	require.Equal(t, decision.Read, step.Action.Kind)
 	step = state.Proceed(DataKey, engine.Reply{Object: claim})
 	assert.Equal(t, claim, state.Known(DataKey), "%v", step.Err)
+	assert.NotEmpty(t, state.Observe(At("99", claim.DeepCopy())))
+	assert.Equal(t, "99", state.Known(DataKey).GetResourceVersion(), "no more")
 }
 
 // Nobody reads classes and pods live: what a cache shows is there.

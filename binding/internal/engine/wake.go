@@ -197,10 +197,10 @@ func (s *State) addWokenByHolder(keys []obj.Key, held holding) []obj.Key {
 	return append(keys, held.volume)
 }
 
-// wokenByOwner returns the claims that name a volume, if it has no claimRef. They cannot have it for as long as it is
+// wokenByOwner returns the claims that name a volume, if it has no claimRef, or one that names no claim (V1). They cannot have it for as long as it is
 // another's all the same, and nothing else wakes them when that begins or ends (M2, C9, C11).
 func (s *State) wokenByOwner(volume obj.Key) []obj.Key {
-	if known := s.volume(volume.Name); known == nil || known.Spec.ClaimRef != nil {
+	if known := s.volume(volume.Name); known == nil || known.Spec.ClaimRef != nil && known.Spec.ClaimRef.Namespace != "" && known.Spec.ClaimRef.Name != "" {
 		return nil
 	}
 	return s.claimsByVolume.of(volume)

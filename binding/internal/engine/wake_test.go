@@ -75,6 +75,8 @@ func TestWhatWakesWhat(t *testing.T) {
 		{name: "W3 one that is not known", gone: KnownClaim(), want: nil},
 		{name: "W3 M2 a claim that a free volume belongs to goes: who names that volume too", known: []obj.Object{KnownVolume("a"), KnownClaim(BoundTo("a")), KnownClaim(Named("other"), Naming("a"))},
 			gone: KnownClaim(BoundTo("a")), want: keys(data, pv, other)},
+		{name: "W3 M2 V1 so it is where the claimRef names no claim", known: []obj.Object{KnownVolume("a", RefersTo("", "", "uid-1")), KnownClaim(BoundTo("a")), KnownClaim(Named("other"), Naming("a"))},
+			changed: At("9", KnownClaim(BoundTo("a"), Lost)), want: keys(data, pv, other)},
 		{name: "W3 M2 such a claim comes", known: []obj.Object{KnownVolume("a"), KnownClaim(Named("other"), Naming("a"))}, changed: KnownClaim(BoundTo("a")), want: keys(data, pv, other)},
 		{name: "W3 M2 a claim becomes one", known: []obj.Object{KnownVolume("a"), KnownClaim(Naming("a")), KnownClaim(Named("other"), Naming("a"))},
 			changed: At("9", KnownClaim(BoundTo("a"))), want: keys(data, pv, other)},

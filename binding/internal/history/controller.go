@@ -41,6 +41,7 @@ type Controller struct {
 
 	cache     map[obj.Key]obj.Object // what its informers have
 	resyncDue bool                   // the server was restored, and its caches were not compared since
+	relisted  bool                   // an informer has listed anew, and what is known from a reply alone was not read since
 	unnoticed bool                   // the server was restored, and it does not know
 	restores  int                    // how often it has noticed that
 	unread    map[obj.Key]bool       // what it knew then and has not read since
@@ -69,7 +70,7 @@ func (h *History) Restart(c *Controller) {
 	c.State.SetTime(h.Server.Now())
 	c.Running, c.wrote, c.inDoubt = map[obj.Key]*runningSync{}, map[obj.Key]obj.Object{}, map[obj.Key]bool{}
 	c.liedTo = map[obj.Key]bool{}
-	c.cache, c.unread, c.resyncDue = map[obj.Key]obj.Object{}, map[obj.Key]bool{}, false
+	c.cache, c.unread, c.resyncDue, c.relisted = map[obj.Key]obj.Object{}, map[obj.Key]bool{}, false, false
 	c.unnoticed = false
 	for _, kind := range bindingtest.Kinds() {
 		c.Watches = append(c.Watches, h.Server.Watch(kind))

@@ -46,6 +46,8 @@ type History struct {
 	followsData bool
 	data        map[string]judge.Data
 	heirs       map[string]obj.Key // of volumes that a restore took from a claim, as all controllers know: whose data is on them
+	// overtaken has the claims that a controller has bound to a volume which a restore, that it has not noticed, had taken from them (W8).
+	overtaken map[types.UID]bool
 	// madeAgain has the claims of volumes that somebody has removed, and perhaps made again, as all controllers know: whose data is on them.
 	madeAgain map[string]types.UID
 	hadBy     map[holding]bool // which claims each volume was given to
@@ -226,6 +228,7 @@ func (h *History) relist(c *Controller, watch int) {
 			c.observe(bindingtest.Change{Type: bindingtest.Deleted, Object: c.cache[key]})
 		}
 	}
+	c.relisted = true
 	h.note("%s lists %s anew", c.Name, kind)
 }
 

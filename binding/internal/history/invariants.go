@@ -92,7 +92,7 @@ func (h *History) judgeCalls(actor string) {
 		if volume, ok := call.After.(*corev1.PersistentVolume); ok && volume.Spec.ClaimRef != nil {
 			zeromap.Put(&h.hadBy, holding{volume.Name, volume.Spec.ClaimRef.UID}, true)
 		}
-		h.judgeData(call, actor == "people")
+		h.judgeData(call, actor)
 		if actor == "people" || !call.Writes() || !call.Changed() || call.Before == nil || call.After == nil {
 			continue
 		}
@@ -104,7 +104,8 @@ func (h *History) judgeCalls(actor string) {
 }
 
 // judgeData follows whose data is on each volume, and holds each claim that becomes Bound to X3.
-func (h *History) judgeData(call bindingtest.Call, people bool) {
+func (h *History) judgeData(call bindingtest.Call, actor string) {
+	people := actor == "people"
 	if !h.followsData || !call.Writes() || !call.Changed() {
 		return
 	}
@@ -118,7 +119,16 @@ func (h *History) judgeData(call bindingtest.Call, people bool) {
 		delete(h.data, call.Key.Name) // it was decided before the restore, and nobody could notice that
 	}
 	claim, ok := call.After.(*corev1.PersistentVolumeClaim)
-	if !ok || !judge.Has(claim, h.Server.Volume(claim.Spec.VolumeName)) {
+	if !ok {
+		return
+	}
+	volume := h.Server.Volume(claim.Spec.VolumeName)
+	bound := volume != nil && phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefBound
+	former, _ := call.Before.(*corev1.PersistentVolumeClaim)
+	if begins := former == nil || former.Status.Phase != corev1.ClaimBound; bound || begins && h.hasNotNoticed(actor) {
+		zeromap.Put(&h.overtaken, claim.UID, !bound)
+	}
+	if h.overtaken[claim.UID] || !judge.Has(claim, volume) {
 		return
 	}
 	if wrong := judge.WrongHeir(claim, h.data[claim.Spec.VolumeName], h.snapshot().Claims); wrong != "" && h.heirs[claim.Spec.VolumeName] != obj.KeyOf(claim) {
@@ -128,7 +138,12 @@ func (h *History) judgeData(call bindingtest.Call, people bool) {
 		h.Broke("X3: %s becomes Bound to %s, which was made again under the claim with UID %s (M2)", claim.Name, claim.Spec.VolumeName, had)
 	}
 	delete(h.heirs, claim.Spec.VolumeName)
-	zeromap.Put(&h.data, claim.Spec.VolumeName, judge.DataOf(claim, h.Server.Volume(claim.Spec.VolumeName)))
+	zeromap.Put(&h.data, volume.Name, judge.DataOf(claim, volume))
+}
+
+// hasNotNoticed reports whether a controller does not know yet that the server was restored.
+func (h *History) hasNotNoticed(actor string) bool {
+	return slices.ContainsFunc(h.Controllers, func(c *Controller) bool { return c.Name == actor && c.unnoticed })
 }
 
 // follow notes whose volume is made again, as all controllers know: the claim's that had it last. It is as a person says who gives it to a
@@ -163,7 +178,7 @@ func (h *History) wrongOf(call bindingtest.Call, actor string) string {
 			return judge.WrongOfVolume(before, after, h.Server.Claim(before.Spec.ClaimRef.Namespace, before.Spec.ClaimRef.Name))
 		}
 	case *corev1.PersistentVolumeClaim:
-		if slices.ContainsFunc(h.Controllers, func(c *Controller) bool { return c.Name == actor && c.unnoticed }) {
+		if h.hasNotNoticed(actor) {
 			return "" // what is bound between a restore and its notice (W8)
 		}
 		return judge.WrongOfClaim(after, h.Server.Volume(after.Spec.VolumeName))

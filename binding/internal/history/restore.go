@@ -112,12 +112,16 @@ func (h *History) judgeRestore(c *Controller, action decision.Action) {
 	}
 }
 
-// resync compares once after a restore what the caches have with what the controllers know (W7), and reports whether there
-// was anything to do.
+// resync compares once after a restore what the caches have with what the controllers know, and after a list whether the caches have what they
+// know (W7). It reports whether there was anything to do.
 func (h *History) resync() bool {
 	for _, c := range h.Controllers {
-		if c.resyncDue {
+		switch {
+		case c.resyncDue:
 			h.ResyncAfterRestore(c)
+			return true
+		case c.relisted:
+			h.readUnshown(c)
 			return true
 		}
 	}
@@ -137,5 +141,6 @@ func (h *History) ResyncAfterRestore(c *Controller) {
 
 // readUnshown has a controller read what it knows from a reply alone.
 func (h *History) readUnshown(c *Controller) {
+	c.relisted = false
 	c.Enqueue(c.State.RecheckMissing(slices.DeleteFunc(c.State.Objects(), func(object obj.Object) bool { return c.cache[judge.KeyOf(object)] != nil })))
 }
