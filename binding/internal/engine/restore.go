@@ -68,7 +68,10 @@ func (s *State) keepFormer(key obj.Key) {
 	}
 	if volume := as[*corev1.PersistentVolume](known); volume != nil {
 		if last := s.lastOf(volume); last != nil {
-			former := last.named(volume.Name)
+			former, before := last.named(volume.Name), as[*corev1.PersistentVolume](s.restore.former[key])
+			if before != nil && before.Spec.ClaimRef != nil && slices.Equal(last.owners, []types.UID{before.Spec.ClaimRef.UID}) { // a slip may hide the name
+				former.Spec.ClaimRef = before.Spec.ClaimRef
+			}
 			if record, transfers := volume.Annotations[reclaim.TransferAnnotation]; transfers { // or else Retain seems to be for good
 				metav1.SetMetaDataAnnotation(&former.ObjectMeta, reclaim.TransferAnnotation, record)
 			}

@@ -218,6 +218,22 @@ func TestW8AVolumeThatWentByARestoreIsMadeAgain(t *testing.T) {
 	assert.Equal(t, obj.ClaimKey("default", "other"), obj.ReferencedClaim(step.Action.Complete().Volume))
 }
 
+// W8, X3: a late cache shows, after the notice, that a person took the names from the claimRef, and the claim is gone by the restore.
+func TestW8ASlipThatALateCacheShowsHidesNoOwner(t *testing.T) {
+	a := obj.VolumeKey("a")
+	claim := At("15", KnownClaim(BoundTo("a")))
+	state := engine.New(Unprotected(Hooked()), 10)
+	state.Observe(claim)
+	state.Observe(At("20", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound))))
+	state.ObserveRestore()
+	state.Observe(At("25", KnownVolume("a", RefersTo("", "", "uid-1"), InPhase(corev1.VolumeBound))))
+	state.ObserveDeleted(claim)
+	state.OutwaitCalls()
+	step := reads(t, state, state.Start(a), a, At("10", KnownVolume("a", InPhase(corev1.VolumeAvailable))))
+	require.Equal(t, "W8 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind))
+	assert.Equal(t, DataKey, obj.ReferencedClaim(step.Action.Complete().Volume))
+}
+
 // W8, C10: a late cache that shows one volume of a name after the next one is no restore, and what is made under that name later is as any
 // other.
 func TestW8ALateCacheIsNoRestore(t *testing.T) {
