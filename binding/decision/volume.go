@@ -95,7 +95,11 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 		return awaitBinding(volume, claim), nil
 	case phase.VolumeInUse:
 		if bound := phase.OfVolume(volume, state); volume.Status.Phase != bound {
-			return setPhase(volume, bound, "V2", "its claim names it"), nil
+			action := setPhase(volume, bound, "V2", "its claim names it")
+			if volume.Status.Phase == corev1.VolumeReleased { // whose cache is late would undo that without end
+				action = action.onceLive(source, key, "V2", "before a Released volume is Bound again")
+			}
+			return action, nil
 		}
 		if action, blocked := awaitDestruction(volume, nil, view, options); blocked {
 			return action, nil

@@ -131,7 +131,8 @@ func TestAVolumeThatAClaimHolds(t *testing.T) {
 		{name: "V2 C12 X10 the volume is being deleted, and so is its claim: told", volume: KnownVolume("a", BoundToClaim, ours, BeingDeleted), known: Knowing(KnownClaim(ClaimBeingDeleted)), want: "V2 Wait",
 			events: []string{"Warning VolumeFailedDelete pv/a"}},
 		{name: "V2 the claim names it", volume: KnownVolume("a", BoundToClaim), known: Knowing(KnownClaim(Naming("a"))), want: "V2 UpdateVolumeStatus pv/a: status.phase=Bound"},
-		{name: "V2 from Released back to Bound", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased)), known: Knowing(KnownClaim(BoundTo("a"))), want: "V2 UpdateVolumeStatus pv/a: status.phase=Bound"},
+		{name: "V2 from Released back to Bound: not by a late cache", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased)), known: Knowing(KnownClaim(BoundTo("a"))), want: "V2 Read pvc/default/data"},
+		{name: "V2 but where its claim is there", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased)), known: Proving(Knowing(KnownClaim(BoundTo("a"))), DataKey), want: "V2 UpdateVolumeStatus pv/a: status.phase=Bound"},
 		{name: "V2 modes do not matter once the claim names it", volume: KnownVolume("a", BoundToClaim, block), known: Knowing(KnownClaim(Naming("a"))), want: "V2 UpdateVolumeStatus pv/a: status.phase=Bound"},
 		{name: "V2 all is well", volume: KnownVolume("a", BoundToClaim, bound), known: Knowing(KnownClaim(BoundTo("a"))), want: "V2 Nothing"},
 		{name: "V2 all is well though the claim is being deleted", volume: KnownVolume("a", BoundToClaim, bound), known: Knowing(KnownClaim(BoundTo("a"), ClaimBeingDeleted)), want: "V2 Nothing"},
@@ -202,7 +203,7 @@ func TestV3AVolumeWhoseClaimIsGone(t *testing.T) {
 		{name: "V3 Released: nothing, and no read", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased)), want: "R2 Nothing"},
 		{name: "V3 Failed stays, and no read", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeFailed)), want: "R2 Nothing"},
 		{name: "V3 Released, to be recycled: read it before it fails", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased), recycle, OnHostPath), known: Knowing(PodUsing("done", PodPhase(corev1.PodSucceeded))), want: reads},
-		{name: "V3 Released by mistake, its claim is there: Bound again", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased)), known: Knowing(KnownClaim(BoundTo("a"))), want: "V2 UpdateVolumeStatus pv/a: status.phase=Bound"},
+		{name: "V3 Released by mistake, its claim is there: Bound again", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased)), known: Proving(Knowing(KnownClaim(BoundTo("a"))), DataKey), want: "V2 UpdateVolumeStatus pv/a: status.phase=Bound"},
 		{name: "V3 no capacity is no matter", volume: KnownVolume("a", BoundToClaim, bound, unsized), known: absent, want: releases},
 	})
 }

@@ -72,7 +72,7 @@ func TestV3AServerThatWentBack(t *testing.T) {
 		assert.NotZero(t, ended.After, "W6")
 		assert.Equal(t, before, d.state.Known(DataKey))
 		assert.False(t, d.state.Buried(before.GetUID()))
-		d.starts().says("W8 Read pv/a").again().says("V2 UpdateVolumeStatus pv/a")
+		d.starts().says("W8 Read pv/a").again().says("V2 Read pvc/default/data").again().says("V2 UpdateVolumeStatus pv/a")
 	})
 	t.Run("a reply that was overtaken by a deletion proves nothing", func(t *testing.T) {
 		d := newTalk(t, rules, a, volume("20", corev1.VolumeReleased))
