@@ -168,15 +168,15 @@ func TestBindOfAPodThatGoes(t *testing.T) {
 // X1: pods that the scheduler sends to one node at once get a volume each, as long as there are any.
 func TestManyBindsAtOnce(t *testing.T) {
 	const pods, disks = 20, 12
-	c := newCluster(t)
+	var objects []obj.Object // there before the extender, whose informers would show the volumes one by one
 	for i := range pods {
 		name := "p" + strings.Repeat("i", i+1)
-		c.create(claim(name, "1Gi", local), pod(name, name))
+		objects = append(objects, claim(name, "1Gi", local), pod(name, name))
 		if i < disks {
-			c.create(disk("d"+name, "1Gi", "n1"))
+			objects = append(objects, disk("d"+name, "1Gi", "n1"))
 		}
 	}
-	c.fits(pod("p"+strings.Repeat("i", pods), "p"+strings.Repeat("i", pods)), "n1")
+	c := newCluster(t, objects...)
 	c.binder()
 	var wait sync.WaitGroup
 	answers := make([]string, pods)
