@@ -138,6 +138,7 @@ func (h *History) judgeData(call bindingtest.Call, actor string) {
 		h.Broke("X3: %s becomes Bound to %s, which was made again under the claim with UID %s (M2)", claim.Name, claim.Spec.VolumeName, had)
 	}
 	delete(h.heirs, claim.Spec.VolumeName)
+	delete(h.madeAgain, claim.Spec.VolumeName) // another claim has its UID in it now, which ends that
 	zeromap.Put(&h.data, volume.Name, judge.DataOf(claim, volume))
 }
 
