@@ -135,7 +135,11 @@ func nextInState(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindingSt
 		if owners := view.Owners(volume.Name); volume.Spec.ClaimRef == nil && match.OwnedByAnother(obj.KeyOf(claim), owners) {
 			return claimContended(claim, volume.Name, owners), nil
 		}
-		return bind(volume, claim, view, options)
+		action, err := bind(volume, claim, view, options)
+		if action.Rule == "B4" && claim.Status.Phase == corev1.ClaimLost { // whose cache is late would undo C10 without end
+			action = action.onceLive(source, obj.VolumeKey(volume.Name), "C11", "before a Lost claim is Bound again")
+		}
+		return action, err
 	default: // phase.ClaimLost, phase.ClaimMisbound
 		return nextLost(claim, volume, source), nil
 	}

@@ -96,8 +96,8 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 	case phase.VolumeInUse:
 		if bound := phase.OfVolume(volume, state); volume.Status.Phase != bound {
 			action := setPhase(volume, bound, "V2", "its claim names it")
-			if volume.Status.Phase == corev1.VolumeReleased { // whose cache is late would undo that without end
-				action = action.onceLive(source, key, "V2", "before a Released volume is Bound again")
+			if at := volume.Status.Phase; at == corev1.VolumeReleased || at == corev1.VolumeFailed { // whose cache is late would undo that without end
+				action = action.onceLive(source, key, "V2", "before a "+string(at)+" volume is Bound again")
 			}
 			return action, nil
 		}
@@ -133,6 +133,9 @@ func nextUnnamed(volume *corev1.PersistentVolume, view View) Action {
 	for _, key := range append(slices.Clone(view.Owners(volume.Name)), view.Claimant(volume)) {
 		claim, _ := view.Claim(key.Namespace, key.Name)
 		if claim == nil || phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefNone {
+			continue
+		}
+		if match.OwnedByAnother(key, view.Owners(volume.Name)) { // neither it nor the other one may write it (C11)
 			continue
 		}
 		if phase.ClaimBindingStateOf(claim, volume) == phase.ClaimBound || ownsThoughLost(claim, volume, view) || takesNamed(claim, volume, view) {
