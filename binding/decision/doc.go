@@ -40,7 +40,8 @@
 //   - action.go has what a decision returns: Action and Event.
 //   - view.go has what a decision is given: View, Source, Answer and Options, and the Snapshot.
 //   - claim.go has NextForClaim: the state of a claim and what follows, until it is bound or Lost.
-//   - volume.go has NextForVolume: the state of a volume and what follows, until it is free, bound or reclaimed.
+//   - volume.go has NextForVolume: the state of a volume and what follows, until it is free or bound, and reclaim.go what follows once
+//     its claim is gone.
 //   - bind.go has the four writes of a bind, and those that undo it.
 //   - provision.go has the provisioning of a claim, and how storage that is not needed is deleted again.
 //   - announce.go has what is written before storage is destroyed, and who waits for that.
