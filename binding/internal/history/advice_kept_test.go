@@ -85,6 +85,11 @@ func situations() map[string]func(r *reader) {
 				r.contend(r.Server.Claim("default", "c0"))
 			}
 		},
+		"its claimRef loses namespace and name, and its claim is deleted": func(r *reader) {
+			r.bind(corev1.PersistentVolumeReclaimDelete)
+			r.editVolume("applies", obj.VolumeKey("v0"), RefersTo("", "", r.Server.Claim("default", "c0").UID))
+			r.end(obj.ClaimKey("default", "c0"))
+		},
 		"it is deleted in a transfer": func(r *reader) {
 			r.bind(corev1.PersistentVolumeReclaimRetain)
 			r.editVolume("keeps a finalizer on", obj.VolumeKey("v0"), func(v *corev1.PersistentVolume) { v.Finalizers = append(v.Finalizers, "example.com/backup") })
