@@ -156,6 +156,3 @@ func (w *world) ListedOwners(volume string) (owners []*corev1.PersistentVolumeCl
 	}
 	return owners, decision.FromLiveRead
 }
-
-// Former returns nil, for no cache is late.
-func (w *world) Former(string) *corev1.PersistentVolume { return nil }

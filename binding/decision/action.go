@@ -367,7 +367,9 @@ func wait(rule, why string, events ...Event) Action {
 // returns the read that comes before. An announcement takes nothing from anybody, and is followed by all reads (R8).
 func (a Action) onceLive(source Source, key obj.Key, rule, why string) Action {
 	if (a.Writes() && !a.Announces() || a.RunsHook()) && !source.IsLive() {
-		return ReadLive(key, rule, why)
+		read := ReadLive(key, rule, why)
+		read.explains = a.explains
+		return read
 	}
 	return a
 }

@@ -51,13 +51,16 @@ func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, 
 	action := nextOfFour(volume, claim)
 	if action.Writes() {
 		first, blocked := awaitDestruction(volume, claim, view, options)
-		if !blocked && action.Rule == "B1" && volume.Spec.ClaimRef == nil && phase.Owned(claim) != volume.Name && !(isNew(volume) && ownsThoughLost(claim, volume, view)) {
+		if !blocked && action.Rule == "B1" && volume.Spec.ClaimRef == nil && !isKnownOwner(claim, volume, view) {
 			first, blocked = checkOwners(volume, view, options)
 		}
-		if action.Rule == "B1" && (volume.Spec.ClaimRef != nil || claim.Spec.VolumeName == volume.Name) {
+		_, source := view.Claim(claim.Namespace, claim.Name)
+		switch {
+		case action.Rule == "B1" && (volume.Spec.ClaimRef != nil || claim.Spec.VolumeName == volume.Name):
 			// The claim may have another volume by now (W8), or be gone: the volume would be reclaimed for it, with the data that was meant for it.
-			_, source := view.Claim(claim.Namespace, claim.Name)
 			action = action.onceLive(source, obj.KeyOf(claim), "B1", "before a volume that may have data is bound to it")
+		case action.Rule == "B2":
+			action = onceClaimLive(action, volume, source, obj.KeyOf(claim))
 		}
 		if blocked {
 			action = first
@@ -68,6 +71,15 @@ func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, 
 		state = ClaimBound
 	}
 	return action.explained(Explanation{State: state, Volume: volume.Name}), nil
+}
+
+// isKnownOwner reports whether a volume without claimRef is the claim's, so that no list of all claims is needed to say whose else it may be (V1). It
+// is needed where the claimRef had another's UID since: that one may be Bound by now, which a late cache does not show.
+func isKnownOwner(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View) bool {
+	if former := view.FormerClaim(volume.Name); former != "" && former != claim.UID {
+		return false
+	}
+	return phase.Owned(claim) == volume.Name || isNew(volume) && ownsThoughLost(claim, volume, view)
 }
 
 // isNew reports whether no controller has looked at a volume yet.

@@ -97,7 +97,9 @@ func awaitOtherOwners(claim *corev1.PersistentVolumeClaim, volume string, owners
 		other, source := view.Claim(owner.Namespace, owner.Name)
 		switch {
 		case !source.IsLive():
-			return ReadLive(owner, "C11", "one of the owners of a volume without claimRef is to be let go last"), true
+			read := ReadLive(owner, "C11", "one of the owners of a volume without claimRef is to be let go last")
+			read.explains = claimContended(claim, volume, owners).explains
+			return read, true
 		case other != nil && other.DeletionTimestamp == nil:
 			return Action{}, false
 		}

@@ -91,7 +91,7 @@ func ExplainClaim(claim *corev1.PersistentVolumeClaim, view View, options Option
 		claim = &stored
 	}
 	action, err := NextForClaim(claim, view, options)
-	for err == nil && action.explains == nil {
+	for err == nil && action.explains == nil && action.Claim != nil {
 		claim = action.Claim
 		action, err = NextForClaim(claim, view, options)
 	}
@@ -100,7 +100,7 @@ func ExplainClaim(claim *corev1.PersistentVolumeClaim, view View, options Option
 	}
 	explanation := *action.explains
 	explanation.Claim, explanation.Finalizers = obj.KeyOf(claim), slices.Clone(explanation.Finalizers)
-	if explanation.State == ClaimBinding && action.Writes() {
+	if explanation.State == ClaimBinding && (action.Writes() || action.Kind == Read) {
 		explanation.Message = fmt.Sprintf("volume %q is being bound to it; the next write sets %s", explanation.Volume, writeName(explanation.Rule))
 	}
 	if explanation.State == ClaimTerminating { // a decision has no use for all their names

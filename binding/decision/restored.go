@@ -65,7 +65,7 @@ func lostClaimRef(now, former *corev1.PersistentVolume) bool {
 	return now.Spec.ClaimRef == nil && ref != nil && ref.Namespace != "" && ref.Name != ""
 }
 
-// findOwner reports whether a volume without claimRef gets it by C11, for a claim is Bound to it: the one that had it, or another that is known.
+// findOwner reports whether a volume without claimRef gets it by C11 or C7, for a claim owns it (M2): the one that had it, or another that is known.
 // What is known of them is from before, so that each is read live.
 func findOwner(volume *corev1.PersistentVolume, had obj.Key, view View) (read Action, owned bool) {
 	for _, key := range slices.Concat(view.Owners(volume.Name), []obj.Key{had}) {
@@ -73,7 +73,7 @@ func findOwner(volume *corev1.PersistentVolume, had obj.Key, view View) (read Ac
 		switch {
 		case !source.IsLive():
 			return ReadLive(key, "W8", "it had the volume before the server went back in time"), false
-		case claim != nil && phase.Owned(claim) == volume.Name:
+		case claim != nil && (phase.Owned(claim) == volume.Name || ownsThoughLost(claim, volume, view)):
 			return Action{}, true
 		}
 	}

@@ -91,11 +91,7 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 		return awaitBinding(volume, claim), nil
 	case phase.VolumeInUse:
 		if bound := phase.OfVolume(volume, state); volume.Status.Phase != bound {
-			action := setPhase(volume, bound, "V2", "its claim names it")
-			if at := volume.Status.Phase; at == corev1.VolumeReleased || at == corev1.VolumeFailed { // whose cache is late would undo that without end
-				action = action.onceLive(source, key, "V2", "before a "+string(at)+" volume is Bound again")
-			}
-			return action, nil
+			return onceClaimLive(setPhase(volume, bound, "V2", "its claim names it"), volume, source, key), nil
 		}
 		if action, blocked := awaitDestruction(volume, nil, view, options); blocked {
 			return action, nil
@@ -272,6 +268,16 @@ func volumeContended(volume *corev1.PersistentVolume, owners []obj.Key, view Vie
 	message := fmt.Sprintf("volume %q has no claimRef, and several claims are bound to it; set its claimRef to the one whose data it is, with namespace, name and UID: %s",
 		volume.Name, strings.Join(named, ", "))
 	return wait("V1", message, warning(volume, EventFailedBinding, message))
+}
+
+// onceClaimLive returns a write of phase Bound if the volume is not Released or Failed, or its claim was read live. Else it returns the read that comes
+// before: whoever wrote that phase has seen that the claim is gone, and who has a late cache would undo it without end, or take the volume of a
+// claim that was Bound to it for one that never was (V4).
+func onceClaimLive(action Action, volume *corev1.PersistentVolume, source Source, claim obj.Key) Action {
+	if at := volume.Status.Phase; at == corev1.VolumeReleased || at == corev1.VolumeFailed {
+		return action.onceLive(source, claim, action.Rule, "before a "+string(at)+" volume is Bound again")
+	}
+	return action
 }
 
 // awaitBinding leads a volume back to the claim that it is about to be bound to (V2).

@@ -83,6 +83,19 @@ func (s *store) noteStored(write decision.Action, stored obj.Object) {
 	}
 }
 
+// forgetRefusedBegun forgets a binding whose first write got a conflict for an answer, where it did not happen, or another controller has gone on: it
+// is that one's, as if none had been begun here. In the phase that the volume had, the write may have happened, and been repeated by a proxy.
+func (s *store) forgetRefusedBegun(write decision.Action, read obj.Object) {
+	volume, _ := read.(*corev1.PersistentVolume)
+	if volume == nil || write.Kind != decision.UpdateVolume {
+		return
+	}
+	first, noted := s.begun[volume.Name]
+	if noted && first.stored == sentVersion(write) && !(volume.Status.Phase == first.phase && write.IsShownBy(volume)) {
+		delete(s.begun, volume.Name)
+	}
+}
+
 // endBegun notes that a claim is Bound, or was it at last, or may be, for that was sent (B4): whoever uses it may have written to its volume. No pod
 // begins to use one that is being deleted.
 func (s *store) endBegun(claim *corev1.PersistentVolumeClaim) {

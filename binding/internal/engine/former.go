@@ -37,16 +37,11 @@ func (s *store) lastOf(volume *corev1.PersistentVolume) *lastVolume {
 }
 
 // ownersOf returns the claims whose data is on a volume, and a claimRef with the name of the first; none if there is none. That is the one
-// that its claimRef means, but for a slip: then one that names the volume has the UID. Without claimRef it is those that are Bound to it.
+// whose UID its claimRef has, whatever name a slip has left in it. Without claimRef it is those that are Bound to it.
 func (s *store) ownersOf(volume *corev1.PersistentVolume) (owners []types.UID, first *corev1.ObjectReference) {
 	ref := volume.Spec.ClaimRef
 	if ref != nil && ref.UID != "" {
-		for key := range s.claimsByVolume[obj.VolumeKey(volume.Name)] {
-			if s.claim(key).UID == ref.UID {
-				ref = &corev1.ObjectReference{Namespace: key.Namespace, Name: key.Name, UID: ref.UID}
-			}
-		}
-		return []types.UID{ref.UID}, ref
+		return []types.UID{ref.UID}, s.withoutSlip(volume)
 	}
 	for _, key := range s.index.Owners(volume.Name) {
 		claim := s.claim(key)
@@ -54,7 +49,7 @@ func (s *store) ownersOf(volume *corev1.PersistentVolume) (owners []types.UID, f
 			continue
 		}
 		if owners = append(owners, claim.UID); len(owners) == 1 {
-			ref = &corev1.ObjectReference{Namespace: key.Namespace, Name: key.Name, UID: claim.UID}
+			ref = referenceTo(claim)
 		}
 	}
 	return owners, ref // which else gives it to a name that has not got it
@@ -142,6 +137,64 @@ func (s *store) isNoOthers(claim *corev1.PersistentVolumeClaim) bool {
 		return volume.Spec.ClaimRef.UID == claim.UID
 	}
 	return !match.OwnedByAnother(obj.KeyOf(claim), s.index.Owners(claim.Spec.VolumeName))
+}
+
+// noteFormerClaim notes whose the claimRef of a volume was before the version that takes the place of the old one, nil if there is none: where
+// it was removed, or has another name for the same UID.
+func (s *store) noteFormerClaim(old, volume *corev1.PersistentVolume) {
+	uid, former := uidInClaimRef(volume), s.formerClaims[volume.Name]
+	if old == nil || old.UID != volume.UID || former != nil && uid != "" && uid != former.UID {
+		delete(s.formerClaims, volume.Name)
+	}
+	if old == nil || old.UID != volume.UID || uidInClaimRef(old) == "" {
+		return
+	}
+	if uid == "" || uid == uidInClaimRef(old) && !sameName(volume.Spec.ClaimRef, old.Spec.ClaimRef) {
+		zeromap.Put(&s.formerClaims, volume.Name, s.withoutSlip(old))
+	}
+}
+
+// noteGoneClaim notes the name of a claim that is gone, where the claimRef of its volume has its UID and another name.
+func (s *store) noteGoneClaim(claim *corev1.PersistentVolumeClaim) {
+	volume := s.volume(claim.Spec.VolumeName)
+	if volume == nil || uidInClaimRef(volume) != claim.UID {
+		return
+	}
+	if ref := referenceTo(claim); sameName(ref, volume.Spec.ClaimRef) {
+		delete(s.formerClaims, volume.Name)
+	} else {
+		zeromap.Put(&s.formerClaims, volume.Name, ref)
+	}
+}
+
+// withoutSlip returns the claimRef of a volume, which has a UID, with the name of the claim that has it, as far as that is known.
+func (s *store) withoutSlip(volume *corev1.PersistentVolume) *corev1.ObjectReference {
+	ref := volume.Spec.ClaimRef
+	for key := range s.claimsByVolume[obj.VolumeKey(volume.Name)] {
+		if claim := s.claim(key); claim.UID == ref.UID {
+			return referenceTo(claim)
+		}
+	}
+	if former := s.formerClaims[volume.Name]; former != nil && former.UID == ref.UID {
+		return former
+	}
+	return ref
+}
+
+func referenceTo(claim *corev1.PersistentVolumeClaim) *corev1.ObjectReference {
+	return &corev1.ObjectReference{Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID}
+}
+
+func sameName(one, other *corev1.ObjectReference) bool {
+	return one.Namespace == other.Namespace && one.Name == other.Name
+}
+
+// uidInClaimRef returns the UID in the volume's claimRef; "" if there is none.
+func uidInClaimRef(volume *corev1.PersistentVolume) types.UID {
+	if volume.Spec.ClaimRef == nil {
+		return ""
+	}
+	return volume.Spec.ClaimRef.UID
 }
 
 // had reports whether a volume that is gone was the claim's.

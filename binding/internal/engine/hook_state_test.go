@@ -264,6 +264,16 @@ func TestR3WhatComesOfDeletingTheVolume(t *testing.T) {
 		assert.Equal(t, []string{"Warning VolumeFailedDelete"}, d.published)
 		d.starts().announces().says("R3 Read volumeattachments").gets(nil, nil).says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 Read pv/a").again().says("R3 RunDeleter pv/a")
 	})
+	t.Run("R3 W6 a watch that shows the phase before the reply does not have it called again without its delay", func(t *testing.T) {
+		d := newTalk(t, Hooked(), AKey, MadeByOwn()).starts().announces().says("R3 Read volumeattachments").gets(nil, nil)
+		d.says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 Read pv/a").again()
+		d.says("R3 RunDeleter pv/a").gets(nil, ErrBroken).says("R3 UpdateVolumeStatus pv/a")
+		written := d.step.Action.Complete().Volume
+		assert.Contains(t, d.state.Observe(At("90", MadeByOwn(Labelled("x", "y")))), AKey, "what another has written")
+		assert.NotContains(t, d.state.Observe(At("101", written.DeepCopy())), AKey)
+		d.stored().says("R3 Read pv/a").again().ends()
+		assert.Positive(t, d.step.After, "W6")
+	})
 }
 
 func TestRhNeverTwoHooksForOneStorage(t *testing.T) {

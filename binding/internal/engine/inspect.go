@@ -53,7 +53,7 @@ func (s store) clone() store {
 	s.largePods, s.parsedClaims, s.podClaims = old.largePods.clone(), maps.Clone(old.parsedClaims), maps.Clone(old.podClaims) // what they point to is never changed
 	s.waiting, s.notified = old.waiting.Clone(), old.notified.Clone()
 	s.gone, s.gonePods, s.goneVolumes = old.gone.clone(), old.gonePods.clone(), old.goneVolumes.clone()
-	s.lostOwners, s.begun = maps.Clone(old.lostOwners), maps.Clone(old.begun)
+	s.lostOwners, s.formerClaims, s.begun = maps.Clone(old.lostOwners), maps.Clone(old.formerClaims), maps.Clone(old.begun)
 	s.index = &index.Index{}
 	s.index.Load(slices.Collect(all[*corev1.PersistentVolume](&s, obj.KindVolume))...)
 	for volume := range all[*corev1.PersistentVolume](&s, obj.KindVolume) {
@@ -201,6 +201,10 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 				if describeFlag(n, last.version != "") {
 					n.Version(key, last.version)
 				}
+			}
+			if former := s.formerClaims[key.Name]; describeFlag(n, former != nil) {
+				n.Key(obj.ReferencedClaim(&corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{ClaimRef: former}}))
+				n.Text(string(former.UID))
 			}
 			if first, noted := s.begun[key.Name]; describeFlag(n, noted) {
 				n.Text(string(first.claim))

@@ -80,6 +80,87 @@ func TestV1AVolumeInPlaceOfAnother(t *testing.T) {
 	})
 }
 
+// B2, X3: another controller has bound the volume meanwhile, and released it, for the claim is gone. Who has a late cache of claims does not make it
+// Bound again, after which it would be kept for a claim of that name (V4); nor who read the claim before the volume.
+func TestB2AVolumeThatAnotherHasReleasedIsNotMadeBoundByALateCache(t *testing.T) {
+	requests := At("5", KnownClaim(Naming("a")))
+	free := At("10", KnownVolume("a", InPhase(corev1.VolumeAvailable)))
+	released := At("40", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased)))
+	next := At("30", KnownClaim(OfUID("uid-9")))
+	t.Run("its first write gets a conflict", func(t *testing.T) {
+		d := newTalk(t, decision.Options{}, DataKey, requests, free)
+		d.starts().says("B1 Read pvc/default/data").gets(requests, nil).says("B1 UpdateVolume pv/a")
+		d.gets(nil, apierrors.NewConflict(corev1.Resource("persistentvolumes"), "a", errors.New("changed"))).says("B6 Read pv/a").gets(released, nil)
+		d.says("B2 Read pvc/default/data").gets(next, nil)
+		assert.NotEqual(t, obj.VolumeKey("a"), d.step.Action.Target(), "%s", d.step.Action)
+	})
+	for name, test := range map[string]struct {
+		shows *corev1.PersistentVolume
+		want  string
+	}{
+		"another has gone on":              {At("40", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound))), "V3 UpdateVolumeStatus pv/a"},
+		"it may have been sent by a proxy": {At("40", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeAvailable))), "V4 UpdateVolume pv/a"},
+	} {
+		t.Run("its first write gets a conflict, and its claim goes: "+name, func(t *testing.T) {
+			d := newTalk(t, decision.Options{}, DataKey, requests, free)
+			d.starts().says("B1 Read pvc/default/data").gets(requests, nil).says("B1 UpdateVolume pv/a")
+			shows := test.shows.DeepCopy()
+			shows.Spec.ClaimRef = d.step.Action.Complete().Volume.Spec.ClaimRef.DeepCopy()
+			d.gets(nil, apierrors.NewConflict(corev1.Resource("persistentvolumes"), "a", errors.New("changed"))).says("B6 Read pv/a").gets(shows, nil)
+			d.gets(nil, apierrors.NewConflict(corev1.Resource("persistentvolumes"), "a", errors.New("changed")))
+			d.state.ObserveDeleted(requests)
+			for !d.step.Done {
+				d.took(d.state.Proceed(d.key, engine.Reply{Err: ErrConnection}))
+			}
+			step := reads(t, d.state, d.state.Start(obj.VolumeKey("a")), obj.VolumeKey("a"), shows)
+			assert.Equal(t, test.want, step.Action.Rule+" "+string(step.Action.Kind)+" "+step.Action.Target().String())
+		})
+	}
+	t.Run("the claim was read before the volume", func(t *testing.T) {
+		lost := At("50", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost)))
+		d := newTalk(t, decision.Options{}, DataKey, lost, At("20", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound))))
+		d.state.Recheck(At("49", lost.DeepCopy()))
+		d.starts().says("B6 Read pvc/default/data").gets(lost, nil).says("C11 Read pv/a").gets(released, nil).says("B2 Read pvc/default/data")
+	})
+}
+
+// C11, V1: a claimRef that had another claim's UID is removed. That claim may be Bound by now, which a late cache does not show: the volume is
+// not given back to the one that had it before.
+func TestC11AClaimRefThatWasAnothersIsRemoved(t *testing.T) {
+	at := func(version string, edits ...VolumeEdit) *corev1.PersistentVolume {
+		return At(version, KnownVolume("a", append(edits, InPhase(corev1.VolumeBound))...))
+	}
+	bound, other := At("5", KnownClaim(BoundTo("a"))), At("30", KnownClaim(Named("other"), OfUID("uid-2"), BoundTo("a")))
+	for name, claim := range map[string]*corev1.PersistentVolumeClaim{
+		"and the former claim is there":          bound,
+		"and the former claim has no annotation": At("5", KnownClaim(BoundTo("a"), WithoutNote(Completed))),
+		"and the former claim is being deleted":  At("5", KnownClaim(BoundTo("a"), ClaimBeingDeleted, ClaimFinalizers(reclaim.ClaimProtection))),
+	} {
+		t.Run("C11 V1 "+name, func(t *testing.T) {
+			d := newTalk(t, decision.Options{}, DataKey, claim, at("10", BoundToClaim), at("20", RefersToOther), at("40"))
+			d.starts().says("V1 Read pvc")
+			d.took(d.state.Proceed(d.key, engine.Reply{Claims: []*corev1.PersistentVolumeClaim{claim, other}}))
+			d.says("V1 Read pvc/default/data").gets(claim, nil).says("V1 Read pvc/default/other").gets(other, nil)
+			assert.NotEqual(t, "B1", d.step.Action.Rule, "%s", d.step.Action)
+		})
+	}
+	t.Run("C11 it has its claimRef again where nobody else is Bound to it", func(t *testing.T) {
+		d := newTalk(t, decision.Options{}, DataKey, bound, at("10", BoundToClaim), at("20", RefersToOther), at("40"))
+		d.starts().says("V1 Read pvc").gets(nil, nil).says("B1 Read pvc/default/data").gets(bound, nil).says("B1 UpdateVolume pv/a")
+	})
+	for name, shown := range map[string][]obj.Object{
+		"of its own claimRef":        {at("10", BoundToClaim), at("40")},
+		"of its own that came back":  {at("10", RefersToOther), at("20", BoundToClaim), at("40")},
+		"of nothing but no claimRef": {at("40")},
+		"of another volume's of it":  {func() obj.Object { v := at("10", RefersToOther); v.UID = "uid-before"; return v }(), at("40")},
+	} {
+		t.Run("C11 none is listed where it is known "+name, func(t *testing.T) {
+			d := newTalk(t, decision.Options{}, DataKey, append([]obj.Object{bound}, shown...)...)
+			d.starts().says("B1 Read pvc/default/data").gets(bound, nil).says("B1 UpdateVolume pv/a")
+		})
+	}
+}
+
 // M2: a volume is made again whose claim is Lost since it went, or before. That claim owns it, whatever others ask for, and however often
 // it is made.
 func TestM2ALostClaimOwnsWhatIsMadeAgain(t *testing.T) {
@@ -357,6 +438,36 @@ func TestM2W8ALostClaimOwnsWhatWasGivenBack(t *testing.T) {
 		step = state.Proceed(obj.ClaimKey("default", "other"), engine.Reply{Object: state.Known(step.Action.Key)})
 	}
 	assert.NotEqual(t, "B1", step.Action.Rule, "%s", step.Action)
+}
+
+// M2, W8: a claim that is Lost in a backup, and was healed later, owns the volume that is made again after the restore.
+func TestM2W8AClaimThatIsLostInTheBackupOwnsWhatIsMadeAgain(t *testing.T) {
+	a := obj.VolumeKey("a")
+	lost := At("20", KnownClaim(BoundTo("a"), func(c *corev1.PersistentVolumeClaim) {
+		c.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimLost}
+	}))
+	again := At("25", KnownVolume("a", InPhase(corev1.VolumePending), func(v *corev1.PersistentVolume) { v.UID = "uid-again" }))
+	for name, order := range map[string][]obj.Key{
+		"the volume is read first": {a, DataKey},
+		"the claim is read first":  {DataKey, a},
+	} {
+		t.Run("M2 W8 "+name, func(t *testing.T) {
+			state := engine.New(Unprotected(Hooked()), 10)
+			state.Observe(At("30", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound))))
+			state.Observe(At("31", KnownClaim(BoundTo("a"))))
+			state.ObserveRestore()
+			state.OutwaitCalls()
+			for _, key := range order {
+				require.True(t, reads(t, state, state.Start(key), key, lost).Done)
+			}
+			state.Observe(again)
+			step := reads(t, state, state.Start(a), a, again, lost)
+			assert.True(t, step.Done, "%s", step.Action)
+			step = reads(t, state, state.Start(DataKey), DataKey, again, lost)
+			require.Equal(t, "B1 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind))
+			assert.Equal(t, lost.UID, step.Action.Complete().Volume.Spec.ClaimRef.UID)
+		})
+	}
 }
 
 // M2: a Lost claim owns no volume that has been another's since it was made again.

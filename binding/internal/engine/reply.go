@@ -129,6 +129,7 @@ func (s *State) settleConflict(t *task, read obj.Object) error {
 		if refused.write.IsShownBy(read) {
 			t.publish = append(t.publish, refused.write.Events...)
 		}
+		s.forgetRefusedBegun(refused.write, read)
 		return nil
 	case !refused.again:
 		return nil
@@ -308,6 +309,9 @@ func (s *State) handleRead(t *task, got Reply) error {
 	}
 	s.tell(t, got.Object)
 	t.wake(s.clearDoubt(key), t.key)
+	if key.Kind == obj.KindVolume && s.awaitsReclaim(key) && s.Known(key) != t.before && obj.ReferencedClaim(s.volume(key.Name)) == t.key { // who released it may have seen that the claim is gone
+		delete(t.live, t.key)
+	}
 	if s.dropStaleReads(t) && key != t.key {
 		return nil // it is read anew if it matters still
 	}

@@ -315,13 +315,27 @@ func TestW8WhatGoesUnderAnAnnouncementIsMadeAgain(t *testing.T) {
 // somebody removed it.
 func TestW8AVolumeIsGivenBackToWhoHadIt(t *testing.T) {
 	a, other := obj.VolumeKey("a"), KnownClaim(Named("other"), BoundTo("a"), OfUID("uid-2"))
+	stays := func(*engine.State, *corev1.PersistentVolumeClaim) {}
+	goes := func(state *engine.State, claim *corev1.PersistentVolumeClaim) { state.ObserveDeleted(claim) }
+	isReplaced := func(state *engine.State, claim *corev1.PersistentVolumeClaim) {
+		state.Observe(At("30", KnownClaim(Named(claim.Name), OfUID("uid-3"))))
+	}
 	for name, test := range map[string]struct {
 		ref   VolumeEdit
 		phase corev1.PersistentVolumeClaimPhase
+		end   func(*engine.State, *corev1.PersistentVolumeClaim)
 	}{
-		"a slip in the name of its claim":              {RefersTo("default", "slip", "uid-2"), corev1.ClaimLost},
-		"a slip in the namespace":                      {RefersTo("shop", "other", "uid-2"), corev1.ClaimLost},
-		"no claimRef, and a claim that is Bound to it": {func(*corev1.PersistentVolume) {}, corev1.ClaimBound},
+		"a slip in the name of its claim":                       {RefersTo("default", "slip", "uid-2"), corev1.ClaimLost, stays},
+		"a slip in the namespace":                               {RefersTo("shop", "other", "uid-2"), corev1.ClaimLost, stays},
+		"no claimRef, and a claim that is Bound to it":          {func(*corev1.PersistentVolume) {}, corev1.ClaimBound, stays},
+		"a slip in the name of its claim, which is gone":        {RefersTo("default", "slip", "uid-2"), corev1.ClaimLost, goes},
+		"a slip in the name of its claim, which was made again": {RefersTo("default", "slip", "uid-2"), corev1.ClaimLost, isReplaced},
+		"no name in its claimRef, and its claim is gone":        {RefersTo("", "", "uid-2"), corev1.ClaimBound, goes},
+		"its claim is gone, and a slip comes after": {RefersTo("default", "other", "uid-2"), corev1.ClaimBound, func(state *engine.State, claim *corev1.PersistentVolumeClaim) {
+			state.ObserveDeleted(claim)
+			state.Observe(At("21", KnownVolume("a", RefersTo("default", "slip", "uid-2"))))
+			state.Observe(At("22", KnownVolume("a", RefersTo("", "", "uid-2"))))
+		}},
 	} {
 		t.Run("W8 X3 "+name, func(t *testing.T) {
 			was := other.DeepCopy()
@@ -329,6 +343,7 @@ func TestW8AVolumeIsGivenBackToWhoHadIt(t *testing.T) {
 			state := engine.New(Unprotected(Hooked()), 10)
 			state.Observe(At("20", KnownVolume("a", test.ref)))
 			state.Observe(was)
+			test.end(state, was)
 			state.ObserveRestore()
 			state.OutwaitCalls()
 			step := reads(t, state, state.Start(a), a, At("10", KnownVolume("a", InPhase(corev1.VolumeAvailable))))

@@ -41,7 +41,9 @@ type store struct {
 	// it was before that one, on a server that went back (W8).
 	goneVolumes tombstones[string, *lastVolume]
 	lostOwners  map[obj.Key]types.UID // the claims that own the volume that they name, though they are not Bound (M2)
-	begun       map[string]begun      // by volume: the bindings of which the claim was not Bound since the first write (B1)
+	// formerClaims has, by the name of a volume, the claimRef that it had before somebody removed it, or put a slip into its name.
+	formerClaims map[string]*corev1.ObjectReference
+	begun        map[string]begun // by volume: the bindings of which the claim was not Bound since the first write (B1)
 }
 
 // Known returns the object that is stored under a key; nil if there is none. A class has its name alone as its key.
@@ -136,11 +138,15 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 			s.bury(as[*corev1.PersistentVolume](old))
 		}
 		s.supersede(object)
+		s.noteFormerClaim(as[*corev1.PersistentVolume](old), object)
 		s.index.Set(object)
 	case *corev1.PersistentVolumeClaim:
 		delete(s.parsedClaims, key)
 		if parsed.claim != nil {
 			zeromap.Put(&s.parsedClaims, key, parsed.claim)
+		}
+		if old != nil && old.GetUID() != object.UID {
+			s.noteGoneClaim(as[*corev1.PersistentVolumeClaim](old))
 		}
 		s.setOwner(as[*corev1.PersistentVolumeClaim](old), object)
 		s.endBegun(object)
@@ -171,8 +177,10 @@ func (s *store) drop(key obj.Key, uid types.UID) (old obj.Object, named []obj.Ke
 	case obj.KindVolume:
 		s.bury(as[*corev1.PersistentVolume](old))
 		delete(s.begun, key.Name)
+		delete(s.formerClaims, key.Name)
 		s.index.Delete(key.Name)
 	case obj.KindClaim:
+		s.noteGoneClaim(as[*corev1.PersistentVolumeClaim](old))
 		s.index.DeleteClaim(key)
 		s.waiting.Delete(key)
 		s.notified.Delete(key)

@@ -149,6 +149,14 @@ func (v *taskView) Former(volume string) *corev1.PersistentVolume {
 	return last.named(volume)
 }
 
+// FormerClaim returns the UID that the volume was seen to have in its claimRef before it had none.
+func (v *taskView) FormerClaim(volume string) types.UID {
+	if former := v.formerClaims[volume]; former != nil && uidInClaimRef(v.volume(volume)) == "" {
+		return former.UID
+	}
+	return ""
+}
+
 // Waiting returns the claim to offer a volume to: the one that the volume is pre-bound to, or one that names it, or the
 // neediest that it fits (W1).
 func (v *taskView) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {

@@ -7,6 +7,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
@@ -25,8 +26,9 @@ func (s *State) observe(parsed Parsed) []obj.Key {
 // ObserveParsed is Observe for an object that was parsed. Of a pod that names very many claims the keys are not among those
 // that it returns: the rest is for WokenByClaims, which may be called with some of it at a time.
 //
-// A sync that has announced a call on the object, and awaits the reply, sees to the new version itself. That is most often
-// what it has just written: to wake it for that would repeat a hook that fails without its delay, for each call is announced.
+// A sync that has announced a call on the object, or made a volume Failed, and awaits the reply, sees to the new version itself. That is most often
+// what it has just written: to wake it for that would repeat a hook that fails without its delay, for each call is announced, and may fail with
+// another message.
 func (s *State) ObserveParsed(parsed Parsed) (woken, rest []obj.Key) {
 	object := parsed.object
 	key := keyOf(object)
@@ -57,10 +59,15 @@ func (s *State) ObserveParsed(parsed Parsed) (woken, rest []obj.Key) {
 		return s.wokenByClass(object), nil
 	}
 	woken = s.wokenBy(old, object)
-	if running := s.tasks[key]; running != nil && running.pending.Announces() {
+	if running := s.tasks[key]; running != nil && (running.pending.Announces() || tellsFailure(running.pending) && running.pending.IsShownBy(object)) {
 		woken = slices.DeleteFunc(woken, func(other obj.Key) bool { return other == key })
 	}
 	return woken, named
+}
+
+// tellsFailure reports whether an action makes a volume Failed, or tells why anew (R3).
+func tellsFailure(action decision.Action) bool {
+	return action.Kind == decision.UpdateVolumeStatus && action.Volume.Status.Phase == corev1.VolumeFailed
 }
 
 // ObserveDeleted forgets an object that is gone, and returns the keys to sync for that (W).
@@ -132,7 +139,7 @@ func (s *State) wokenBy(old, object obj.Object) (keys []obj.Key) {
 		case *corev1.PersistentVolume:
 			keys = s.addWokenByVolume(keys, version)
 		case *corev1.PersistentVolumeClaim:
-			keys = append(append(keys, obj.KeyOf(version)), s.volumesByClaim.of(obj.KeyOf(version))...)
+			keys = s.addWokenByClaim(append(keys, obj.KeyOf(version)), version, uidOf(old) != uidOf(object))
 		case *storagev1.StorageClass:
 			keys = append(keys, s.wokenByClass(version)...)
 		case *storagev1.VolumeAttachment:
@@ -145,6 +152,17 @@ func (s *State) wokenBy(old, object obj.Object) (keys []obj.Key) {
 		keys = s.addWokenByHolder(s.addWokenByHolder(keys, before), after)
 	}
 	return Unique(keys)
+}
+
+// addWokenByClaim adds the volumes whose claimRef names a claim. What becomes of one that has another claim's UID depends on whether that one is there
+// (V3), and not on what is written to this one: who changes it again and again would have that reclaimed without its delay (W6).
+func (s *State) addWokenByClaim(keys []obj.Key, claim *corev1.PersistentVolumeClaim, comesOrGoes bool) []obj.Key {
+	for _, key := range s.volumesByClaim.of(obj.KeyOf(claim)) {
+		if uid := uidInClaimRef(s.volume(key.Name)); comesOrGoes || uid == "" || uid == claim.UID {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // addWokenByVolume adds the volume, the claim that it names, and those that name it with the other volumes that are bound

@@ -162,6 +162,18 @@ func TestB6AClaimWhoseVolumeIsLocked(t *testing.T) {
 	assert.Equal(t, decision.EventVolumeMismatch, events[0].Reason, "C7, not C9")
 }
 
+// W6: a volume waits for its deleter's delay. Who edits the next claim of its claim's name does not have it called before, nor does what is
+// announced on that one.
+func TestW6TheNextClaimOfItsNameDoesNotWakeAVolume(t *testing.T) {
+	released := KnownVolume("a", RefersTo("default", "data", "uid-8"), InPhase(corev1.VolumeReleased))
+	state := stateOf(released)
+	assert.Contains(t, state.Observe(At("20", KnownClaim())), AKey, "it comes")
+	assert.NotContains(t, state.Observe(At("21", KnownClaim(ClaimNote("x", "y")))), AKey)
+	assert.Contains(t, state.Observe(At("22", KnownClaim(OfUID("uid-8")))), AKey, "its own comes")
+	assert.Contains(t, state.Observe(At("23", KnownClaim(OfUID("uid-8"), ClaimNote("x", "y")))), AKey, "its own")
+	assert.Contains(t, state.ObserveDeleted(state.Known(DataKey)), AKey, "its own goes")
+}
+
 // W3, X10: a slip in its claimRef hides the claim that a volume is kept for (R3), and bind-completed was taken off that, before this controller
 // has started. Nothing else says that the claim is gone.
 func TestW3TheClaimThatAVolumeIsKeptForGoes(t *testing.T) {

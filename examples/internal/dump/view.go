@@ -232,6 +232,9 @@ func (v *View) ListedOwners(volume string) (owners []*corev1.PersistentVolumeCla
 // Former returns nil: a dump has nothing of what was before.
 func (v *View) Former(string) *corev1.PersistentVolume { return nil }
 
+// FormerClaim returns "", as Former does.
+func (v *View) FormerClaim(string) types.UID { return "" }
+
 // Answered returns nil: no hook was run.
 func (v *View) Answered(decision.ActionKind, types.UID) []decision.Answer { return nil }
 
