@@ -30,13 +30,15 @@ const (
 // Finalizers returns the finalizers that the volume should have. Those it keeps stay
 // in their order, and those of others always stay. Nothing is added to a volume that
 // is being deleted, for the API server would reject that, and nothing is removed from
-// it while a deleter or recycler may be at work on its storage (R8). Nothing changes
-// for a volume that no provisioner made, or one whose external provisioner looks
-// after them itself. The caller may change the slice that is returned (R6).
+// it while a deleter or recycler may be at work on its storage (R8). For a volume that
+// no provisioner made, or one whose external provisioner looks after them itself,
+// nothing changes but that InTreeFinalizer does not keep one that is being deleted and
+// whose storage stays. The caller may change the slice that is returned (R6).
 func Finalizers(volume *corev1.PersistentVolume, options Options) []string {
 	finalizers := slices.Clone(volume.Finalizers)
 	name, policy := provisioner(volume), volume.Spec.PersistentVolumeReclaimPolicy
 	inTree := storageclass.InTree(name)
+	ours := inTree || options.Deleters.Has(name)
 	storageStays := policy == corev1.PersistentVolumeReclaimRetain || policy == corev1.PersistentVolumeReclaimRecycle
 	announcement, announced := AnnouncementOf(volume)
 	switch {
@@ -44,7 +46,9 @@ func Finalizers(volume *corev1.PersistentVolume, options Options) []string {
 		return finalizers // what keeps it while its storage may be deleted or scrubbed
 	case options.Migrations.Driver(name) != "":
 		return without(finalizers, InTreeFinalizer)
-	case !inTree && !options.Deleters.Has(name):
+	case !ours && volume.DeletionTimestamp != nil && storageStays: // whoever made it ours does not say so any more
+		return without(finalizers, InTreeFinalizer)
+	case !ours:
 		return finalizers
 	case volume.DeletionTimestamp != nil && storageStays:
 		return WithoutStorage(finalizers)

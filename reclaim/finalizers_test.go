@@ -47,6 +47,9 @@ var notMigrated = map[corev1.PersistentVolumeReclaimPolicy]change{
 // deletedTable is the same for volumes that are being deleted: nothing is added, and where the storage stays, what waits
 // for its end goes.
 var deletedTable = map[string]map[corev1.PersistentVolumeReclaimPolicy]change{
+	"nobody":              notOurs,
+	"empty":               notOurs,
+	"external":            notOurs,
 	"in-tree, migrated":   whateverThePolicy(change{drops: []string{inTree}}),
 	"in-tree":             keptAnyway,
 	"in-tree, registered": keptAnyway,
@@ -56,6 +59,11 @@ var deletedTable = map[string]map[corev1.PersistentVolumeReclaimPolicy]change{
 var keptAnyway = map[corev1.PersistentVolumeReclaimPolicy]change{
 	"Retain":  {drops: []string{inTree, external}},
 	"Recycle": {drops: []string{inTree, external}},
+}
+
+var notOurs = map[corev1.PersistentVolumeReclaimPolicy]change{
+	"Retain":  {drops: []string{inTree}},
+	"Recycle": {drops: []string{inTree}},
 }
 
 func whateverThePolicy(same change) map[corev1.PersistentVolumeReclaimPolicy]change {

@@ -25,11 +25,7 @@ func updateVolumeMetadata(volume *corev1.PersistentVolume, options Options) (act
 		// A crash before this write leaves a finalizer that holds up the volume's end, no more.
 		return removeFinalizer(volume, reclaim.AnnouncementFinalizer, "R8", "no call is announced on it any more"), true
 	}
-	var finalizers []string
-	if volume.Annotations[phase.ProvisionedByAnnotation] != "" { // others keep theirs
-		finalizers = reclaim.Finalizers(volume, options.reclaim())
-	}
-	return updateMetadata(volume, finalizers, reclaim.VolumeProtection, options, phase.ProvisionedByAnnotation)
+	return updateMetadata(volume, reclaim.Finalizers(volume, options.reclaim()), reclaim.VolumeProtection, options, phase.ProvisionedByAnnotation)
 }
 
 // updateMetadata gives a claim or a volume the finalizers, if they are not nil, the one that protects it, and the annotation migrated-to. That

@@ -21,8 +21,10 @@ func TestR6DeletionFinalizers(t *testing.T) {
 	migrated := made("kubernetes.io/aws-ebs", remove, InTreeFinalizer, ExternalFinalizer)
 	migrated.Annotations[MigratedTo] = "ebs.csi.aws.com"
 	back := made("kubernetes.io/aws-ebs", remove, ExternalFinalizer)
-	leaving := made(inTree, remove)
-	BeingDeleted(leaving)
+	deleted := func(volume *corev1.PersistentVolume) *corev1.PersistentVolume {
+		BeingDeleted(volume)
+		return volume
+	}
 	runDecisions(t, []decisionTest{
 		{name: "R6 nobody made it: hands off", volume: KnownVolume("a", WithPolicy(remove), VolumeFinalizers(InTreeFinalizer)), want: "V1 Nothing"},
 		{name: "R6 in-tree, Delete", volume: made(inTree, remove), want: write(gets)},
@@ -35,7 +37,9 @@ func TestR6DeletionFinalizers(t *testing.T) {
 		{name: "R6 G2 not migrated any more: the other way round", volume: back, options: decision.Options{Migrations: storageclass.Migrations{}}, want: write("-finalizer " + ExternalFinalizer + " " + gets)},
 		{name: "R6 another name: hands off", volume: made(external, remove, ExternalFinalizer), want: "V1 Nothing"},
 		{name: "R6 another name, Retain: hands off", volume: made(external, retain, InTreeFinalizer), want: "V1 Nothing"},
-		{name: "R6 being deleted: nothing is added", volume: leaving, want: "V1 Nothing"},
+		{name: "R6 X10 nobody made it, Retain: ours does not keep one that is being deleted", volume: KnownVolume("a", WithPolicy(retain), VolumeFinalizers("theirs", InTreeFinalizer), BeingDeleted), want: write(loses)},
+		{name: "R6 X10 so it is with another name", volume: deleted(made(external, retain, InTreeFinalizer, ExternalFinalizer)), want: write(loses)},
+		{name: "R6 being deleted: nothing is added", volume: deleted(made(inTree, remove)), want: "V1 Nothing"},
 		{name: "R6 X7 an unknown policy: left as it is", volume: made(inTree, "Burn", InTreeFinalizer), want: "V1 Nothing"},
 	})
 }

@@ -88,7 +88,7 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 		if action, blocked := awaitDestruction(volume, nil, view, options); blocked {
 			return action, nil
 		}
-		return awaitBinding(volume, claim), nil
+		return awaitBinding(volume, claim, view), nil
 	case phase.VolumeInUse:
 		if bound := phase.OfVolume(volume, state); volume.Status.Phase != bound {
 			return onceClaimLive(setPhase(volume, bound, "V2", "its claim names it"), volume, source, key), nil
@@ -280,8 +280,9 @@ func onceClaimLive(action Action, volume *corev1.PersistentVolume, source Source
 	return action
 }
 
-// awaitBinding leads a volume back to the claim that it is about to be bound to (V2).
-func awaitBinding(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) Action {
+// awaitBinding leads a volume back to the claim that it is about to be bound to (V2). One that does not fit is not bound to it, and the claim's own
+// sync tells so (M12): to lead back to that all the same would repeat a provisioner that fails without its delay, for each try changes the claim (W6).
+func awaitBinding(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View) Action {
 	if actual, requested := match.VolumeModeOf(volume.Spec.VolumeMode), match.VolumeModeOf(claim.Spec.VolumeMode); actual != requested {
 		message := fmt.Sprintf("volume %q has volume mode %s, its claim %s/%s requests %s", volume.Name, actual, claim.Namespace, claim.Name, requested)
 		return wait("V2", message, warning(volume, EventVolumeMismatch, message), warning(claim, EventVolumeMismatch, message))
@@ -292,6 +293,9 @@ func awaitBinding(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 	}
 	if volume.DeletionTimestamp != nil || claim.DeletionTimestamp != nil {
 		return wait("V2", "it or its claim is being deleted: the binding is not finished")
+	}
+	if mismatches, err := match.Check(claim, volume, match.Terms{Parsed: view.Parsed(claim)}); err != nil || len(mismatches) > 0 {
+		return wait("V2", "it is bound to its claim but does not fit it")
 	}
 	return requeue(obj.KeyOf(claim), "V2", "the binding is to be finished")
 }
