@@ -234,29 +234,20 @@ func IsReservedFor(claim *corev1.PersistentVolumeClaim, volume *corev1.Persisten
 	return false
 }
 
-// UndoPreBind returns the draft of the write by which a volume gets the claimRef back that it had before PreBind, for the claim is gone, or has
-// another volume, and was not seen to be Bound to it (B1, V4). A crash before this write leaves what a controller that starts then takes for a volume
-// of that claim.
-func UndoPreBind(volume *corev1.PersistentVolume, claimRef *corev1.ObjectReference) Action {
+// RetainUnfinished returns the draft of the write that retains a volume whose claim is gone, or has another volume, and was not seen to be Bound to it
+// since that was begun (B1). A crash before this write leaves what a controller that starts then takes for a volume of that claim.
+func RetainUnfinished(volume *corev1.PersistentVolume) Action {
 	ref := volume.Spec.ClaimRef
-	if claimRef == nil {
-		return withClaimRef(volume, nil, "V4", "claim "+ref.Namespace+"/"+ref.Name+" is gone, or has another volume, and was not seen to be Bound to it")
-	}
-	message := fmt.Sprintf("volume %q was being bound to claim %s/%s with UID %s, which is gone, or has another volume, and was not seen to be Bound to it: it is kept for a claim of that name, and not reclaimed; it may have data, of that claim too: to give it to another, see that it has none that is needed, and then remove its claimRef",
-		volume.Name, ref.Namespace, ref.Name, ref.UID)
-	action := withClaimRef(volume, claimRef, "V4", message)
+	message := fmt.Sprintf("volume %q was being bound to claim %s/%s with UID %s, which is gone, or has another volume, and was not seen to be Bound to it: what is on it may be that claim's, or of before, and its reclaim policy is Retain now; "+
+		"to keep it for a claim of that name, remove the UID from its claimRef", volume.Name, ref.Namespace, ref.Name, ref.UID)
+	action := update(reclaim.SetRetain(volume).Volume, nil, "B1", message)
 	action.Events = []Event{warning(volume, EventVolumeMismatch, message)}
 	return action
 }
 
-// ReservationFor returns the claimRef with which a person pre-binds a volume to a claim of that name.
-func ReservationFor(claim obj.Key) *corev1.ObjectReference {
-	return referenceTo(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: claim.Name}})
-}
-
 // reserveFor writes the volume as a person pre-binds it to a claim of that name.
 func reserveFor(claim obj.Key, volume *corev1.PersistentVolume, rule, why string) Action {
-	return withClaimRef(volume, ReservationFor(claim), rule, why)
+	return withClaimRef(volume, referenceTo(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: claim.Name}}), rule, why)
 }
 
 // withClaimRef writes the volume with a claimRef that no controller chose.

@@ -17,23 +17,14 @@ import (
 	"github.com/pvbind/pvbind/binding/hooks"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
-	"github.com/pvbind/pvbind/phase"
 )
 
-// V3, X2: a claim is deleted, and made again, while the first write of its binding waits (client-go's rate limit, a 429, a paused process). The
-// volume may have data that is meant for its name: it is not Released for the claim that is gone, but as it was before.
-func TestV3TheClaimGoesWhileItsBindingIsBegun(t *testing.T) {
-	told := func(cluster *Driven) (n int) {
-		for _, event := range cluster.Events() {
-			if event.Reason == decision.EventVolumeMismatch && strings.Contains(event.Message, "was being bound to") {
-				n++
-			}
-		}
-		return n
-	}
+// B1, X2, X3: a claim is deleted, and made again, while the first write of its binding waits (client-go's rate limit, a 429, a paused process). The
+// volume may have data that is meant for its name, and it may be used by now: it is retained, and no other claim's, and that is told.
+func TestB1TheClaimGoesWhileItsBindingIsBegun(t *testing.T) {
 	for _, way := range []string{"reserved", "reserved, Released before", "reserved, the reply is lost", "reserved, Released before, the reply is lost", "named", "made again"} {
 		for _, made := range []string{"made again later", "made again at once"} {
-			t.Run("V3 X2 "+way+", "+made, func(t *testing.T) {
+			t.Run("B1 X2 "+way+", "+made, func(t *testing.T) {
 				cluster := NewDrivenWith(bindingtest.DriverOptions{Hooks: hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": never{t}}}})
 				make := func(object obj.Object) {
 					_, err := cluster.Create(t.Context(), object)
@@ -47,18 +38,15 @@ func TestV3TheClaimGoesWhileItsBindingIsBegun(t *testing.T) {
 					}))
 				}
 				volume := func() {
-					make(bindingtest.Volume("pv", "1Gi", func(v *corev1.PersistentVolume) {
-						v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
-						if strings.HasPrefix(way, "reserved") {
-							v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: "data"}
-						}
-					}))
-					if strings.Contains(way, "Released before") {
-						released := cluster.Volume("pv")
-						released.Status.Phase = corev1.VolumeReleased
-						_, err := cluster.UpdateStatus(t.Context(), released)
-						require.NoError(t, err)
+					volume := bindingtest.Volume("pv", "1Gi", WithPolicy(corev1.PersistentVolumeReclaimDelete))
+					if strings.HasPrefix(way, "reserved") {
+						PreBound(volume)
 					}
+					phase := corev1.PersistentVolumePhase("")
+					if strings.Contains(way, "Released before") {
+						phase = corev1.VolumeReleased
+					}
+					storeIn(t, cluster, volume, phase)
 				}
 				claim()
 				if way == "made again" {
@@ -81,27 +69,44 @@ func TestV3TheClaimGoesWhileItsBindingIsBegun(t *testing.T) {
 
 				require.NoError(t, cluster.Settle(t.Context()))
 				if made == "made again later" {
-					kept := cluster.Volume("pv")
-					assert.Equal(t, corev1.VolumeAvailable, kept.Status.Phase)
-					assert.False(t, phase.BoundByController(kept))
-					assert.Equal(t, DataKey, obj.ReferencedClaim(kept), "no other's")
-					assert.Empty(t, kept.Spec.ClaimRef.UID)
-					assert.Equal(t, 1, told(cluster), "V4")
 					claim()
 					require.NoError(t, cluster.Settle(t.Context()))
 				}
+				assertRetained(t, cluster)
+				assert.NotEqual(t, cluster.Claim("default", "data").UID, cluster.Volume("pv").Spec.ClaimRef.UID, "X3")
+
+				reserved := cluster.Volume("pv") // as the event says
+				reserved.Spec.ClaimRef.UID = ""
+				_, err := cluster.Update(t.Context(), reserved)
+				require.NoError(t, err)
+				require.NoError(t, cluster.Settle(t.Context()))
 				assertBound(t, cluster)
 			})
 		}
 	}
 }
 
-// V3, M2: the owner of what is made again goes before B2. The volume is no other's than one of its name.
-func TestV3AnOwnerGoesWhileWhatIsMadeAgainIsBoundToIt(t *testing.T) {
+// assertRetained asserts that the volume pv is Released, or Failed as it was, and retained, and that this was told once.
+func assertRetained(t *testing.T, cluster *Driven) {
+	t.Helper()
+	volume := cluster.Volume("pv")
+	assert.Contains(t, []corev1.PersistentVolumePhase{corev1.VolumeReleased, corev1.VolumeFailed}, volume.Status.Phase)
+	assert.Equal(t, corev1.PersistentVolumeReclaimRetain, volume.Spec.PersistentVolumeReclaimPolicy)
+	told := 0
+	for _, event := range cluster.Events() {
+		if event.Reason == decision.EventVolumeMismatch && strings.Contains(event.Message, "its reclaim policy is Retain now") {
+			told++
+		}
+	}
+	assert.Equal(t, 1, told, "B1")
+}
+
+// B1, M2: the owner of what is made again goes before B2. The volume is no other's, and retained.
+func TestB1AnOwnerGoesWhileWhatIsMadeAgainIsBoundToIt(t *testing.T) {
 	first, owner := At("10", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound))), At("11", KnownClaim(BoundTo("a")))
 	d := newTalk(t, decision.Options{}, DataKey, first, owner)
 	d.state.ObserveDeleted(first)
-	lost, again := At("20", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost))), At("21", KnownVolume("a", InPhase(corev1.VolumePending)))
+	lost, again := At("20", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost))), At("21", KnownVolume("a", InPhase(corev1.VolumePending), WithPolicy(corev1.PersistentVolumeReclaimDelete)))
 	again.UID = "uid-again"
 	d.state.Observe(lost)
 	d.state.Observe(again)
@@ -111,8 +116,8 @@ func TestV3AnOwnerGoesWhileWhatIsMadeAgainIsBoundToIt(t *testing.T) {
 
 	d.key = AKey
 	d.starts().says("V3 Read pvc/default/data").gets(nil, ErrNotFound)
-	require.Equal(t, "V4 UpdateVolume", d.step.Action.Rule+" "+string(d.step.Action.Kind))
-	assert.Equal(t, decision.ReservationFor(DataKey), d.step.Action.Volume.Spec.ClaimRef)
+	require.Equal(t, "B1 UpdateVolume", d.step.Action.Rule+" "+string(d.step.Action.Kind))
+	assert.Equal(t, corev1.PersistentVolumeReclaimRetain, d.step.Action.Volume.Spec.PersistentVolumeReclaimPolicy)
 }
 
 // never is a deleter that is not to be called.
@@ -133,8 +138,8 @@ func TestV3ABoundVolumeIsReleased(t *testing.T) {
 	assert.Equal(t, corev1.VolumeReleased, cluster.Volume("pv").Status.Phase)
 }
 
-// V3, V4: what comes while a binding of a reserved volume is under way, and that its claim was not seen to be Bound.
-func TestV4WhatComesWhileItsBindingIsBegun(t *testing.T) {
+// B1: what comes while a binding of a reserved volume is under way, and its claim was not seen to be Bound.
+func TestB1WhatComesWhileItsBindingIsBegun(t *testing.T) {
 	status := bindingtest.OnStatus(obj.KindClaim)
 	again := func(t *testing.T, cluster *Driven) {
 		vanish(t, cluster, DataKey)
@@ -146,17 +151,16 @@ func TestV4WhatComesWhileItsBindingIsBegun(t *testing.T) {
 		phase  corev1.PersistentVolumePhase // before
 		when   bindingtest.Match
 		comes  func(*testing.T, *Driven)
-		wants  string // the name that the volume is kept for; "" where it is gone
 	}{
-		"its claim goes with B4": {when: status, comes: again, wants: "data"},
-		"its claim is marked before B4, kept by a finalizer of others, and goes": {when: status, wants: "data", comes: func(t *testing.T, cluster *Driven) {
+		"its claim goes with B4": {when: status, comes: again},
+		"its claim is marked before B4, kept by a finalizer of others, and goes": {when: status, comes: func(t *testing.T, cluster *Driven) {
 			claim := cluster.Claim("default", "data")
 			claim.Finalizers = append(claim.Finalizers, "example.com/snapshot")
 			_, err := cluster.Update(t.Context(), claim)
 			assert.NoError(t, err)
 			assert.NoError(t, cluster.Delete(t.Context(), DataKey, metav1.DeleteOptions{}))
 		}},
-		"its claim names another volume": {when: bindingtest.On(bindingtest.VerbUpdate, obj.KindClaim), wants: "data", volume: func(v *corev1.PersistentVolume) { v.Annotations[ProvisionedBy] = "example.com/once" }, comes: func(t *testing.T, cluster *Driven) {
+		"its claim names another volume": {when: bindingtest.On(bindingtest.VerbUpdate, obj.KindClaim), volume: func(v *corev1.PersistentVolume) { v.Annotations[ProvisionedBy] = "example.com/once" }, comes: func(t *testing.T, cluster *Driven) {
 			_, err := cluster.Create(t.Context(), bindingtest.Volume("free", "1Gi"))
 			assert.NoError(t, err)
 			claim := cluster.Claim("default", "data")
@@ -167,15 +171,15 @@ func TestV4WhatComesWhileItsBindingIsBegun(t *testing.T) {
 		"it is deleted with its claim": {when: status, comes: func(t *testing.T, cluster *Driven) {
 			assert.NoError(t, cluster.Delete(t.Context(), obj.VolumeKey("pv"), metav1.DeleteOptions{}))
 			vanish(t, cluster, DataKey)
-		}, wants: "data", volume: func(v *corev1.PersistentVolume) {
+		}, volume: func(v *corev1.PersistentVolume) {
 			v.Annotations[ProvisionedBy] = "example.com/once"
 			v.Finalizers = []string{"example.com/keeps"}
 		}},
-		"it was Released before, and its reclaiming waits for a driver": {phase: corev1.VolumeReleased, when: bindingtest.On(bindingtest.VerbUpdate, obj.KindVolume), wants: "data", comes: again, volume: func(v *corev1.PersistentVolume) {
+		"it was Released before, and its reclaiming waits for a driver": {phase: corev1.VolumeReleased, when: bindingtest.On(bindingtest.VerbUpdate, obj.KindVolume), comes: again, volume: func(v *corev1.PersistentVolume) {
 			v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "example.com", VolumeHandle: "pv"}}
 		}},
 	} {
-		t.Run("V4 "+name, func(t *testing.T) {
+		t.Run("B1 "+name, func(t *testing.T) {
 			cluster := NewDrivenWith(bindingtest.DriverOptions{BindingOptions: decision.Options{Protection: decision.ProtectionOn}, Hooks: hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": never{t}}}},
 				bindingtest.Claim("default", "data", "1Gi"))
 			require.NoError(t, cluster.Settle(t.Context()))
@@ -196,10 +200,12 @@ func TestV4WhatComesWhileItsBindingIsBegun(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, cluster.Settle(t.Context()))
 			}
-			kept := cluster.Volume("pv")
-			require.NotNil(t, kept)
-			assert.Equal(t, obj.ClaimKey("default", test.wants), obj.ReferencedClaim(kept))
-			assert.NotContains(t, []corev1.PersistentVolumePhase{corev1.VolumeReleased, corev1.VolumeFailed}, kept.Status.Phase)
+			if name == "its claim names another volume" { // which frees this one, but for the name that the person wrote (V4)
+				assert.Equal(t, DataKey, obj.ReferencedClaim(cluster.Volume("pv")))
+				assert.Equal(t, corev1.PersistentVolumeReclaimRetain, cluster.Volume("pv").Spec.PersistentVolumeReclaimPolicy)
+				return
+			}
+			assertRetained(t, cluster)
 		})
 	}
 }
@@ -297,6 +303,53 @@ func TestV3AClaimThatMayHaveBeenBound(t *testing.T) {
 	assert.Equal(t, corev1.VolumeReleased, cluster.Volume("pv").Status.Phase)
 }
 
+// B1, X3: B4's reply says that the claim is Bound, and comes after an informer has shown its end, which did not. The claim had the volume: it is
+// reclaimed as its policy says.
+func TestB1AReplyThatComesAfterTheEnd(t *testing.T) {
+	for _, made := range []string{"", "and is made again"} {
+		t.Run("B1 X3 it is gone "+made, func(t *testing.T) {
+			cluster := NewDrivenWith(bindingtest.DriverOptions{Hooks: hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": Deletes(func(context.Context, hooks.ReclaimRequest) error { return nil })}}},
+				bindingtest.Claim("default", "data", "1Gi"), bindingtest.Volume("pv", "1Gi", WithPolicy(corev1.PersistentVolumeReclaimDelete), PreBound))
+			cluster.Client.Use(func(call *bindingtest.Call, do func() error) error {
+				known := cluster.Claim("default", "data")
+				err := do()
+				if bindingtest.OnStatus(obj.KindClaim)(call) && known.Status.Phase != corev1.ClaimBound {
+					cluster.Hold(obj.KindClaim)
+					vanish(t, cluster, DataKey)
+					cluster.Controller.ObserveDeleted(known) // which lists anew
+					if made != "" {
+						again, err := cluster.Create(t.Context(), bindingtest.Claim("default", "data", "1Gi"))
+						assert.NoError(t, err)
+						cluster.Controller.Observe(again)
+					}
+				}
+				return err
+			})
+			require.NoError(t, cluster.Settle(t.Context()))
+			assert.Nil(t, cluster.Volume("pv"))
+		})
+	}
+}
+
+// B1, R2: a volume was retained for what was begun with it. A person looks at it, and gives it its policy back.
+func TestB1APolicyThatIsSetAfterAll(t *testing.T) {
+	deleted := 0
+	deletes := Deletes(func(context.Context, hooks.ReclaimRequest) error { deleted++; return nil })
+	cluster := NewDrivenWith(bindingtest.DriverOptions{Hooks: hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": deletes}}},
+		bindingtest.Claim("default", "data", "1Gi"), bindingtest.Volume("pv", "1Gi", WithPolicy(corev1.PersistentVolumeReclaimDelete), PreBound))
+	cluster.Client.Use(bindingtest.Before(1, bindingtest.OnStatus(obj.KindVolume), func() { vanish(t, cluster, DataKey) }))
+	require.NoError(t, cluster.Settle(t.Context()))
+	assertRetained(t, cluster)
+	require.Zero(t, deleted)
+	volume := cluster.Volume("pv")
+	volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
+	_, err := cluster.Update(t.Context(), volume)
+	require.NoError(t, err)
+	require.NoError(t, cluster.Settle(t.Context()))
+	assert.Equal(t, 1, deleted)
+	assert.Nil(t, cluster.Volume("pv"))
+}
+
 // W8: a restore that is noticed takes the volume back to where B1 had left it, and its claim is gone: what was noted of the binding holds.
 func TestW8WhatWasBegunBeforeARestore(t *testing.T) {
 	cluster := NewDrivenWith(bindingtest.DriverOptions{Hooks: hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": never{t}}}},
@@ -322,13 +375,12 @@ func TestW8WhatWasBegunBeforeARestore(t *testing.T) {
 		require.NoError(t, cluster.AdvanceClock(t.Context()))
 	}
 	require.NotNil(t, backup)
-	assert.Equal(t, DataKey, obj.ReferencedClaim(cluster.Volume("pv")))
-	assert.Empty(t, cluster.Volume("pv").Spec.ClaimRef.UID)
+	assertRetained(t, cluster)
 }
 
 // V3, X2: a person writes the UID of a claim into the claimRef of a volume with data, which the claim does not fit, and gives it its policy back.
-// The claim never has it, and goes: the volume is as if the person had written the name alone.
-func TestV3AClaimWhoseUIDWasWrittenByAPerson(t *testing.T) {
+// The claim never has it, and goes: the volume is retained.
+func TestB1AClaimWhoseUIDWasWrittenByAPerson(t *testing.T) {
 	for _, before := range []corev1.PersistentVolumePhase{corev1.VolumeReleased, corev1.VolumeFailed, corev1.VolumeAvailable} {
 		t.Run("V3 X2 "+string(before), func(t *testing.T) {
 			cluster := NewDrivenWith(bindingtest.DriverOptions{Hooks: hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": never{t}}}})
@@ -356,7 +408,7 @@ func TestV3AClaimWhoseUIDWasWrittenByAPerson(t *testing.T) {
 
 			vanish(t, cluster, DataKey)
 			require.NoError(t, cluster.Settle(t.Context()))
-			assert.Equal(t, decision.ReservationFor(DataKey), cluster.Volume("pv").Spec.ClaimRef)
+			assertRetained(t, cluster)
 		})
 	}
 }

@@ -206,16 +206,7 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 				n.Key(obj.ReferencedClaim(&corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{ClaimRef: former}}))
 				n.Text(string(former.UID))
 			}
-			if first, noted := s.begun[key.Name]; describeFlag(n, noted) {
-				n.Text(string(first.claim))
-				n.Key(obj.ReferencedClaim(&corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{ClaimRef: first.claimRef}}))
-				n.Text(string(first.phase))
-				volume := s.volume(key.Name)
-				describeFlag(n, volume != nil && first.isUntouched(volume))
-				if describeFlag(n, first.stored != "") {
-					n.Version(key, first.stored)
-				}
-			}
+			n.Text(string(s.begun[key.Name]))
 			describeKeys(n, s.index.Owners(key.Name))
 			if claim, reserved := s.index.Reservation(key.Name); describeFlag(n, reserved) {
 				n.Key(claim)

@@ -19,7 +19,6 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		{State{}, []string{"store", "options", "tasks", "locks", "waiters", "inDoubt", "leftInDoubt", "offers", "hooks", "workers", "lastEvents", "rejected", "refused", "failures", "restore", "unclaimed", "deleted", "announced", "now"}},
 		{store{}, []string{"objects", "claimsByVolume", "volumesByClaim", "podsByClaim", "largePods", "attachmentsByVolume", "parsedClaims", "podClaims", "index", "waiting", "notified", "gone", "gonePods", "goneVolumes", "lostOwners", "formerClaims", "begun"}},
 		{lastVolume{}, []string{"uid", "version", "owners", "claimRef", "policy", "announcement"}},
-		{begun{}, []string{"claim", "claimRef", "phase", "since", "stored"}},
 		{refusal{}, []string{"write", "err", "again"}},
 		{task{}, []string{"key", "volume", "version", "pending", "before", "outdated", "contradicted", "live", "answers", "publish", "next", "steps"}},
 		{Reply{}, []string{"Object", "Err", "Claims", "Pods", "Attachments", "parsed", "owners", "podsByClaim"}},

@@ -70,9 +70,6 @@ func (s *State) handleWrite(t *task, got Reply) error {
 		s.markRejected(t)
 		return got.Err
 	}
-	if t.pending.Kind == decision.UpdateClaimStatus {
-		s.endBegun(t.pending.Claim)
-	}
 	s.markInDoubt(target, t.key)
 	// It may have taken effect, and nobody would tell of it any more.
 	t.publish = append(t.publish, s.newEvents(t.key, t.pending.Events)...)
@@ -129,7 +126,6 @@ func (s *State) settleConflict(t *task, read obj.Object) error {
 		if refused.write.IsShownBy(read) {
 			t.publish = append(t.publish, refused.write.Events...)
 		}
-		s.forgetRefusedBegun(refused.write, read)
 		return nil
 	case !refused.again:
 		return nil
@@ -164,7 +160,9 @@ func (s *State) handleStored(t *task, got Reply) error {
 		return errNotStored
 	default:
 		t.wake(s.observe(got.Parsed().parsed), t.key, t.volume)
-		s.noteStored(t.pending, stored)
+		if claim := as[*corev1.PersistentVolumeClaim](stored); claim != nil { // whatever an informer has shown of it since
+			s.endBegun(claim)
+		}
 		if target := t.pending.Target(); uidOf(s.Known(target)) != stored.GetUID() && s.Known(target) != nil {
 			s.markInDoubt(target, t.key) // an informer has shown another in its place: one of later, or of before a restore
 		}
@@ -369,11 +367,10 @@ func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 	if known := s.Known(key); known != nil {
 		s.keepFormer(key)
 		former, owner := s.restore.former[key], s.lostOwners[key]
-		first, noted := s.begun[key.Name]
+		claim, begun := s.begun[key.Name]
 		woken = s.ObserveDeleted(known)
-		if noted && key.Kind == obj.KindVolume && known.GetUID() == parsed.object.GetUID() {
-			first.stored = "" // which may be another version by now
-			zeromap.Put(&s.begun, key.Name, first)
+		if begun && key.Kind == obj.KindVolume && known.GetUID() == parsed.object.GetUID() {
+			zeromap.Put(&s.begun, key.Name, claim)
 		}
 		if owner != "" && owner == parsed.object.GetUID() {
 			zeromap.Put(&s.lostOwners, key, owner)

@@ -43,7 +43,7 @@ type store struct {
 	lostOwners  map[obj.Key]types.UID // the claims that own the volume that they name, though they are not Bound (M2)
 	// formerClaims has, by the name of a volume, the claimRef that it had before somebody removed it, or put a slip into its name.
 	formerClaims map[string]*corev1.ObjectReference
-	begun        map[string]begun // by volume: the bindings of which the claim was not Bound since the first write (B1)
+	begun        map[string]types.UID // by volume: the claim that it is being bound to, which was not seen to be Bound since (B1)
 }
 
 // Known returns the object that is stored under a key; nil if there is none. A class has its name alone as its key.

@@ -56,7 +56,7 @@ func (s *State) advance(t *task) Step {
 	if write, lost := s.giveBack(t, action); lost {
 		action, err = write, nil
 	}
-	action = s.undoBegun(t, action)
+	action = s.retainBegun(t, action)
 	switch {
 	case err == nil && action.Kind == decision.Read:
 		return s.issue(t, action)
