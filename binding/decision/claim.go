@@ -49,15 +49,23 @@ func DraftForClaim(claim *corev1.PersistentVolumeClaim, view View, options Optio
 		}
 	}
 	action, err := nextInState(claim, state, volume, source, view, options)
-	// The claim needs no provisioning any more once it is bound or being deleted.
-	if action.Kind != Nothing || err != nil || !provisioning(claim) || !deleting && state != phase.ClaimBound {
+	if err != nil || !provisioning(claim) || !provisioned(claim, state, action) {
 		return action, err
 	}
 	explanation := *action.explains
-	if state != phase.ClaimBound {
+	if deleting && state != phase.ClaimBound {
 		explanation = explainTerminating(claim)
 	}
-	return abandonProvisioning(claim, view, options).explained(explanation), nil
+	return abandonProvisioning(claim, view, options).Beside(action).explained(explanation), nil
+}
+
+// provisioned reports whether a claim on which nothing is to be written needs no provisioning any more: it is bound or being deleted, or waits for
+// another volume, which it names.
+func provisioned(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindingState, action Action) bool {
+	if action.Kind == Wait {
+		return claim.DeletionTimestamp == nil && !phase.BindCompleted(claim) && claim.Spec.VolumeName != "" && claim.Spec.VolumeName != ProvisionedName(claim.UID)
+	}
+	return action.Kind == Nothing && (claim.DeletionTimestamp != nil || state == phase.ClaimBound)
 }
 
 // restoreClaimRef gives the volume of a claim its claimRef back, if that was removed (C11). It comes before all else, and before

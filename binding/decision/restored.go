@@ -13,11 +13,14 @@ import (
 )
 
 // GiveBack returns the next read or write by which a claim or volume gets back what it had in a later version, before the server went back
-// in time, and nobody else knows of any more (W8): its announcement, the claimRef of a volume, or its reclaim policy Retain, which it is also
+// in time, and nobody else knows of any more (W8): its announcement, or that it had storage since, the claimRef of a volume, or its reclaim policy Retain, which it is also
 // given where a later claim had it. What is given back keeps data, and destroys none, for it may be a person who has changed the object since.
 func GiveBack(now, former obj.Object, view View) (next Action, lost bool) {
 	if lostAnnouncement(now, former) {
 		return giveBackAnnouncement(now, former), true
+	}
+	if lostStorage(now, former) {
+		return giveBackStorage(now), true
 	}
 	volume, ok := now.(*corev1.PersistentVolume)
 	before, _ := former.(*corev1.PersistentVolume)
@@ -38,7 +41,7 @@ func GiveBack(now, former obj.Object, view View) (next Action, lost bool) {
 func Lost(now, former obj.Object) bool {
 	volume, ok := now.(*corev1.PersistentVolume)
 	before, was := former.(*corev1.PersistentVolume)
-	return lostAnnouncement(now, former) || ok && was && (lostClaimRef(volume, before) || lostPolicy(volume, before))
+	return lostAnnouncement(now, former) || lostStorage(now, former) || ok && was && (lostClaimRef(volume, before) || lostPolicy(volume, before))
 }
 
 // lostAnnouncement reports whether an announcement is missing, or an older one stands in its place: what that one says is no word of the later
@@ -57,6 +60,20 @@ func lostAnnouncement(now, former obj.Object) bool {
 // crash before this write leaves the object as the backup has it, and nobody who remembers.
 func giveBackAnnouncement(now, former obj.Object) Action {
 	return update(now, func(metadata *metav1.ObjectMeta) { reclaim.AnnounceAgain(metadata, former) }, "W8", "it was announced before the server went back in time")
+}
+
+// lostStorage reports whether a claim had what was provisioned for it, and an announcement of before says that it may have been deleted (P2).
+func lostStorage(now, former obj.Object) bool {
+	claim, ok := now.(*corev1.PersistentVolumeClaim)
+	had, was := former.(*corev1.PersistentVolumeClaim)
+	_, announced := reclaim.AnnouncementOf(now)
+	return ok && was && announced && claim.Spec.VolumeName == "" && claim.UID == had.UID && had.Spec.VolumeName == ProvisionedName(claim.UID)
+}
+
+// giveBackStorage withdraws the announcement, as the binding did that is undone by now: what was provisioned after it is not to be deleted. A crash
+// before this write leaves the claim as the backup has it, and nobody who remembers.
+func giveBackStorage(now obj.Object) Action {
+	return update(now, func(metadata *metav1.ObjectMeta) { reclaim.Withdraw(metadata) }, "W8", "it had what was provisioned for it before the server went back in time")
 }
 
 // lostClaimRef reports whether a volume is free that a claim had. One that the backup gives to another claim is that one's.

@@ -283,6 +283,7 @@ func (t *task) describe(n Notebook) {
 		describeObjects(n, t.live[key].Attachments)
 	}
 	describeAnswers(n, t.key, t.answers)
+	n.Text(string(t.provided))
 	describeFlag(n, t.outdated)
 	describeEvents(n, t.publish)
 	next := make(map[obj.Key]struct{}, len(t.next))

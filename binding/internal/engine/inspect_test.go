@@ -20,7 +20,7 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		{store{}, []string{"objects", "claimsByVolume", "volumesByClaim", "podsByClaim", "largePods", "attachmentsByVolume", "parsedClaims", "podClaims", "index", "waiting", "notified", "gone", "gonePods", "goneVolumes", "lostOwners", "formerClaims", "begun"}},
 		{lastVolume{}, []string{"uid", "version", "owners", "claimRef", "policy", "announcement"}},
 		{refusal{}, []string{"write", "err", "again"}},
-		{task{}, []string{"key", "volume", "version", "pending", "before", "outdated", "contradicted", "live", "answers", "publish", "next", "steps"}},
+		{task{}, []string{"key", "volume", "version", "pending", "before", "outdated", "contradicted", "live", "answers", "provided", "publish", "next", "steps"}},
 		{Reply{}, []string{"Object", "Err", "Claims", "Pods", "Attachments", "parsed", "owners", "podsByClaim"}},
 		{restore{}, []string{"unread", "held", "made", "gone", "unsaid", "calls", "former"}},
 		{contradiction{}, []string{"uid", "missing", "dated"}},

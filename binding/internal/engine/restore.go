@@ -77,7 +77,7 @@ func (s *State) keepFormer(key obj.Key) {
 			}
 			zeromap.Put(&s.restore.former, key, obj.Object(former))
 		}
-	} else if _, announced := s.announced[key]; announced {
+	} else if _, announced := s.announced[key]; announced || s.claim(key).Spec.VolumeName == decision.ProvisionedName(known.GetUID()) {
 		zeromap.Put(&s.restore.former, key, known)
 	}
 }

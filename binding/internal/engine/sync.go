@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/obj"
@@ -27,7 +29,8 @@ type task struct {
 	version string            // the resourceVersion of the key's object that live was read for
 	live    map[obj.Key]Reply // the replies to live reads since the last write
 
-	answers []decision.Answer // since the sync began
+	answers  []decision.Answer // since the sync began, and what is left of earlier ones
+	provided types.UID         // the claim that a provisioner was called for
 
 	publish []decision.Event
 	next    []obj.Key
@@ -87,12 +90,10 @@ func (s *State) advance(t *task) Step {
 	return s.issue(t, action)
 }
 
-// isAnothersTurn reports whether a provisioner is to run for a claim after one has run for its predecessor of that name, while others
+// isAnothersTurn reports whether a provisioner is to run for a claim after this sync has called one for its predecessor of that name, while others
 // wait for a slot. Who deletes and makes claims again and again would keep it (Rh).
 func (s *State) isAnothersTurn(t *task, action decision.Action) bool {
-	return action.Kind == decision.RunProvisioner && len(s.hooks.turns) > 0 && slices.ContainsFunc(t.answers, func(a decision.Answer) bool {
-		return a.Of == decision.RunProvisioner && a.For != action.About()
-	})
+	return action.Kind == decision.RunProvisioner && len(s.hooks.turns) > 0 && t.provided != "" && t.provided != action.About()
 }
 
 // giveUp ends a sync that exceeds stepLimit, most likely because another client undoes each of its writes. It marks the claim as
@@ -171,6 +172,9 @@ func (s *State) issue(t *task, action decision.Action) Step {
 	t.pending, t.before, t.outdated = action, nil, false
 	if action.Kind == decision.Read {
 		t.before = s.Known(action.Key)
+	}
+	if action.Kind == decision.RunProvisioner {
+		t.provided = action.About()
 	}
 	s.noteBegun(t, action)
 	publish := t.publish

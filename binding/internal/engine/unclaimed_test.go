@@ -1,16 +1,20 @@
 package engine_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/hooks"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
@@ -143,6 +147,30 @@ func TestP2WhatWasMadeHasBeenGivenToAnother(t *testing.T) {
 	} {
 		t.Run("P2 "+name+": what may have been made since is deleted", func(t *testing.T) {
 			begins(t, leaving, volume).announcesUnstored()
+		})
+	}
+}
+
+// Rh, X8: what was made for the former claim of a name cannot be deleted, while others wait for a slot. The claim that has the name now is provisioned all
+// the same, and neither deleter nor provisioner is called again before it is time.
+func TestRhALeftoverThatStaysBesideOthersThatWait(t *testing.T) {
+	for name, answer := range map[string]error{"it goes on": InProgress(time.Minute), "it fails": ErrBroken} {
+		t.Run("Rh X8 "+name, func(t *testing.T) {
+			d := newTalk(t, withTwo(), DataKey, ClassOf("fast", Own), ProvisioningClaim())
+			for i := range 6 { // five of another namespace run, and one waits
+				other := ProvisioningClaim(Named(fmt.Sprint("b", i)), OfUID(types.UID(fmt.Sprint("uid-b", i))))
+				other.Namespace = "b"
+				d.state.Observe(other)
+				step := reads(t, d.state, d.state.Start(obj.KeyOf(other)), obj.KeyOf(other))
+				require.Equal(t, i == 5, step.Done, "%s", step.Action)
+			}
+			d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1").gets(nil, InProgress(time.Minute)).ends()
+			d.state.ObserveDeleted(d.state.Known(DataKey))
+			d.state.Observe(At("60", ProvisioningClaim(OfUID("uid-2"))))
+			d.starts().says("P2 Read pvc/default/data").again().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunDeleter pv/pvc-uid-1").gets(nil, answer)
+			d.says("P2 Read pv/pvc-uid-2").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-2").gets(nil, InProgress(time.Minute)).ends()
+			require.NotContains(t, d.step.Next, DataKey)
+			require.Positive(t, d.step.After)
 		})
 	}
 }

@@ -38,9 +38,6 @@ func (s *Runner) Do(text string) ([]string, error) {
 	switch text {
 	case "show":
 		return s.show()
-	case "snapshot":
-		s.snapshot = s.Server.Snapshot()
-		return nil, nil
 	case "restore":
 		s.Server.Restore(s.snapshot)
 		for _, a := range s.controllers {
@@ -153,9 +150,13 @@ func (s *Runner) show() ([]string, error) {
 	return lines, nil
 }
 
-// person does what somebody with kubectl, a scheduler, a provisioner or kube-controller-manager does. It reports whether the
-// command is one of those.
+// person does what somebody with kubectl, a scheduler, a provisioner or kube-controller-manager does, or who makes a backup. It reports
+// whether the command is one of those.
 func (s *Runner) person(text string) (done bool, err error) {
+	if text == "snapshot" {
+		s.snapshot = s.Server.Snapshot()
+		return true, nil
+	}
 	words := strings.Fields(text)
 	if len(words) < 2 {
 		return false, nil
