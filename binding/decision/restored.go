@@ -27,14 +27,23 @@ func GiveBack(now, former obj.Object, view View) (next Action, lost bool) {
 	if !ok || before == nil {
 		return Action{}, false
 	}
+	has := volume
 	if lostClaimRef(volume, before) {
-		if read, owned := findOwner(volume, obj.ReferencedClaim(before), view); read.Kind == Read {
+		read, owner := findOwner(volume, obj.ReferencedClaim(before), view)
+		switch {
+		case read.Kind == Read:
 			return read, true
-		} else if !owned {
+		case owner == nil:
 			return giveBackClaimRef(volume, before), true
 		}
+		owned := *volume // as C11 or C7 writes it next
+		owned.Spec.ClaimRef = referenceTo(owner)
+		has = &owned
 	}
-	return giveBackPolicy(volume, before), lostPolicy(volume, before)
+	if !lostPolicy(has, before) {
+		return Action{}, false
+	}
+	return giveBackPolicy(volume, policyMessage(has, before)), true
 }
 
 // Lost reports whether an object lacks what it had in a later version, as GiveBack gives it back.
@@ -82,19 +91,37 @@ func lostClaimRef(now, former *corev1.PersistentVolume) bool {
 	return now.Spec.ClaimRef == nil && ref != nil && ref.Namespace != "" && ref.Name != ""
 }
 
-// findOwner reports whether a volume without claimRef gets it by C11 or C7, for a claim owns it (M2): the one that had it, or another that is known.
-// What is known of them is from before, so that each is read live.
-func findOwner(volume *corev1.PersistentVolume, had obj.Key, view View) (read Action, owned bool) {
-	for _, key := range slices.Concat(view.Owners(volume.Name), []obj.Key{had}) {
+// findOwner returns the claim for which a volume without claimRef gets it by C11 or C7, for it owns the volume (M2): the one that had it, or another; nil
+// if there is none. What is known of them is from before, so that each is read live; and the restore may have brought one back that nobody knows, so that
+// all claims are listed before there is none.
+func findOwner(volume *corev1.PersistentVolume, had obj.Key, view View) (read Action, owner *corev1.PersistentVolumeClaim) {
+	read, owner = firstOwner(volume, slices.Concat(view.Owners(volume.Name), []obj.Key{had}), view)
+	if read.Kind == Read || owner != nil {
+		return read, owner
+	}
+	listed, source := view.ListedOwners(volume.Name)
+	if !source.IsLive() {
+		return ReadLive(obj.ClaimsKey(), "W8", "a claim may be bound to the volume, which had a claimRef before the server went back in time"), nil
+	}
+	keys := make([]obj.Key, len(listed))
+	for i, claim := range listed {
+		keys[i] = obj.KeyOf(claim)
+	}
+	return firstOwner(volume, keys, view)
+}
+
+// firstOwner returns the first of the claims that owns a volume, as live reads show, or the next such read.
+func firstOwner(volume *corev1.PersistentVolume, claims []obj.Key, view View) (read Action, owner *corev1.PersistentVolumeClaim) {
+	for _, key := range claims {
 		claim, source := view.Claim(key.Namespace, key.Name)
 		switch {
 		case !source.IsLive():
-			return ReadLive(key, "W8", "it had the volume before the server went back in time"), false
+			return ReadLive(key, "W8", "it had the volume before the server went back in time"), nil
 		case claim != nil && (phase.Owned(claim) == volume.Name || ownsThoughLost(claim, volume, view)):
-			return Action{}, true
+			return Action{}, claim
 		}
 	}
-	return Action{}, false
+	return Action{}, nil
 }
 
 // giveBackClaimRef reserves a volume for a claim of the name whose data may be on it, and retains it if it was retained. So it is not lost with
@@ -129,21 +156,31 @@ func retained(policy corev1.PersistentVolumeReclaimPolicy) bool {
 	return policy == corev1.PersistentVolumeReclaimRetain
 }
 
-// wasLaterClaims reports whether a volume that has a claimRef with a UID was bound to another claim before the server went back, or reserved
-// for one.
+// wasLaterClaims reports whether a volume that has a claimRef was bound to another claim before the server went back, or, if the claimRef has a
+// UID, reserved for one.
 func wasLaterClaims(now, former *corev1.PersistentVolume) bool {
 	ref, before := now.Spec.ClaimRef, former.Spec.ClaimRef
-	return ref != nil && ref.UID != "" && before != nil && ref.UID != before.UID
+	switch {
+	case ref == nil || before == nil:
+		return false
+	case ref.UID != "":
+		return ref.UID != before.UID
+	}
+	return before.UID != "" && obj.ReferencedClaim(now) != obj.ReferencedClaim(former)
+}
+
+// policyMessage says why a volume is retained.
+func policyMessage(now, former *corev1.PersistentVolume) string {
+	if !wasLaterClaims(now, former) {
+		return fmt.Sprintf("volume %q had reclaim policy Retain before the API server went back in time, and has it again", now.Name)
+	}
+	key := obj.ReferencedClaim(former)
+	return fmt.Sprintf("volume %q was given to claim %s/%s before the API server went back in time, and may have its data: its reclaim policy is Retain now; "+
+		"look at what is on it before you set another", now.Name, key.Namespace, key.Name)
 }
 
 // giveBackPolicy retains a volume again, or for the first time. A crash before this write leaves one that is reclaimed as the backup has it.
-func giveBackPolicy(now, former *corev1.PersistentVolume) Action {
-	message := fmt.Sprintf("volume %q had reclaim policy Retain before the API server went back in time, and has it again", now.Name)
-	if wasLaterClaims(now, former) {
-		key := obj.ReferencedClaim(former)
-		message = fmt.Sprintf("volume %q was given to claim %s/%s before the API server went back in time, and may have its data: its reclaim policy is Retain now; "+
-			"look at what is on it before you set another", now.Name, key.Namespace, key.Name)
-	}
+func giveBackPolicy(now *corev1.PersistentVolume, message string) Action {
 	action := update(reclaim.SetRetain(now).Volume, nil, "W8", message)
 	action.Events = []Event{warning(now, EventServerWentBack, message)}
 	return action

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pvbind/pvbind/binding/decision"
@@ -26,8 +27,11 @@ func TestW8WhomAVolumeIsGivenBackTo(t *testing.T) {
 	}{
 		{name: "what the cache says of an owner is from before", known: KnownClaim(BoundTo("vol")), reads: DataKey},
 		{name: "no owner is Bound to it, and who had it was not read", known: KnownClaim(), live: []obj.Key{DataKey}, reads: had},
-		{name: "no owner is Bound to it", known: KnownClaim(), live: []obj.Key{DataKey, had}, gives: true},
-		{name: "an owner is Bound to another", known: KnownClaim(BoundTo("other")), live: []obj.Key{DataKey, had}, gives: true},
+		{name: "no owner is Bound to it that is known, and one may be back", known: KnownClaim(), live: []obj.Key{DataKey, had}, reads: obj.ClaimsKey()},
+		{name: "no owner is Bound to it", known: KnownClaim(), live: []obj.Key{DataKey, had, obj.ClaimsKey()}, gives: true},
+		{name: "an owner is Bound to another", known: KnownClaim(BoundTo("other")), live: []obj.Key{DataKey, had, obj.ClaimsKey()}, gives: true},
+		{name: "one that a list shows is read", known: KnownClaim(BoundTo("vol"), Named("back")), live: []obj.Key{DataKey, had, obj.ClaimsKey()}, reads: obj.ClaimKey("default", "back")},
+		{name: "one that a list shows is Bound to it", known: KnownClaim(BoundTo("vol"), Named("back")), live: []obj.Key{DataKey, had, obj.ClaimsKey(), obj.ClaimKey("default", "back")}},
 		{name: "an owner is Bound to it", known: KnownClaim(BoundTo("vol")), live: []obj.Key{DataKey}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -35,8 +39,8 @@ func TestW8WhomAVolumeIsGivenBackTo(t *testing.T) {
 
 			action, lost := decision.GiveBack(KnownVolume("vol"), former, ownedView{known, DataKey})
 
-			assert.Equal(t, row.reads, action.Key)
-			assert.Equal(t, row.gives || row.reads != obj.Key{}, lost)
+			require.Equal(t, row.reads, action.Key)
+			require.Equal(t, row.gives || row.reads != obj.Key{}, lost)
 			if row.gives {
 				assert.Equal(t, had, obj.ReferencedClaim(action.Volume))
 			}

@@ -19,7 +19,8 @@ import (
 // thousands are kept.
 type lastVolume struct {
 	uid          types.UID
-	version      string // "" where it went by a restore, or under a call: then whatever comes under its name is in its place
+	version      string // "" where it went under a call: then whatever comes under its name is in its place
+	wentBack     bool   // it went by a restore: whatever comes under its name is older
 	owners       []types.UID
 	claimRef     *corev1.ObjectReference // that of the owner
 	policy       corev1.PersistentVolumeReclaimPolicy
@@ -92,7 +93,7 @@ func (s *store) supersede(volume *corev1.PersistentVolume) {
 		return
 	}
 	last := s.goneVolumes.of(volume.Name)
-	if last != nil && len(last.owners) > 0 && !obj.OlderThan(volume, last.version) {
+	if last != nil && len(last.owners) > 0 && !last.wentBack && !obj.OlderThan(volume, last.version) {
 		by := *last
 		by.claimRef, by.owners = ref, []types.UID{ref.UID}
 		s.goneVolumes.add(volume.Name, &by)
@@ -122,11 +123,11 @@ func (s *store) relistOwners(volume string, owner types.UID) {
 // and Lost, by removing bind-completed (C6).
 func (s *store) setOwner(old, claim *corev1.PersistentVolumeClaim) {
 	if old != nil && old.UID == claim.UID && phase.Owned(old) != "" && claim.Status.Phase != corev1.ClaimBound && s.isNoOthers(claim) {
-		zeromap.Put(&s.lostOwners, obj.KeyOf(claim), claim.UID)
+		zeromap.Put(&s.lostOwners, obj.KeyOf(claim), lossOf(claim))
 	}
 	owner := s.asOwner(claim)
 	if owner != claim {
-		zeromap.Put(&s.lostOwners, obj.KeyOf(claim), claim.UID)
+		zeromap.Put(&s.lostOwners, obj.KeyOf(claim), lossOf(claim))
 	}
 	s.index.SetClaim(owner)
 }
@@ -202,6 +203,14 @@ func (l *lastVolume) had(claim *corev1.PersistentVolumeClaim) bool {
 	return l != nil && slices.Contains(l.owners, claim.UID)
 }
 
+// loss is what a claim has lost: a restore may take back which volume it names, and its tenant name another one.
+type loss struct {
+	claim  types.UID
+	volume string
+}
+
+func lossOf(claim *corev1.PersistentVolumeClaim) loss { return loss{claim.UID, claim.Spec.VolumeName} }
+
 // asOwner returns a claim as the index is to know it. One that has lost the volume that it names owns it as one that is Bound does, where it
 // was seen to be Bound to it, or is Lost and the last volume of that name had its UID in its claimRef: whoever makes that one again has the
 // claim's data on it (M2). No tenant can write that.
@@ -210,7 +219,7 @@ func (s *store) asOwner(claim *corev1.PersistentVolumeClaim) *corev1.PersistentV
 		return claim
 	}
 	stood := phase.Lost(claim) != "" && s.goneVolumes.of(claim.Spec.VolumeName).had(claim)
-	if s.lostOwners[obj.KeyOf(claim)] != claim.UID && !stood {
+	if s.lostOwners[obj.KeyOf(claim)] != lossOf(claim) && !stood {
 		return claim
 	}
 	owner := *claim

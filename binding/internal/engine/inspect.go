@@ -198,6 +198,7 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 				for _, owner := range last.owners {
 					n.Text(string(owner))
 				}
+				describeFlag(n, last.wentBack)
 				if describeFlag(n, last.version != "") {
 					n.Version(key, last.version)
 				}
@@ -212,7 +213,10 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 				n.Key(claim)
 			}
 		case obj.KindClaim:
-			n.Text(string(s.lostOwners[key]))
+			if lost, has := s.lostOwners[key]; describeFlag(n, has) {
+				n.Text(string(lost.claim))
+				n.Key(obj.VolumeKey(lost.volume))
+			}
 			n.Object(orNil(s.waiting.Get(key)))
 			n.Object(orNil(s.notified.Get(key)))
 		}

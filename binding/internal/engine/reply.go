@@ -372,7 +372,7 @@ func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 		if begun && key.Kind == obj.KindVolume && known.GetUID() == parsed.object.GetUID() {
 			zeromap.Put(&s.begun, key.Name, claim)
 		}
-		if owner != "" && owner == parsed.object.GetUID() {
+		if owner.claim != "" && owner.claim == parsed.object.GetUID() {
 			zeromap.Put(&s.lostOwners, key, owner)
 		}
 		if former != nil {

@@ -85,7 +85,7 @@ func (s *State) keepFormer(key obj.Key) {
 // recallFormer keeps what is known of a volume of that name that is gone, where it went by a restore, or an older one takes its place.
 func (s *State) recallFormer(volume *corev1.PersistentVolume) {
 	key, last := obj.VolumeKey(volume.Name), s.goneVolumes.of(volume.Name)
-	if last == nil || last.version != "" && !obj.OlderThan(volume, last.version) {
+	if last == nil || !last.wentBack && last.version != "" && !obj.OlderThan(volume, last.version) {
 		return
 	}
 	if s.restore.former[key] == nil { // or else that is what is known, before the one that is there superseded it
@@ -99,9 +99,7 @@ func (s *State) recallFormer(volume *corev1.PersistentVolume) {
 func (s *State) buryFormer(key obj.Key) {
 	if former := as[*corev1.PersistentVolume](s.restore.former[key]); former != nil {
 		if last := s.lastOf(former); last != nil {
-			if wentBack := !s.restore.calls.IsZero(); wentBack {
-				last.version = ""
-			}
+			last.wentBack = !s.restore.calls.IsZero()
 			s.goneVolumes.add(key.Name, last)
 		}
 	}

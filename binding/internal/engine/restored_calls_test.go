@@ -101,6 +101,7 @@ func TestW8WhatTheServerHasLostIsGivenBack(t *testing.T) {
 	removed := volume("10", WithPolicy(corev1.PersistentVolumeReclaimDelete))
 	recycled := WithPolicy(corev1.PersistentVolumeReclaimRecycle)
 	scrubs := volume("10", BoundToClaim, InPhase(corev1.VolumeReleased), recycled)
+	reserved := volume("10", RefersTo("default", "data", ""), recycled)
 	owner := KnownClaim(Named("other"), BoundTo("a"), func(c *corev1.PersistentVolumeClaim) { c.UID = "uid-2" })
 	for _, test := range []struct {
 		name        string
@@ -123,6 +124,8 @@ func TestW8WhatTheServerHasLostIsGivenBack(t *testing.T) {
 		{"W8 R2 its reclaim policy alone", volume("20"), removed, a, nil, nil},
 		{"W8 X3 Retain, where a later claim had what is to be scrubbed", volume("20", RefersToOther, InPhase(corev1.VolumeBound), recycled), scrubs, a, scrubs.Spec.ClaimRef, nil},
 		{"W8 X3 or was to have it", volume("20", RefersTo("default", "other", ""), recycled), scrubs, a, scrubs.Spec.ClaimRef, nil},
+		{"W8 X3 or had it, made again", volume("20", RefersToOther, InPhase(corev1.VolumeBound), recycled, remade), scrubs, a, scrubs.Spec.ClaimRef, nil},
+		{"W8 X3 or had what is reserved by name", volume("20", RefersToOther, InPhase(corev1.VolumeBound), recycled), reserved, a, reserved.Spec.ClaimRef, nil},
 		{"W8 X3 or the next one of the same name", volume("20", RefersTo("default", "data", ""), recycled), scrubs, a, scrubs.Spec.ClaimRef, nil},
 	} {
 		there := []obj.Object{test.now}
@@ -139,6 +142,11 @@ func TestW8WhatTheServerHasLostIsGivenBack(t *testing.T) {
 			"listed anew before": func(state *engine.State) {
 				state.ObserveDeleted(test.former)
 				state.ObserveRestore()
+				state.Observe(test.now)
+			},
+			"told, and listed anew": func(state *engine.State) {
+				state.ObserveRestore()
+				state.ObserveDeleted(test.former)
 				state.Observe(test.now)
 			},
 		} {
@@ -162,6 +170,68 @@ func TestW8WhatTheServerHasLostIsGivenBack(t *testing.T) {
 			})
 		}
 	}
+}
+
+// W8, X3: the backup shows a volume without claimRef, and a claim that is Bound to it, which has it again (C11). What another claim has written since is
+// not destroyed with that one.
+func TestW8AnOwnerOfTheBackupHasWhatALaterClaimHad(t *testing.T) {
+	a, owner := obj.VolumeKey("a"), At("5", KnownClaim(BoundTo("a")))
+	for name, test := range map[string]struct {
+		had    VolumeEdit
+		policy corev1.PersistentVolumeReclaimPolicy
+	}{
+		"another claim had it": {RefersToOther, corev1.PersistentVolumeReclaimRetain},
+		"it had it itself":     {BoundToClaim, corev1.PersistentVolumeReclaimRecycle},
+	} {
+		for _, by := range []obj.Key{a, DataKey} {
+			t.Run(fmt.Sprintf("W8 X3 %s, by %s", name, by), func(t *testing.T) {
+				now := At("10", KnownVolume("a", InPhase(corev1.VolumeBound), WithPolicy(corev1.PersistentVolumeReclaimRecycle)))
+				state := engine.New(Unprotected(Hooked()), 10)
+				state.Observe(At("20", KnownVolume("a", test.had, InPhase(corev1.VolumeBound), WithPolicy(corev1.PersistentVolumeReclaimRecycle))))
+				state.ObserveRestore()
+				state.OutwaitCalls()
+				state.Observe(owner)
+				for range 8 {
+					for _, key := range []obj.Key{by, a, DataKey} {
+						step := reads(t, state, state.Start(key), key, now, owner)
+						for !step.Done {
+							if step.Action.Volume != nil {
+								now = At(fmt.Sprint(len(now.ResourceVersion))+now.ResourceVersion, step.Action.Complete().Volume)
+								step = reads(t, state, state.Proceed(key, engine.Reply{Object: now}), key, now, owner)
+								continue
+							}
+							step = reads(t, state, state.Proceed(key, engine.Reply{Err: ErrConnection}), key, now, owner)
+						}
+					}
+				}
+				assert.Equal(t, DataKey, obj.ReferencedClaim(now))
+				assert.Equal(t, test.policy, now.Spec.PersistentVolumeReclaimPolicy)
+			})
+		}
+	}
+}
+
+// W8, M2: a restore takes back which volume a claim has lost, and its tenant names another one. It owns nothing of that.
+func TestM2W8AClaimOwnsWhatItHasLostAlone(t *testing.T) {
+	had := At("20", KnownVolume("b", BoundToClaim, InPhase(corev1.VolumeBound)))
+	of := KnownClaim(Named("other"), OfUID("uid-2"), BoundTo("a"))
+	state := engine.New(Unprotected(decision.Options{}), 10)
+	for _, object := range []obj.Object{At("10", KnownVolume("a", RefersToOther, InPhase(corev1.VolumeBound))), At("11", of), had, At("21", KnownClaim(BoundTo("b")))} {
+		state.Observe(object)
+	}
+	state.ObserveDeleted(had)
+	state.Observe(At("30", KnownClaim(BoundTo("b"), ClaimPhase(corev1.ClaimLost))))
+	state.ObserveRestore()
+	back := At("9", KnownClaim())
+	for _, key := range []obj.Key{DataKey, obj.VolumeKey("a"), obj.KeyOf(of)} {
+		require.True(t, reads(t, state, state.Start(key), key, back, At("10", KnownVolume("a", RefersToOther, InPhase(corev1.VolumeBound))), At("11", of)).Done, key)
+	}
+	state.Observe(At("40", KnownClaim(Naming("a"))))
+	slip := At("41", KnownVolume("a", InPhase(corev1.VolumeBound)))
+	state.Observe(slip)
+	step := reads(t, state, state.Start(obj.KeyOf(of)), obj.KeyOf(of), slip, At("11", of), At("40", KnownClaim(Naming("a"))))
+	require.False(t, step.Done)
+	assert.Equal(t, "B1 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind), "it has its claimRef again")
 }
 
 // W8, R7: Retain that was set since the backup stays, where that shows a transfer which is to end with another policy. A transfer that went on
