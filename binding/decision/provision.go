@@ -55,6 +55,9 @@ func NextForLeftover(claim obj.Key, uid types.UID, made []Answer, view View, opt
 		switch {
 		case stored != nil || ran && deleted.Err == nil:
 			continue
+		case answer.Unsettled:
+			waiting = mayBeStored(volume.Spec.ClaimRef, answer).Beside(waiting)
+			continue
 		case ran:
 			waiting = notDeleted(volume.Spec.ClaimRef, deleted).Beside(waiting)
 			continue
@@ -85,14 +88,26 @@ func goneAsOf(claim obj.Key, now *corev1.PersistentVolumeClaim, view View) strin
 	return view.AbsentAsOf(claim)
 }
 
+// mayBeStored returns the Wait about what was made for a claim that is gone, where it is not known whether its volume was stored: then it was reclaimed as
+// its policy says, or is retained.
+func mayBeStored(gone *corev1.ObjectReference, made Answer) Action {
+	message := fmt.Sprintf("volume %q may have been stored, and gone with the claim: what provisioner %q made for it, if that is still there, is not deleted; look at it, and delete it by hand", ProvisionedName(made.For), made.Hook)
+	return wait("P2", message, cleanupFailed(gone, message))
+}
+
+// cleanupFailed returns the event about what was made for a claim that is gone.
+func cleanupFailed(gone *corev1.ObjectReference, message string) Event {
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: gone.Namespace, Name: gone.Name, UID: gone.UID}}
+	return warning(claim, EventProvisioningCleanup, message)
+}
+
 // notDeleted returns the Wait after a deleter that has not deleted what was made for a claim that is gone.
 func notDeleted(gone *corev1.ObjectReference, answer Answer) Action {
 	if answer.hookError().Meaning == hooks.InProgress {
 		return answer.retry(wait("Rh", "the deleter is at work on what was made for a claim that is gone"))
 	}
 	message := fmt.Sprintf("the storage made for the claim, which is gone, could not be deleted again: %v", answer.Err)
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: gone.Namespace, Name: gone.Name, UID: gone.UID}}
-	return answer.retry(wait("P2", message, warning(claim, EventProvisioningCleanup, message)))
+	return answer.retry(wait("P2", message, cleanupFailed(gone, message)))
 }
 
 // provision decides on a claim with a class that no existing volume fits. If no provisioner serves the class, the claim waits
@@ -354,8 +369,11 @@ func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, options
 	var told []Event
 	volume, source := view.Volume(name)
 	switch {
-	case claim.Spec.VolumeName == name:
+	case claim.Spec.VolumeName == name && (volume != nil || phase.Owned(claim) == name):
 		// The volume stood for the storage. If it is gone, that was as its policy says, Retain perhaps.
+	case claim.Spec.VolumeName == name: // its tenant may have written that
+		message := fmt.Sprintf("volume %q, which the claim names, is not there: what provisioner %q made for the claim, if that is still there, is not deleted; look at it, and delete it by hand", name, provisioner)
+		told = append(told, warning(claim, EventProvisioningCleanup, message))
 	case !source.IsLive():
 		return ReadLive(obj.VolumeKey(name), "P2", "before what was made for the claim is deleted")
 	case volume == nil && wasAnothers(view.Former(name), claim):

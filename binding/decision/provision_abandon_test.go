@@ -86,7 +86,8 @@ func TestP2AClaimThatNeedsNoVolumeAnyMore(t *testing.T) {
 		{name: "P2 bound to another volume, not yet in full: B4 comes first", claim: elsewhere(ClaimPhase(corev1.ClaimPending)), known: bound, options: Hooked(),
 			want: "B4 UpdateClaimStatus pvc/default/data: status.phase=Bound"},
 		{name: "P2 another binder bound it to its own volume and left the finalizer", claim: ownBound(), known: exists(BoundToClaim, InPhase(corev1.VolumeBound)), options: Hooked(), want: forgetsOwn},
-		{name: "P2 X2 that volume is gone, which once stood for the storage: nothing is deleted", claim: ownBound(ClaimBeingDeleted, ClaimPhase(corev1.ClaimLost)), known: absent, options: Hooked(), want: forgetsOwn},
+		{name: "P2 X2 that volume is gone, which once stood for the storage: nothing is deleted", claim: ownBound(ClaimBeingDeleted, ClaimPhase(corev1.ClaimLost)), known: absent, options: Hooked(), want: forgetsOwn, events: []string{cleanupOf}},
+		{name: "P2 X10 nor where its tenant has written that name alone, which is told", claim: ProvisioningClaim(ClaimBeingDeleted, Naming(OwnKey.Name)), known: absent, options: Hooked(), want: forgetsOwn, events: []string{cleanupOf}},
 
 		{name: "P2 the class has another provisioner now: a live read first", claim: ProvisioningClaim(), known: Knowing(ClassOf("fast", "their.example.com")), options: Hooked(), want: readsOwn},
 		{name: "P2 the class has another provisioner now: what may have been made is deleted", claim: ProvisioningClaim(), known: theirs, options: Hooked(), want: deletesOwn},

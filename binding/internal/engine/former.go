@@ -68,7 +68,7 @@ func (l *lastVolume) named(name string) *corev1.PersistentVolume {
 }
 
 // bury notes that a volume is gone. If its storage was being reclaimed, it was: the volume did not go before (F3), if it could stay. Where
-// nothing kept it, what was called may go on. And whoever takes its finalizers off, while a claim has it, says nothing about the data.
+// nothing kept it, what was called may go on. And whoever takes its finalizers off, while a claim has it or its policy is Retain, says nothing about the data.
 func (s *store) bury(volume *corev1.PersistentVolume) {
 	last := s.lastOf(volume)
 	announcement, announced := reclaim.AnnouncementOf(volume)
@@ -76,7 +76,7 @@ func (s *store) bury(volume *corev1.PersistentVolume) {
 	case !announced || volume.DeletionTimestamp == nil || last == nil: // nil where somebody has emptied the announcement
 	case !announcement.Done && !decision.StaysMeanwhile(volume):
 		last.version = ""
-	case slices.ContainsFunc(s.claimsByVolume.of(obj.VolumeKey(volume.Name)), func(key obj.Key) bool { return slices.Contains(last.owners, s.claim(key).UID) }):
+	case last.policy == corev1.PersistentVolumeReclaimRetain, slices.ContainsFunc(s.claimsByVolume.of(obj.VolumeKey(volume.Name)), func(key obj.Key) bool { return slices.Contains(last.owners, s.claim(key).UID) }):
 		last.announcement = ""
 	default:
 		last = nil
@@ -123,11 +123,11 @@ func (s *store) relistOwners(volume string, owner types.UID) {
 // and Lost, by removing bind-completed (C6).
 func (s *store) setOwner(old, claim *corev1.PersistentVolumeClaim) {
 	if old != nil && old.UID == claim.UID && phase.Owned(old) != "" && claim.Status.Phase != corev1.ClaimBound && s.isNoOthers(claim) {
-		zeromap.Put(&s.lostOwners, obj.KeyOf(claim), lossOf(claim))
+		zeromap.Put(&s.lostOwners, obj.KeyOf(claim), claim.UID)
 	}
 	owner := s.asOwner(claim)
 	if owner != claim {
-		zeromap.Put(&s.lostOwners, obj.KeyOf(claim), lossOf(claim))
+		zeromap.Put(&s.lostOwners, obj.KeyOf(claim), claim.UID)
 	}
 	s.index.SetClaim(owner)
 }
@@ -203,14 +203,6 @@ func (l *lastVolume) had(claim *corev1.PersistentVolumeClaim) bool {
 	return l != nil && slices.Contains(l.owners, claim.UID)
 }
 
-// loss is what a claim has lost: a restore may take back which volume it names, and its tenant name another one.
-type loss struct {
-	claim  types.UID
-	volume string
-}
-
-func lossOf(claim *corev1.PersistentVolumeClaim) loss { return loss{claim.UID, claim.Spec.VolumeName} }
-
 // asOwner returns a claim as the index is to know it. One that has lost the volume that it names owns it as one that is Bound does, where it
 // was seen to be Bound to it, or is Lost and the last volume of that name had its UID in its claimRef: whoever makes that one again has the
 // claim's data on it (M2). No tenant can write that.
@@ -219,7 +211,7 @@ func (s *store) asOwner(claim *corev1.PersistentVolumeClaim) *corev1.PersistentV
 		return claim
 	}
 	stood := phase.Lost(claim) != "" && s.goneVolumes.of(claim.Spec.VolumeName).had(claim)
-	if s.lostOwners[obj.KeyOf(claim)] != lossOf(claim) && !stood {
+	if s.lostOwners[obj.KeyOf(claim)] != claim.UID && !stood {
 		return claim
 	}
 	owner := *claim

@@ -106,7 +106,7 @@ func (o offers) clone() offers {
 }
 
 func (r restore) clone() restore {
-	r.unread, r.held, r.made, r.gone = maps.Clone(r.unread), maps.Clone(r.held), maps.Clone(r.made), r.gone.clone()
+	r.unread, r.held, r.made, r.gone, r.shown = maps.Clone(r.unread), maps.Clone(r.held), maps.Clone(r.made), r.gone.clone(), r.shown.clone()
 	r.former = maps.Clone(r.former)
 	return r
 }
@@ -178,6 +178,7 @@ func (s *State) Describe(n Notebook, keys []obj.Key, mentioned []types.UID) {
 	for _, uid := range mentioned {
 		describeFlag(n, s.Buried(uid))
 		describeFlag(n, s.restore.gone.has(uid))
+		describeFlag(n, s.restore.shown.has(uid))
 	}
 }
 
@@ -213,10 +214,7 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 				n.Key(claim)
 			}
 		case obj.KindClaim:
-			if lost, has := s.lostOwners[key]; describeFlag(n, has) {
-				n.Text(string(lost.claim))
-				n.Key(obj.VolumeKey(lost.volume))
-			}
+			n.Text(string(s.lostOwners[key]))
 			n.Object(orNil(s.waiting.Get(key)))
 			n.Object(orNil(s.notified.Get(key)))
 		}

@@ -56,7 +56,11 @@ func (s *State) handleWrite(t *task, got Reply) error {
 		return nil
 	case t.pending.Kind == decision.CreateVolume && outcome != done: // or perhaps it was stored
 		s.markInDoubt(target, t.key)
-		if !apierrors.IsAlreadyExists(got.Err) { // which is no failure (P2)
+		exists := apierrors.IsAlreadyExists(got.Err) // which is no failure (P2)
+		if exists || outcome == unknown {
+			t.mayHaveStored()
+		}
+		if !exists {
 			t.recordAnswer(got, outcome == unknown)
 		}
 		return nil
@@ -155,7 +159,7 @@ func (s *State) handleStored(t *task, got Reply) error {
 	ended := stored.GetDeletionTimestamp() != nil && len(stored.GetFinalizers()) == 0
 	switch {
 	case ended:
-		t.wake(s.ObserveDeleted(stored), t.key, t.volume)
+		t.wake(s.observeGone(stored), t.key, t.volume)
 	case stored.GetResourceVersion() == sentVersion(t.pending):
 		return errNotStored
 	default:
@@ -243,6 +247,15 @@ func (t *task) recordAnswer(got Reply, unsettled bool) {
 	t.answers = append(t.answers, answer)
 }
 
+// mayHaveStored notes that a volume may have stood for what was made, however long: the create that is pending took effect, or another one did before.
+func (t *task) mayHaveStored() {
+	for i, made := range t.answers {
+		if made.Of == decision.RunProvisioner && made.For == t.pending.About() {
+			t.answers[i].Unsettled = true
+		}
+	}
+}
+
 // forgetProvisioned forgets that storage was made for a claim, where the server has the volume: that stands for the
 // storage from now on. If it goes before this sync ends, what became of the storage was as its policy says (X2).
 func (t *task) forgetProvisioned(stored obj.Object) {
@@ -288,7 +301,7 @@ func (s *State) handleRead(t *task, got Reply) error {
 			return err
 		}
 		if known := s.Known(key); known != nil && known.GetUID() == found.uid { // one that was observed since is another
-			t.wake(s.ObserveDeleted(known), t.key)
+			t.wake(s.observeGone(known), t.key)
 		}
 		zeromap.Put(&t.contradicted, key, contradiction{missing: true, dated: found.dated})
 	case got.Err != nil:
@@ -368,11 +381,12 @@ func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 		s.keepFormer(key)
 		former, owner := s.restore.former[key], s.lostOwners[key]
 		claim, begun := s.begun[key.Name]
-		woken = s.ObserveDeleted(known)
+		woken = s.observeGone(known)
 		if begun && key.Kind == obj.KindVolume && known.GetUID() == parsed.object.GetUID() {
 			zeromap.Put(&s.begun, key.Name, claim)
 		}
-		if owner.claim != "" && owner.claim == parsed.object.GetUID() {
+		was, back := as[*corev1.PersistentVolumeClaim](known), as[*corev1.PersistentVolumeClaim](parsed.object)
+		if owner != "" && owner == back.UID && obj.NamedVolume(was) == obj.NamedVolume(back) { // or its tenant may write whatever they like
 			zeromap.Put(&s.lostOwners, key, owner)
 		}
 		if former != nil {
@@ -381,6 +395,7 @@ func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 	}
 	s.gone.remove(parsed.object.GetUID())
 	s.restore.gone.remove(parsed.object.GetUID())
+	s.restore.shown.remove(parsed.object.GetUID())
 	return append(woken, s.observe(parsed)...)
 }
 
@@ -405,7 +420,7 @@ func (s *State) RecheckParsed(parsed Parsed) (woken, rest []obj.Key) {
 	}
 	woken, rest = s.ObserveParsed(parsed)
 	if known := s.Known(key); known != nil && !sameVersion(known, object) {
-		woken, rest = s.ForgetDeleted(known)
+		woken, rest = s.forget(known)
 	}
 	s.tombstonesOf(key.Kind).remove(object.GetUID())
 	again, more := s.ObserveParsed(parsed)

@@ -40,7 +40,7 @@ type store struct {
 	// A volume that has the name of one may be made in its place, under the claim that was bound to that one (V1), or may be as
 	// it was before that one, on a server that went back (W8).
 	goneVolumes tombstones[string, *lastVolume]
-	lostOwners  map[obj.Key]loss // the claims that own a volume that they have lost, where they name it (M2)
+	lostOwners  map[obj.Key]types.UID // the claims that own the volume that they name, though they are not Bound (M2)
 	// formerClaims has, by the name of a volume, the claimRef that it had before somebody removed it, or put a slip into its name.
 	formerClaims map[string]*corev1.ObjectReference
 	begun        map[string]types.UID // by volume: the claim that it is being bound to, which was not seen to be Bound since (B1)

@@ -49,7 +49,8 @@ func (s *State) keepUnclaimed(t *task) {
 
 // settled reports whether nothing is left to do about what a provisioner made, or nothing can be.
 func (s *State) settled(t *task, made decision.Answer) bool {
-	return !s.options.Hooks.Deleters.Has(made.Hook) || s.stoodFor(made) || slices.ContainsFunc(t.answers, func(a decision.Answer) bool {
+	told := made.Unsettled && made.For != uidOf(s.Known(t.key)) // a volume may have stood for it
+	return told || !s.options.Hooks.Deleters.Has(made.Hook) || s.stoodFor(made) || slices.ContainsFunc(t.answers, func(a decision.Answer) bool {
 		return a.Of == decision.RunDeleter && a.For == made.For && a.Hook == made.Hook && a.Final()
 	})
 }

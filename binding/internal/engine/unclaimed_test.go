@@ -2,12 +2,15 @@ package engine_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -134,13 +137,17 @@ func TestP2WhatWasMadeHasBeenGivenToAnother(t *testing.T) {
 			assert.Equal(t, decision.EventProvisioningCleanup, d.step.Action.Events[0].Reason)
 		})
 	}
+	t.Run("P2 R8 it was retained after its deleter had failed, and its finalizers were taken off", func(t *testing.T) {
+		failed := KnownVolume(OwnKey.Name, given, retained, BeingDeleted, VolumeNote(reclaim.AnnouncementAnnotation, `{"by":"controller-1","token":5}`), VolumeFinalizers(reclaim.AnnouncementFinalizer))
+		begins(t, leaving, failed).says("P2 UpdateClaim pvc/default/data")
+	})
 	t.Run("P2 X3 it was retained, and the claim is to be provisioned for again", func(t *testing.T) {
 		d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).comesAndGoes(KnownVolume(OwnKey.Name, given, retained))
 		d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).ends()
 		assert.Equal(t, []string{"Warning ProvisioningFailed"}, d.published)
 	})
 	for name, volume := range map[string]*corev1.PersistentVolume{
-		"it was reclaimed":              KnownVolume(OwnKey.Name, given, BeingDeleted, VolumeFinalizers(reclaim.AnnouncementFinalizer), VolumeNote(reclaim.AnnouncementAnnotation, `{"by":"controller-1","token":5,"done":true}`)),
+		"it was reclaimed":              KnownVolume(OwnKey.Name, given, BeingDeleted, WithPolicy(corev1.PersistentVolumeReclaimDelete), VolumeFinalizers(reclaim.AnnouncementFinalizer), VolumeNote(reclaim.AnnouncementAnnotation, `{"by":"controller-1","token":5,"done":true}`)),
 		"it was the claim's own":        KnownVolume(OwnKey.Name, BoundToClaim, retained),
 		"it was reserved for the claim": KnownVolume(OwnKey.Name, PreBound, retained),
 		"it was nobody's":               KnownVolume(OwnKey.Name, retained),
@@ -171,6 +178,28 @@ func TestRhALeftoverThatStaysBesideOthersThatWait(t *testing.T) {
 			d.says("P2 Read pv/pvc-uid-2").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-2").gets(nil, InProgress(time.Minute)).ends()
 			require.NotContains(t, d.step.Next, DataKey)
 			require.Positive(t, d.step.After)
+		})
+	}
+}
+
+// P2, X2: what came of storing the volume is not known, or there was one: another controller has bound it, perhaps, and it was retained and is gone with its
+// claim. What was made is not deleted as what was left behind, and that is told, once.
+func TestP2AVolumeThatMayHaveStoodForWhatWasMade(t *testing.T) {
+	for name, reply := range map[string]error{
+		"the reply is lost": ErrConnection,
+		"there was one":     apierrors.NewAlreadyExists(corev1.Resource("persistentvolumes"), OwnKey.Name),
+	} {
+		t.Run("P2 X2 "+name, func(t *testing.T) {
+			d := provisioned(t, MadeVolume(), nil).says("P2 CreateVolume pv/pvc-uid-1").gets(nil, reply)
+			d.state.ObserveDeleted(d.state.Known(DataKey))
+			for range 3 {
+				for !d.step.Done {
+					require.NotEqual(t, decision.RunDeleter, d.step.Action.Kind)
+					d.gets(nil, ErrNotFound)
+				}
+				d.starts()
+			}
+			assert.Equal(t, []string{"Warning ProvisioningCleanupFailed"}, slices.DeleteFunc(d.published, func(event string) bool { return !strings.HasSuffix(event, "CleanupFailed") }))
 		})
 	}
 }
