@@ -15,7 +15,7 @@ import (
 //
 // A list that the server did not make must be an error, or it proves that there is nothing: with {} a proxy may have answered,
 // which client-go decodes as an empty list. So must one that is cut short. See obj.CheckList. And so should one that is older than
-// what was read before, once, for a cache may have answered in the server's place. Of a single object the Controller
+// what was read before, or known, once, for a cache may have answered in the server's place: see Follower. Of a single object the Controller
 // itself checks, with obj.CheckReply, that it is the whole of the one which it has asked for, and so it does of each in a list.
 //
 // That an object is not found proves more if a live list confirms it, which says as of when: see obj.Confirm. Else the Controller
@@ -53,6 +53,15 @@ type Client interface {
 type AttachmentLister interface {
 	// ListAttachments lists the attachments of all volumes from the server itself, never from a cache.
 	ListAttachments(ctx context.Context) ([]*storagev1.VolumeAttachment, error)
+}
+
+// Follower is what a Client is besides, if it notices lists from the past by what the Controller knows (V3). A Client that is none is
+// believed that there is nothing, however old its list may be.
+type Follower interface {
+	// Reached notes the resourceVersion of a claim or a volume that the Controller observes, or that the Client has replied, before
+	// anything is decided on that. A list that is requested after that is no older, unless the server was restored, or has what is
+	// listed in another etcd than claims and volumes.
+	Reached(version string)
 }
 
 // Recorder publishes events. It must not block for long and cannot fail: an event is advice.

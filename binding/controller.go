@@ -55,6 +55,7 @@ type Controller struct {
 // version that is older than what is stored already, and kinds that decisions do not depend on. The object must not be
 // modified any more.
 func (c *Controller) Observe(object obj.Object) []obj.Key {
+	follow(c.Client, object)
 	return c.tell(object, (*engine.State).ObserveParsed)
 }
 

@@ -98,7 +98,7 @@
 // # Files
 //
 //   - controller.go: Controller, its Sync, and Result.
-//   - client.go: Client, AttachmentLister and Recorder.
+//   - client.go: Client, AttachmentLister, Follower and Recorder.
 //   - epoch.go: how a noticed restore ends the deleters and recyclers that run.
 //   - perform.go: how an action becomes a call of the Client, and how syncs share lists.
 //

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/decision"
@@ -25,7 +26,22 @@ func perform(ctx context.Context, client Client, action decision.Action) (got en
 	if err := action.CheckVersion(); err != nil {
 		return engine.Reply{Err: err}
 	}
-	return send(ctx, client, action).Checked(action)
+	got = send(ctx, client, action).Checked(action)
+	follow(client, got.Object)
+	return got
+}
+
+// follow tells the client of a claim or a volume, before that is known to any sync: no list that is requested after that may be older
+// (V3). Objects of other kinds, or none, tell nothing.
+func follow(client Client, object obj.Object) {
+	follower, follows := client.(Follower)
+	if !follows {
+		return
+	}
+	switch object.(type) {
+	case *corev1.PersistentVolume, *corev1.PersistentVolumeClaim:
+		follower.Reached(object.GetResourceVersion())
+	}
 }
 
 // send makes the call that an action says.

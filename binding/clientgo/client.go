@@ -18,11 +18,13 @@ import (
 var (
 	_ binding.Client           = (*Client)(nil)
 	_ binding.AttachmentLister = (*Client)(nil)
+	_ binding.Follower         = (*Client)(nil)
 )
 
 // Client is a binding.Client on a clientset. It reads from the server itself: a clientset has no cache.
 //
-// A list that is older than another of its kind that it has read, or than a reply to it about a claim, is an error, once: see Lists.
+// A list that is older than another of its kind that it has read, or than a claim or a volume that it was told of, is an error, once:
+// see Lists.
 //
 // What it returns has no managedFields, which no decision needs and which are often half of an object. The server
 // keeps its own where an update brings none.
@@ -70,10 +72,7 @@ func (c *Client) claim(ctx context.Context, verb string, key obj.Key, do func(co
 		claim, err = do(ctx)
 		return err
 	})
-	if claim, err = answered(key, claim, err); err == nil {
-		c.lists.Reached(obj.KindClaims, claim.ResourceVersion)
-	}
-	return claim, err
+	return answered(key, claim, err)
 }
 
 // answered returns the object of a reply, or its error. A reply that is not the object is one.
@@ -88,6 +87,9 @@ func answered[T obj.Object](key obj.Key, object T, err error) (T, error) {
 	object.SetManagedFields(nil)
 	return object, nil
 }
+
+// Reached notes how far the server was, by the resourceVersion of a claim or a volume, for the lists that are requested after that.
+func (c *Client) Reached(version string) { c.lists.Reached(version) }
 
 // GetVolume reads a volume. One that is not found is listed, to confirm that: see obj.Confirm.
 func (c *Client) GetVolume(ctx context.Context, name string) (*corev1.PersistentVolume, error) {

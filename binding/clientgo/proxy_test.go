@@ -176,7 +176,7 @@ func TestV3AListFromThePastIsAnError(t *testing.T) {
 				require.NoError(t, test.read(ctx, client))
 				between.answer("/", fmt.Sprintf(old, kind, test.version))
 				_, err := test.list(ctx, client)
-				require.ErrorContains(t, err, "was read before")
+				require.ErrorContains(t, err, "was seen before")
 				found, err := test.list(ctx, client)
 				require.NoError(t, err, "the server may have been restored")
 				assert.Zero(t, found)
@@ -187,15 +187,19 @@ func TestV3AListFromThePastIsAnError(t *testing.T) {
 			assert.Equal(t, 1, found)
 		})
 	}
-	t.Run("what a claim's own reply shows counts too", func(t *testing.T) {
-		client, ctx := &clientgo.Client{Clientset: set}, t.Context()
-		between.answer("", "")
-		_, err := client.GetClaim(ctx, "default", "data")
-		require.NoError(t, err)
-		between.answer("/", fmt.Sprintf(old, "PersistentVolumeClaim", "v1"))
-		_, err = client.ListClaims(ctx)
-		require.ErrorContains(t, err, "the list of pvc has resourceVersion 1, and ")
-	})
+	for kind, list := range map[string]func(context.Context, *clientgo.Client) error{
+		"claims": listClaims, "pods": listPodsElsewhere, "attachments": listAttachments,
+	} {
+		t.Run("what is known of a claim or a volume counts too, for "+kind, func(t *testing.T) {
+			client, ctx := &clientgo.Client{Clientset: set}, t.Context()
+			client.Reached(server.Claim("default", "data").ResourceVersion)
+			between.answer("/", `{"metadata":{"resourceVersion":"1"},"items":[]}`)
+			require.ErrorContains(t, list(ctx, client), "has resourceVersion 1, and ")
+			require.NoError(t, list(ctx, client))
+			between.answer("", "")
+			require.NoError(t, list(ctx, client))
+		})
+	}
 }
 
 func listClaims(ctx context.Context, c *clientgo.Client) error {

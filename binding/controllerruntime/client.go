@@ -19,12 +19,14 @@ import (
 var (
 	_ binding.Client           = Client{}
 	_ binding.AttachmentLister = Client{}
+	_ binding.Follower         = Client{}
 )
 
 // Client is a binding.Client on a client of controller-runtime. It needs an API server: the lists of controller-runtime's fake
 // client have no resourceVersion, and are taken for none. Settle works on that too.
 //
-// That of a Reconciler returns an error, once, for a list that is older than what it has read before: see clientgo.Lists.
+// That of a Reconciler returns an error, once, for a list that is older than another of its kind that it has read, or than a claim or
+// a volume that it was told of: see clientgo.Lists.
 type Client struct {
 	client.Client
 	// Live reads from the server itself, as a manager's GetAPIReader does. Nil: Client does, because it has no cache.
@@ -77,13 +79,8 @@ func answered[T metav1.Object](object T, err error) (T, error) {
 	return object, nil
 }
 
-// claim returns the claim that a call has filled in, or its error. How far the server is it says for lists too.
-func (c Client) claim(claim *corev1.PersistentVolumeClaim, err error) (*corev1.PersistentVolumeClaim, error) {
-	if claim, err = answered(claim, err); err == nil {
-		c.lists.Reached(obj.KindClaims, claim.ResourceVersion)
-	}
-	return claim, err
-}
+// Reached notes how far the server was, by the resourceVersion of a claim or a volume, for the lists that are requested after that.
+func (c Client) Reached(version string) { c.lists.Reached(version) }
 
 // GetVolume reads a volume. One that is not found is listed, to confirm that: see obj.Confirm.
 func (c Client) GetVolume(ctx context.Context, name string) (*corev1.PersistentVolume, error) {
@@ -100,13 +97,13 @@ func (c Client) GetVolume(ctx context.Context, name string) (*corev1.PersistentV
 // GetClaim reads a claim. One that is not found is listed, to confirm that: see obj.Confirm.
 func (c Client) GetClaim(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error) {
 	key, claim := obj.ClaimKey(namespace, name), &corev1.PersistentVolumeClaim{}
-	claim, err := c.claim(claim, c.live().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, claim))
+	claim, err := answered(claim, c.live().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, claim))
 	if c.fake || !obj.IsAbsent(err, key) {
 		return claim, err
 	}
 	list := &corev1.PersistentVolumeClaimList{}
 	failed := c.live().List(ctx, list, client.InNamespace(namespace), named(name))
-	return c.claim(obj.Confirm(key, err, list, pointers(list.Items), failed))
+	return answered(obj.Confirm(key, err, list, pointers(list.Items), failed))
 }
 
 // named selects the object of a name alone.
@@ -175,13 +172,13 @@ func (c Client) UpdateVolumeStatus(ctx context.Context, volume *corev1.Persisten
 // UpdateClaim writes metadata and spec of a claim.
 func (c Client) UpdateClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	claim = claim.DeepCopy()
-	return c.claim(claim, c.call(ctx, func(ctx context.Context) error { return c.Update(ctx, claim) }))
+	return answered(claim, c.call(ctx, func(ctx context.Context) error { return c.Update(ctx, claim) }))
 }
 
 // UpdateClaimStatus writes metadata and status of a claim.
 func (c Client) UpdateClaimStatus(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	claim = claim.DeepCopy()
-	return c.claim(claim, c.call(ctx, func(ctx context.Context) error { return c.Status().Update(ctx, claim) }))
+	return answered(claim, c.call(ctx, func(ctx context.Context) error { return c.Status().Update(ctx, claim) }))
 }
 
 // CreateVolume creates a volume.

@@ -11,12 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // What keeps lists and answers them in the server's place is noticed by a list that is older than one before. The next one is
 // believed, for the server may have been restored.
 func TestV3AListFromThePastIsAnError(t *testing.T) {
-	for kind, list := range map[string]func(context.Context, Client) error{
+	lists := map[string]func(context.Context, Client) error{
 		"claims": func(ctx context.Context, c Client) error {
 			_, err := c.ListClaims(ctx)
 			return err
@@ -29,24 +30,30 @@ func TestV3AListFromThePastIsAnError(t *testing.T) {
 			_, err := c.ListAttachments(ctx)
 			return err
 		},
-	} {
+	}
+	for kind, list := range lists {
 		t.Run(kind, func(t *testing.T) {
 			c, version := listing(t)
 			*version = "10"
 			require.NoError(t, list(t.Context(), c))
 			*version = "9"
-			require.ErrorContains(t, list(t.Context(), c), "has resourceVersion 9, and 10 was read before")
+			require.ErrorContains(t, list(t.Context(), c), "has resourceVersion 9, and 10 was seen before")
 			require.NoError(t, list(t.Context(), c), "the server may have been restored")
 		})
 	}
-	t.Run("what a claim's own reply shows counts too", func(t *testing.T) {
-		c, version := listing(t)
-		claim, err := c.GetClaim(t.Context(), "default", "data")
-		require.NoError(t, err)
-		require.Equal(t, "999", claim.ResourceVersion)
-		*version = "998"
-		_, err = c.ListClaims(t.Context())
-		require.ErrorContains(t, err, "the list of pvc has resourceVersion 998, and 999 was read before")
+	t.Run("what the Reconciler was shown of a claim or a volume counts too", func(t *testing.T) {
+		for what, object := range map[string]obj.Object{"a claim": bindingtest.Claim("default", "data", "5Gi"), "a volume": bindingtest.Volume("disk", "5Gi")} {
+			r := &Reconciler{}
+			c, version := listingFor(t, r)
+			object.SetUID("uid-1")
+			object.SetResourceVersion("999")
+			r.observe(object.(client.Object))
+			*version = "998"
+			for kind, list := range lists {
+				require.ErrorContains(t, list(t.Context(), c), "has resourceVersion 998, and 999 was seen before", "%s: %s", what, kind)
+				require.NoError(t, list(t.Context(), c), "%s: %s", what, kind)
+			}
+		}
 	})
 	t.Run("a Client that no Reconciler has made compares nothing", func(t *testing.T) {
 		c, version := listing(t)
@@ -61,14 +68,18 @@ func TestV3AListFromThePastIsAnError(t *testing.T) {
 // listing returns the Client of a Reconciler, and the resourceVersion of the lists that it reads.
 func listing(t *testing.T) (Client, *string) {
 	t.Helper()
-	version, claim := "", bindingtest.Claim("default", "data", "5Gi")
-	claim.ResourceVersion = "999"
-	reader := interceptor.NewClient(fake.NewClientBuilder().WithObjects(claim).Build(), interceptor.Funcs{
+	return listingFor(t, &Reconciler{})
+}
+
+func listingFor(t *testing.T, r *Reconciler) (Client, *string) {
+	t.Helper()
+	version := ""
+	reader := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
 		List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
 			list.SetResourceVersion(version)
 			return nil
 		},
 	})
-	controller := (&Reconciler{}).newController(Client{Client: reader}, nil)
-	return controller.Client.(Client), &version
+	r.controller = r.newController(Client{Client: reader}, nil)
+	return r.controller.Client.(Client), &version
 }
