@@ -366,7 +366,42 @@ func TestR8TheTimeOfAnAnnouncedCall(t *testing.T) {
 			}
 			var late *hooks.Error
 			require.ErrorAs(t, got.Err, &late)
-			assert.Equal(t, hooks.InProgress, late.Meaning, "it is announced anew")
+			assert.Equal(t, hooks.TooLate, late.Meaning, "it is announced anew")
+			assert.Contains(t, late.Error(), "more than 30s")
+		})
+	}
+}
+
+// R8 W6 X10: where what comes between the announcement and the call always takes too long, as with a slow API server or a low limit of the
+// client's own, that is told once, and the call is announced ever more seldom.
+func TestR8RequestsThatAreTooSlow(t *testing.T) {
+	for policy, reason := range map[corev1.PersistentVolumeReclaimPolicy]string{
+		corev1.PersistentVolumeReclaimDelete: "VolumeFailedDelete", corev1.PersistentVolumeReclaimRecycle: "VolumeFailedRecycle",
+	} {
+		t.Run("R8 "+string(policy), func(t *testing.T) {
+			called := 0
+			calls := func(context.Context, hooks.ReclaimRequest) error { called++; return nil }
+			hookSet := hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": Deletes(calls)}, Recyclers: map[string]hooks.Recycler{"hostPath": Recycles(calls)}}
+			server, controller := hookedController(t, hookSet, releasedVolume(policy))
+			client, now, each := server.NewClient("slow"), time.Now(), 11*time.Second
+			client.Use(func(_ *bindingtest.Call, do func() error) error { now = now.Add(each); return do() })
+			controller.Client, controller.Now = client, func() time.Time { return now }
+			for delay := 500 * time.Millisecond; delay < 2*time.Minute; delay *= 2 {
+				result, err := controller.Sync(t.Context(), AKey)
+				require.NoError(t, err)
+				require.Equal(t, delay, result.After, "W6")
+				now = now.Add(result.After)
+			}
+			assert.Zero(t, called)
+			assert.Equal(t, corev1.VolumeReleased, server.Volume("a").Status.Phase)
+			require.Len(t, server.Events(), 1, "N once")
+			assert.Contains(t, server.Events()[0].String(), "Warning "+reason+" pv/a: ")
+			assert.Contains(t, server.Events()[0].String(), "QPS")
+
+			each = time.Second
+			_, err := controller.Sync(t.Context(), AKey)
+			require.NoError(t, err)
+			assert.Equal(t, 1, called)
 		})
 	}
 }

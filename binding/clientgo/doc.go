@@ -40,7 +40,8 @@
 //
 // A bind is four writes, one after the other, so one worker binds a claim in four round trips. Workers bind side by side,
 // and what limits them then is first the client: rest.Config's QPS is 5 unless set, which is about one claim a second. A
-// negative QPS leaves limits to the server's priority and fairness. Protobuf (rest.Config's ContentType) saves both sides
+// negative QPS leaves limits to the server's priority and fairness. A limit that holds each request back for ten seconds keeps
+// deleters and recyclers from being called at all (R8), which an event tells. Protobuf (rest.Config's ContentType) saves both sides
 // most of the decoding.
 //
 // # Rights

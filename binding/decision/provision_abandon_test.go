@@ -57,6 +57,7 @@ func TestP2AClaimThatNeedsNoVolumeAnyMore(t *testing.T) {
 		{name: "P2 W6 it cannot be deleted", claim: leaving, known: Answering(absent, DeletedAgain(ErrBroken)), options: Hooked(), want: "P2 Wait", events: []string{cleanupOf}, says: []string{"the disk is broken"}, retry: decision.RetryBackoff},
 		{name: "Rh P2 it refuses for good", claim: leaving, known: Answering(absent, DeletedAgain(Meaning(hooks.Refused))), options: Hooked(), want: "P2 Wait", events: []string{cleanupOf}, says: []string{"the disk is broken"}},
 		{name: "Rh P2 in use", claim: leaving, known: Answering(absent, DeletedAgain(Meaning(hooks.InUse))), options: Hooked(), want: "P2 Wait", events: []string{cleanupOf}, says: []string{"the disk is broken"}, retry: decision.RetryBackoff},
+		{name: "R8 P2 it would have come too late", claim: leaving, known: Answering(absent, DeletedAgain(Meaning(hooks.TooLate))), options: Hooked(), want: "P2 Wait", events: []string{cleanupOf}, says: []string{"the disk is broken"}, retry: decision.RetryBackoff},
 		{name: "Rh P2 in progress", claim: leaving, known: Answering(absent, DeletedAgain(InProgress(time.Minute))), options: Hooked(), want: "Rh Wait", retry: decision.RetryAfter},
 		{name: "P2 the success of another's deleter does not count", claim: leaving, known: Answering(absent, byTheirs), options: both, want: announcesAnew},
 		{name: "P2 nor one for another claim", claim: leaving, known: Answering(absent, ofOther), options: Hooked(), want: deletesOwn},

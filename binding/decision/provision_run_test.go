@@ -233,6 +233,7 @@ func TestP2ABadAnswer(t *testing.T) {
 			{name: "P2 " + name + ": the scheduler chooses again", claim: ProvisioningClaim(PlacedOn("n1")), known: Answering(absent, Made(bad.made), DeletedAgain(nil)), options: Hooked(), want: leavesNode, events: []string{failedOwn}, says: says},
 			{name: "P2 " + name + ": cleaning up failed", claim: ProvisioningClaim(), known: Answering(absent, Made(bad.made), DeletedAgain(ErrBroken)), options: Hooked(), want: "P2 Wait", events: []string{failedOwn, cleanupOf}, retry: decision.RetryBackoff},
 			{name: "P2 " + name + ": nobody cleans up", claim: ProvisioningClaim(ClaimFinalizers()), known: Answering(absent, Made(bad.made)), options: Hooked(WithoutDeleters), want: "P2 Wait", events: []string{failedOwn, cleanupOf}, retry: decision.RetryBackoff},
+			{name: "R8 " + name + ": cleaning up would have come too late", claim: ProvisioningClaim(), known: Answering(absent, Made(bad.made), DeletedAgain(Meaning(hooks.TooLate))), options: Hooked(), want: "P2 Wait", events: []string{failedOwn, cleanupOf}, retry: decision.RetryBackoff},
 			{name: "Rh " + name + ": cleaning up is in progress", claim: ProvisioningClaim(), known: Answering(absent, Made(bad.made), DeletedAgain(InProgress(0))), options: Hooked(), want: "P2 Wait", events: []string{failedOwn}, says: says, retry: decision.RetryBackoff},
 		})
 	}

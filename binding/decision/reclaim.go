@@ -248,7 +248,7 @@ func awaitUnused(volume *corev1.PersistentVolume, kind ActionKind, why string) A
 	return wait(reclaimHookOf(kind).rule, message, normal(volume, reclaimHookOf(kind).inUse, message))
 }
 
-// notReclaimed returns the action after a hook that failed or is still in progress.
+// notReclaimed returns the action after a hook that failed, is still in progress, or was not called.
 func notReclaimed(volume *corev1.PersistentVolume, answer Answer) Action {
 	switch answer.hookError().Meaning {
 	case hooks.InProgress:
@@ -257,6 +257,9 @@ func notReclaimed(volume *corev1.PersistentVolume, answer Answer) Action {
 		return answer.retry(wait("R3", fmt.Sprintf("another controller reclaims it: %v", answer.Err)))
 	case hooks.StaleToken:
 		message := fmt.Sprintf("the storage has seen a larger token, of another controller or of one whose clock is ahead: %v", answer.Err)
+		return answer.retry(wait("R8", message, warning(volume, reclaimHookOf(answer.Of).failed, message)))
+	case hooks.TooLate: // nothing was tried
+		message := fmt.Sprintf("its storage could not be reclaimed yet: %v", answer.Err)
 		return answer.retry(wait("R8", message, warning(volume, reclaimHookOf(answer.Of).failed, message)))
 	case hooks.InUse:
 		return answer.retry(awaitUnused(volume, answer.Of, answer.Err.Error()))

@@ -211,6 +211,7 @@ func TestRhWhatADeleterMeans(t *testing.T) {
 		{name: "Rh W6 in progress", volume: MadeByOwn(), known: answers(InProgress(0)), options: Hooked(), want: "Rh Wait", retry: decision.RetryBackoff},
 		{name: "Rh in progress: ask again after d", volume: MadeByOwn(), known: answers(InProgress(time.Second)), options: Hooked(), want: "Rh Wait", retry: decision.RetryAfter},
 		{name: "Rh in progress keeps Failed", volume: MadeByOwn(FailedFor("the disk is broken")), known: answers(InProgress(time.Second)), options: Hooked(), want: "Rh Wait", retry: decision.RetryAfter},
+		{name: "R8 W6 X10 the call would have come too late: the phase stays", volume: MadeByOwn(), known: answers(Meaning(hooks.TooLate)), options: Hooked(), want: "R8 Wait", events: failed, says: broken, retry: decision.RetryBackoff},
 		{name: "Rh R3 W6 in use keeps the phase", volume: MadeByOwn(), known: answers(Meaning(hooks.InUse)), options: Hooked(), want: "R3 Wait", events: inUse, says: broken, retry: decision.RetryBackoff},
 		{name: "Rh R3 not mine keeps the phase, and is not asked again", volume: MadeByOwn(), known: answers(Meaning(hooks.NotMine)), options: Hooked(), want: "R3 Wait", says: broken},
 		{name: "Rh R3 W6 in use keeps Failed", volume: MadeByOwn(FailedFor("the disk is broken")), known: answers(Meaning(hooks.InUse)), options: Hooked(), want: "R3 Wait", events: inUse, says: broken, retry: decision.RetryBackoff},
@@ -273,6 +274,7 @@ func TestR4Recycling(t *testing.T) {
 		{name: "R4 W6 it failed again", volume: recycled(FailedFor("the disk is broken")), known: answers(ErrBroken), options: Hooked(), want: "R4 Wait", retry: decision.RetryBackoff},
 		{name: "Rh R4 refused for good", volume: recycled(FailedFor("the disk is broken")), known: answers(Meaning(hooks.Refused)), options: Hooked(), want: "R4 Wait"},
 		{name: "Rh in progress", volume: recycled(), known: answers(InProgress(time.Second)), options: Hooked(), want: "Rh Wait", retry: decision.RetryAfter},
+		{name: "R8 W6 X10 the call would have come too late: the phase stays", volume: recycled(), known: answers(Meaning(hooks.TooLate)), options: Hooked(), want: "R8 Wait", events: failed, says: []string{"the disk is broken"}, retry: decision.RetryBackoff},
 		{name: "Rh R4 in use keeps the phase", volume: recycled(), known: answers(Meaning(hooks.InUse)), options: Hooked(), want: "R4 Wait", events: []string{"Normal VolumeFailedRecycle pv/a"}, says: []string{"the disk is broken"}, retry: decision.RetryBackoff},
 		{name: "R4 no recycler for its source", volume: recycled(func(v *corev1.PersistentVolume) {
 			v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "nfs", Path: "/"}}

@@ -159,6 +159,10 @@ const (
 	// StaleToken means that the storage has seen a larger token. The volume keeps its phase, or the claim its node, and the call is
 	// announced anew, if that is needed, and made with back-off, if it is still due (R8).
 	StaleToken Meaning = "StaleToken"
+	// TooLate means that a Deleter or Recycler was not called, because more than Margin had passed by then since its announcement or
+	// the reads that it relies on. A Controller says so itself. The volume keeps its phase, and the call is announced anew, with
+	// back-off (R8).
+	TooLate Meaning = "TooLate"
 	// InUse means that the storage is still used. The volume keeps its phase (R3).
 	InUse Meaning = "InUse"
 )

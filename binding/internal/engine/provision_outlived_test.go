@@ -88,6 +88,15 @@ func TestP2WhatIsMadeForAClaimThatIsGone(t *testing.T) {
 		assert.Zero(t, d.leftoverDeleted(nil).ends().step.After)
 		d.starts().ends()
 	})
+	t.Run("R8 P2 W6 so is one whose call would have come too late after the reads that it relies on", func(t *testing.T) {
+		d := whileMaking(t).gets(MadeVolume(), nil)
+		for delay := 500 * time.Millisecond; delay < 2*time.Minute; delay *= 2 {
+			d.leftoverDeleted(Meaning(hooks.TooLate)).ends()
+			assert.Equal(t, delay, d.step.After)
+			d.starts()
+		}
+		assert.Equal(t, []string{"Warning ProvisioningCleanupFailed"}, d.published, "N once")
+	})
 	t.Run("P2 Rh one that is at work is called again when it says", func(t *testing.T) {
 		d := whileMaking(t).gets(MadeVolume(), nil).leftoverDeleted(InProgress(time.Hour)).ends()
 		assert.Equal(t, time.Hour, d.step.After)

@@ -217,7 +217,7 @@ func testCallThatComesTooLate(t *testing.T) {
 	})
 	require.NoError(t, w.old.Settle(t.Context()))
 	require.Empty(t, w.storage.Calls())
-	require.Equal(t, []bindingtest.Delay{{Key: obj.VolumeKey("a"), After: 50 * time.Millisecond}}, w.old.Delayed())
+	require.Equal(t, []bindingtest.Delay{{Key: obj.VolumeKey("a"), After: 500 * time.Millisecond}}, w.old.Delayed(), "W6")
 	require.NoError(t, w.old.AdvanceClock(t.Context()))
 	require.Len(t, w.storage.Calls(), 1)
 	assert.Nil(t, w.server.Volume("a"))

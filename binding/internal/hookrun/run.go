@@ -31,7 +31,8 @@ type Runner struct {
 //
 // The time of a deleter or recycler counts from the announcement of its call, before that was sent, or else from the live reads
 // that it relies on. A call that comes too long after that is not made, and is announced, or what it relies on read, anew:
-// another controller may take over by then (R8).
+// another controller may take over by then (R8). The time that the client's own limit holds requests back counts too, for
+// from here it is no other than that of the server.
 func (r *Runner) Run(ctx context.Context, set hooks.Set, action decision.Action, since Elapsed) engine.Reply {
 	call := callFor(set, action)
 	if call == nil {
@@ -61,8 +62,8 @@ func (r *Runner) Run(ctx context.Context, set hooks.Set, action decision.Action,
 			got.Err = context.Cause(ctx)
 			return
 		}
-		if late := since.now(); late > hooks.Margin { // nothing comes between this and the call
-			got.Err = &hooks.Error{Meaning: hooks.InProgress, After: time.Millisecond, Err: fmt.Errorf("the call comes %s after it was announced or what it relies on was read, which is too late", late)}
+		if since.now() > hooks.Margin { // nothing comes between this and the call
+			got.Err = &hooks.Error{Meaning: hooks.TooLate, Err: errTooLate}
 			return
 		}
 		got = replyOf(call(inTime))
@@ -104,6 +105,10 @@ func (e Elapsed) now() time.Duration {
 }
 
 var errNoAnswer = errors.New("the hook ended its goroutine") // as runtime.Goexit does
+
+// errTooLate does not say how late, or it would be told anew each time (N).
+var errTooLate = fmt.Errorf("the hook was not called, for more than %s had passed since the call was announced or what it relies on was read. "+
+	"If that goes on, requests take too long: raise the limit of the controller's client (its QPS), or see why the API server is slow", hooks.Margin)
 
 // hookCall is a hook with its arguments.
 type hookCall func(context.Context) (*corev1.PersistentVolume, error)
