@@ -37,7 +37,7 @@ type State struct {
 	offers offers
 	// hooks bounds how many hooks run at once (Rh), and workers how many syncs (W9).
 	hooks, workers slots
-	// lastEvents are the events of the last decision on a key (N).
+	// lastEvents are the events of the last decision on a key (N), and of earlier ones on what has had no turn since (stillTold).
 	lastEvents map[obj.Key]told
 	// rejected are the claims whose last write the server rejected, and that are to be synced again after a delay.
 	rejected map[obj.Key]rejection
@@ -47,7 +47,7 @@ type State struct {
 	// restore is what is left to do since the server went back in time (W8).
 	restore restore
 	// unclaimed is what provisioners made in syncs that ended before there was a volume for it. It counts only once its claim is
-	// gone, by the key of that, and until it is deleted (P2).
+	// gone, by the key of that, and until it is deleted (P2). The first have their turn in the next sync.
 	unclaimed map[obj.Key][]decision.Answer
 	// deleted is what deleters have done in syncs that ended before it was noted on their volumes, by the UIDs of these (R8).
 	deleted map[types.UID]decision.Answer

@@ -37,7 +37,8 @@ type task struct {
 	steps   int
 }
 
-// stepLimit bounds what one sync does. A bind takes four steps; only endless conflicts take so many.
+// stepLimit bounds what one sync does. A bind takes four steps, and what is left of claims that are gone twenty (leftoversPerSync); only endless
+// conflicts take so many.
 const stepLimit = 64
 
 // advance decides what a sync does next, and returns that or the end of the sync.
@@ -254,17 +255,20 @@ func (s *State) finish(t *task, action decision.Action, err error) Step {
 	}
 	t.next = append(t.next, s.offers.endWait(t.key)...)
 	s.unnotify(t.key)
+	s.keepUnclaimed(t)
 	ended := s.end(t)
 	ended.After, ended.Err = s.delay(t.key, action, err), err
 	return ended
 }
 
 // stop ends a sync that another one blocks, or that finds no slot for its hook: its offers stay, and it runs again.
-func (s *State) stop(t *task) Step { return s.end(t) }
+func (s *State) stop(t *task) Step {
+	s.putBackUnclaimed(t)
+	return s.end(t)
+}
 
-// end unlocks the objects of a sync, keeps what it has made, and returns its last Step. Next has the syncs that it has held up.
+// end unlocks the objects of a sync, and returns its last Step. Next has the syncs that it has held up.
 func (s *State) end(t *task) Step {
-	s.keepUnclaimed(t)
 	s.forgetRefused(t.key, t.volume)
 	s.unlockVolume(t)
 	s.keepDeletion(t)
@@ -308,13 +312,15 @@ type told struct {
 	at     time.Time
 }
 
-// newEvents returns the events of a decision that were not part of the decision before it, or that is long ago (N).
+// newEvents returns the events of a decision that were not part of the decision before it, or that is long ago (N). Part of a decision is,
+// too, what an earlier one has told of what has no turn in it (P2).
 func (s *State) newEvents(key obj.Key, events []decision.Event) []decision.Event {
 	before := s.lastEvents[key]
 	if s.now.Sub(before.at) >= repeatAfter {
 		before = told{at: s.now}
 	}
-	var fresh, all []decision.Event
+	var fresh []decision.Event
+	all := s.stillTold(key, before.events)
 	for _, event := range events {
 		all = append(all, event.Identity())
 		if !slices.Contains(before.events, event.Identity()) {

@@ -4,19 +4,24 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
-// takeUnclaimed returns what was made for claims of that name that are gone (P2), for a sync that begins. What was made for one
-// that exists does not count: another controller may have deleted it, and the finalizer of the claim stands for it.
+// leftoversPerSync bounds of how many claims that are gone one sync deletes what was made for them. Each takes up to five steps, and most of
+// those that a sync has (stepLimit) are for the claim that has the name by now.
+const leftoversPerSync = 4
+
+// takeUnclaimed returns what was made for claims of that name that are gone (P2), for a sync that begins: the first ones, whose turn it is.
+// What was made for one that exists does not count: another controller may have deleted it, and the finalizer of the claim stands for it.
 func (s *State) takeUnclaimed(key obj.Key) (gone []decision.Answer) {
 	var kept []decision.Answer
 	uid := uidOf(s.Known(key))
 	for _, answer := range s.unclaimed[key] {
-		if answer.For == uid {
+		if answer.For == uid || len(gone) == leftoversPerSync {
 			kept = append(kept, answer)
 		} else {
 			gone = append(gone, answer)
@@ -26,25 +31,56 @@ func (s *State) takeUnclaimed(key obj.Key) (gone []decision.Answer) {
 	return gone
 }
 
-// keepUnclaimed keeps what provisioners made, or may have made, for one that failed or is at work may have, until a volume stands for it,
-// or the deleter has deleted it or refused to for good. Somebody else may remove the finalizer of its claim: another controller, which
-// has deleted it before it was made once more; or a tenant, who may also write the name of another provisioner onto the claim, so that
-// the deleter of that one is called. Then nobody else knows of the storage.
+// keepUnclaimed keeps what a sync that ends leaves unclaimed. What was left in its turn goes behind the others, and has the sync run again when it
+// is time (Rh, W6). Where less is left than one sync has, the others follow at once.
 func (s *State) keepUnclaimed(t *task) {
-	var kept []decision.Answer
-	uid, before := uidOf(s.Known(t.key)), s.unclaimed[t.key]
-	all := slices.Concat(before, t.answers)
+	turn, others := s.unsettled(t)
+	uid := uidOf(s.Known(t.key))
+	exists := func(made decision.Answer) bool { return made.For == uid }
+	left, waiting := slices.DeleteFunc(slices.Clone(turn), exists), slices.DeleteFunc(slices.Clone(others), exists)
+	if len(waiting) > 0 && len(left) < leftoversPerSync {
+		t.next = append(t.next, t.key)
+	}
+	s.setUnclaimed(t.key, slices.Concat(others, turn))
+}
+
+// putBackUnclaimed does so for a sync that is stopped, and runs again: it is the turn of the same then.
+func (s *State) putBackUnclaimed(t *task) {
+	turn, others := s.unsettled(t)
+	s.setUnclaimed(t.key, slices.Concat(turn, others))
+}
+
+// unsettled returns what provisioners made, or may have made, for one that failed or is at work may have, until a volume stands for it,
+// or the deleter has deleted it or refused to for good: what the sync was given or had made, and the others. Somebody else may remove the
+// finalizer of its claim: another controller, which has deleted it before it was made once more; or a tenant, who may also write the name of
+// another provisioner onto the claim, so that the deleter of that one is called. Then nobody else knows of the storage.
+func (s *State) unsettled(t *task) (turn, others []decision.Answer) {
+	before := len(s.unclaimed[t.key])
+	all := slices.Concat(s.unclaimed[t.key], t.answers)
 	for i, made := range all {
 		again := func(a decision.Answer) bool { return a.Of == made.Of && a.For == made.For && a.Hook == made.Hook }
-		if made.Of != decision.RunProvisioner || s.settled(t, made) || slices.ContainsFunc(all[i+1:], again) {
-			continue
+		switch {
+		case made.Of != decision.RunProvisioner || s.settled(t, made) || slices.ContainsFunc(all[max(i+1, before):], again):
+		case i < before:
+			others = append(others, made)
+		default:
+			turn = append(turn, made)
 		}
-		if i < len(before) && made.For != uid { // its claim has gone since this sync began
-			t.next = append(t.next, t.key)
-		}
-		kept = append(kept, made)
 	}
-	s.setUnclaimed(t.key, kept)
+	return turn, others
+}
+
+// stillTold returns those of the events that tell of what is left of claims which are gone, and has no turn in this sync: that is as it was (N).
+func (s *State) stillTold(key obj.Key, events []decision.Event) []decision.Event {
+	uid, waiting := uidOf(s.Known(key)), sets.New[decision.Event]()
+	for _, made := range s.unclaimed[key] {
+		if made.For != uid {
+			waiting.Insert(decision.Event{UID: made.For, Hook: made.Hook})
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(events), func(event decision.Event) bool {
+		return !waiting.Has(decision.Event{UID: event.UID, Hook: event.Hook})
+	})
 }
 
 // settled reports whether nothing is left to do about what a provisioner made, or nothing can be.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/hooks"
+	"github.com/pvbind/pvbind/binding/internal/engine"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
@@ -180,6 +181,106 @@ func TestRhALeftoverThatStaysBesideOthersThatWait(t *testing.T) {
 			require.Positive(t, d.step.After)
 		})
 	}
+}
+
+// leftovers are those of n claims of one name, which somebody has let go while their provisioner was at work, and a claim that has the name now.
+func leftovers(t *testing.T, n, slots int) *talk {
+	t.Helper()
+	d := &talk{T: t, state: engine.New(Hooked(), slots), key: DataKey, version: 1000}
+	d.state.SetTime(time.Unix(1_700_000_000, 0))
+	d.state.Observe(ClassOf("fast", Own))
+	for i := range n {
+		d.state.Observe(At(fmt.Sprint(100+i), ProvisioningClaim(OfUID(types.UID(fmt.Sprint("uid-", i))))))
+		d.starts().plays(InProgress(time.Hour), InProgress(time.Hour))
+		d.state.ObserveDeleted(d.state.Known(DataKey))
+	}
+	d.state.Observe(At("999", ProvisioningClaim(OfUID("uid-now"))))
+	return d
+}
+
+// plays has the hooks of a sync give these answers until it ends, and returns which were called, in order.
+func (d *talk) plays(deleter, provisioner error) (called []string) {
+	d.Helper()
+	for !d.step.Done {
+		action, volume := d.step.Action, d.step.Action.Target().Name
+		if action.RunsHook() {
+			called = append(called, string(action.Kind)+" "+volume)
+		}
+		switch {
+		case action.Kind == decision.RunDeleter:
+			d.gets(nil, deleter)
+		case action.Kind == decision.RunProvisioner && provisioner == nil:
+			d.gets(MadeVolume(func(v *corev1.PersistentVolume) { v.Name = volume }), nil)
+		case action.Kind == decision.RunProvisioner:
+			d.gets(nil, provisioner)
+		case action.Kind == decision.Read && d.state.Known(action.Key) == nil:
+			d.gets(nil, ErrNotFound)
+		case action.Kind == decision.Read:
+			d.again()
+		default:
+			d.stored()
+		}
+	}
+	d.ends()
+	return called
+}
+
+// P2, X10: who takes the finalizer off one claim after another of a name stops neither the next claim of it, nor what is to be deleted.
+func TestP2MoreIsLeftThanOneSyncDeletes(t *testing.T) {
+	const many = 37
+	for name, answer := range map[string]error{"whose deleters fail": ErrBroken, "whose deleters are at work": InProgress(time.Hour), "whose deleters refuse for good": Meaning(hooks.Refused)} {
+		t.Run("P2 Rh the claim of the name is bound by the first sync, beside "+name, func(t *testing.T) {
+			d := leftovers(t, many, 10)
+			called := d.starts().plays(answer, nil)
+			assert.Len(t, called, 5)
+			assert.Equal(t, "RunProvisioner pvc-uid-now", called[4])
+			assert.Equal(t, corev1.ClaimBound, d.state.Known(DataKey).(*corev1.PersistentVolumeClaim).Status.Phase)
+		})
+		t.Run("P2 each has its turn, "+name, func(t *testing.T) {
+			d, tried := leftovers(t, many, 10), map[string]bool{}
+			for range (many + 3) / 4 {
+				for _, call := range d.starts().plays(answer, InProgress(time.Hour)) {
+					tried[call] = true
+				}
+				assert.Positive(t, d.step.After)
+			}
+			assert.Len(t, tried, many+1)
+		})
+	}
+	t.Run("P2 N W6 what failed is told once, until that is long ago, and tried ever more seldom", func(t *testing.T) {
+		d := leftovers(t, many, 10)
+		for round := range 6 {
+			for range (many + 3) / 4 {
+				d.starts().plays(ErrBroken, InProgress(time.Hour))
+				assert.NotContains(t, d.step.Next, DataKey)
+			}
+			assert.Len(t, d.published, many*(1+round/3))
+			assert.Equal(t, 2*time.Minute, d.step.After)
+			if round == 2 {
+				d.state.SetTime(time.Unix(1_700_000_000, 0).Add(51 * time.Minute))
+			}
+		}
+	})
+	t.Run("P2 where deleters succeed, the others follow at once", func(t *testing.T) {
+		d := leftovers(t, many, 10)
+		for left := many; left > 0; left -= 4 {
+			require.Len(t, d.starts().plays(nil, InProgress(time.Hour)), min(left, 4)+1)
+			require.Equal(t, left > 4, slices.Contains(d.step.Next, DataKey), "%d were left", left)
+		}
+		assert.Equal(t, []string{"RunProvisioner pvc-uid-now"}, d.starts().plays(nil, InProgress(time.Hour)))
+	})
+	t.Run("P2 Rh a sync that finds no slot keeps its turn", func(t *testing.T) {
+		d := leftovers(t, 6, 1)
+		d.state.Observe(MadeByOwn(RefersTo("default", "logs", "uid-2")))
+		e := &talk{T: t, state: d.state, key: obj.VolumeKey("a"), version: 2000}
+		e.starts().says("R8 UpdateVolume pv/a")
+		d.starts().says("P2 Read pvc/default/data").again()
+		first := d.step.Action.Key.Name
+		d.gets(nil, ErrNotFound).ends()
+		e.gets(nil, ErrBroken)
+		assert.Contains(t, e.step.Next, DataKey)
+		assert.Equal(t, "RunDeleter "+first, d.starts().plays(ErrBroken, InProgress(time.Hour))[0])
+	})
 }
 
 // P2, X2: what came of storing the volume is not known, or there was one: another controller has bound it, perhaps, and it was retained and is gone with its
