@@ -380,17 +380,17 @@ func (a Action) withBackoff() Action {
 	return a
 }
 
-// Beside returns the action with what another one, a Wait or nothing, says beside it: its events, and when to decide again if
-// that is sooner. An action that is to be performed comes first, and stays as it is.
+// Beside returns the action with what another one, a Wait or nothing, says beside it: its events, each once, and when to decide again if
+// that is sooner. An action that is to be performed comes first, and stays as it is. What the action means for its claim stays too.
 func (a Action) Beside(other Action) Action {
 	switch {
 	case other.Kind != Wait || a.Kind == Read || a.Writes() || a.RunsHook():
 		return a
 	case a.Kind == "" || a.Kind == Nothing:
-		other.Events = slices.Concat(a.Events, other.Events)
+		other.Events, other.explains = withEvents(a.Events, other.Events), cmp.Or(a.explains, other.explains)
 		return other
 	}
-	a.Events = slices.Concat(a.Events, other.Events)
+	a.Events = withEvents(a.Events, other.Events)
 	switch {
 	case a.Retry == RetryNever:
 		a.Retry, a.After = other.Retry, other.After
@@ -402,4 +402,15 @@ func (a Action) Beside(other Action) Action {
 		a.Retry = RetryBackoff
 	}
 	return a
+}
+
+// withEvents returns the events, and after them those of the others that are not among them.
+func withEvents(events, others []Event) []Event {
+	all := slices.Clone(events)
+	for _, event := range others {
+		if !slices.Contains(all, event) {
+			all = append(all, event)
+		}
+	}
+	return all
 }

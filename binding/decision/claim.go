@@ -31,9 +31,16 @@ func DraftForClaim(claim *corev1.PersistentVolumeClaim, view View, options Optio
 	options = options.WithDefaults()
 	volume, source := view.Volume(claim.Spec.VolumeName) // none if it names none
 	state := phase.ClaimBindingStateOf(claim, volume)
-	if action, decided := restoreClaimRef(claim, state, volume, view, options); decided { // before a write of the claim, which may be refused for long
-		return action, nil
+	restored, decided := restoreClaimRef(claim, state, volume, view, options)
+	if decided { // before a write of the claim, which may be refused for long
+		return restored, nil
 	}
+	action, err := nextForItself(claim, state, volume, source, view, options)
+	return action.Beside(restored), err // what keeps its volume without claimRef is told, whatever comes of the claim (X10)
+}
+
+// nextForItself decides on a claim whose volume needs no claimRef by it, or cannot have it.
+func nextForItself(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindingState, volume *corev1.PersistentVolume, source Source, view View, options Options) (Action, error) {
 	if action, changes := updateClaimMetadata(claim, options); changes {
 		return action, nil
 	}

@@ -258,6 +258,40 @@ func TestM2ALostClaimOwnsWhatIsMadeAgain(t *testing.T) {
 	}
 }
 
+// R8, X10: what is made again under a Lost claim carries an announcement, and waits for a person. Both are told so, once, whatever else comes of the claim.
+func TestX10WhatIsMadeAgainWithAnAnnouncementIsTold(t *testing.T) {
+	announced := VolumeNote(reclaim.AnnouncementAnnotation, `{"by":"me","token":5}`)
+	provisioning := ClaimFinalizers(decision.ProvisioningFinalizer)
+	for name, edits := range map[string][]ClaimEdit{
+		"nothing else": nil,
+		"C12 it is being deleted, and kept by others": {ClaimBeingDeleted, ClaimFinalizers("example.com/kept")},
+		"P2 its tenant keeps it":                      {ClaimBeingDeleted, provisioning},
+		"P2 its tenant announces something on it":     {provisioning, ClaimNote(reclaim.AnnouncementAnnotation, `{"by":"another","token":5,"seconds":3600}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newTalk(t, decision.Options{Identity: "me"}, DataKey, At("10", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound))), KnownClaim(BoundTo("a")))
+			d.state.ObserveDeleted(d.state.Known(obj.VolumeKey("a")))
+			d.state.Observe(At("30", KnownClaim(append(edits, BoundTo("a"), ClaimPhase(corev1.ClaimLost))...)))
+			again := At("40", KnownVolume("a", InPhase(corev1.VolumePending), announced))
+			again.UID = "uid-again"
+			d.state.Observe(again)
+			for range 2 {
+				for d.starts(); !d.step.Done; {
+					d.again()
+				}
+				d.ends()
+			}
+			var told []string
+			for _, event := range d.published {
+				if event != "Warning ProvisioningCleanupFailed" {
+					told = append(told, event)
+				}
+			}
+			assert.Equal(t, []string{"Warning VolumeFailedDelete", "Warning FailedBinding"}, told, "X8: once")
+		})
+	}
+}
+
 // M2: a controller that starts sees a Lost claim, and its volume under an announcement, whose finalizers somebody takes off then.
 func TestM2ALostClaimOwnsWhatIsTakenAwayUnderAnAnnouncement(t *testing.T) {
 	state, other := engine.New(Unprotected(decision.Options{}), 10), KnownClaim(Named("other"), OfUID("uid-2"))
