@@ -122,6 +122,10 @@ func TestR8WhatIsMadeForAClaim(t *testing.T) {
 	fast := Proving(Knowing(ClassOf("fast", Own)), OwnKey)
 	stored := Knowing(ClassOf("fast", Own), KnownVolume(OwnKey.Name, OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound)))
 	runDecisions(t, []decisionTest{
+		{name: "R8 C10 X3 what a tenant announces on a claim that was bound does not keep it Bound to what is another's", known: Proving(Knowing(KnownVolume("a", RefersToOther)), obj.VolumeKey("a")),
+			claim: ProvisioningClaim(BoundTo("a"), func(claim *corev1.PersistentVolumeClaim) {
+				reclaim.Announce(claim, reclaim.Announcement{By: "another", Token: 7, Seconds: 3600})
+			}), want: "C10 UpdateClaimStatus pvc/default/data: -status.accessModes -status.capacity.storage status.phase=Lost", events: []string{"Warning ClaimMisbound pvc/default/data"}},
 		{name: "R8 P2 nothing is made", claim: theirs, known: fast, want: "R8 Wait", retry: decision.RetryAfter},
 		{name: "R8 B3 nothing is bound", claim: theirs, known: stored, want: "R8 Wait", retry: decision.RetryAfter},
 		{name: "R8 P2 nothing is deleted", claim: leaving, known: fast, want: "R8 Wait", retry: decision.RetryAfter},

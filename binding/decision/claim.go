@@ -44,7 +44,7 @@ func nextForItself(claim *corev1.PersistentVolumeClaim, state phase.ClaimBinding
 	if action, changes := updateClaimMetadata(claim, options); changes {
 		return action, nil
 	}
-	if provisioning(claim) { // what was made for it may be on its way out: nothing is made or bound meanwhile
+	if provisioning(claim) && !phase.BindCompleted(claim) { // what was made for it may be on its way out: nothing is made or bound meanwhile
 		if action, blocked := awaitAnnounced(claim, obj.KeyOf(claim), view, options); blocked {
 			return action.explained(Explanation{State: ClaimAwaitsProvisioner, Class: storageclass.OfClaim(claim), Provisioner: claimProvisioner(claim)}), nil
 		}
