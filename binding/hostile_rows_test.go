@@ -18,6 +18,7 @@ import (
 	"github.com/pvbind/pvbind/binding/scheduling"
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
+	"github.com/pvbind/pvbind/storageclass"
 )
 
 // largeObject is a kind of object and a field of it that can be large.
@@ -96,6 +97,13 @@ func largeObjects() []largeObject {
 	claims("digits", 100_000, "900Gi", func(claim *corev1.PersistentVolumeClaim, n int) {
 		claim.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse(strings.Repeat("7", n))
 	})
+	claims("volume name", 1_400_000, "900Gi", func(claim *corev1.PersistentVolumeClaim, n int) { claim.Spec.VolumeName = long(n) })
+	claims("volume name, bound before", 1_400_000, "900Gi", func(claim *corev1.PersistentVolumeClaim, n int) {
+		claim.Spec.VolumeName, claim.Annotations = long(n), map[string]string{phase.BindCompletedAnnotation: ""}
+	})
+	for _, annotation := range []string{corev1.BetaStorageClassAnnotation, storageclass.SelectedNodeAnnotation, storageclass.ProvisionerAnnotation} {
+		rows = append(rows, annotatedClaim(annotation))
+	}
 	claims("exponent", 1_000_000_000, "900Gi", func(claim *corev1.PersistentVolumeClaim, n int) {
 		claim.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("1e" + strconv.Itoa(max(n, 21)))
 	})
@@ -164,6 +172,10 @@ func largeObjects() []largeObject {
 			pod.Spec.Volumes[i].PersistentVolumeClaim.ClaimName = "one"
 		}
 	})
+	pods("claim name", 1_400_000, func(pod *corev1.Pod, n int) {
+		pod.Spec.Volumes = bindingtest.Pod("tenant", "large", "", "one").Spec.Volumes
+		pod.Spec.Volumes[0].PersistentVolumeClaim.ClaimName = long(n)
+	})
 	pods("ephemeral", 8_000, func(pod *corev1.Pod, n int) {
 		for _, name := range names(n) {
 			source := corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}
@@ -188,6 +200,25 @@ func largeObjects() []largeObject {
 	}})
 	return rows
 }
+
+// annotatedClaim is a claim that an external provisioner is to serve, with a long annotation. Its provisioner was another one before.
+func annotatedClaim(annotation string) largeObject {
+	return largeObject{name: "claim/annotation " + annotation, most: 250_000, by: claimCalls, object: func(n int) []obj.Object {
+		class := bindingtest.Class("external", func(class *storagev1.StorageClass) {
+			class.Provisioner, class.VolumeBindingMode = "csi.example.com", new(storagev1.VolumeBindingImmediate)
+		})
+		claim := bindingtest.Claim("tenant", "large", "900Gi", func(claim *corev1.PersistentVolumeClaim) {
+			claim.Spec.StorageClassName, claim.Annotations = new("external"), map[string]string{annotation: long(n)}
+			if annotation == storageclass.ProvisionerAnnotation {
+				claim.Finalizers = []string{decision.ProvisioningFinalizer}
+			}
+		})
+		return []obj.Object{claim, class}
+	}}
+}
+
+// long returns a value of n bytes, each of which is written in two where it is quoted.
+func long(n int) string { return strings.Repeat(`"`, n) }
 
 func labelled(n int) map[string]string {
 	made := make(map[string]string, n)

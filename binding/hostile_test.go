@@ -304,8 +304,10 @@ func (w *lockWorld) perform(action decision.Action) engine.Reply {
 		return engine.Reply{Err: err}
 	case volume != nil:
 		return engine.Reply{Object: volume}
+	case claim != nil:
+		return engine.Reply{Object: claim}
 	}
-	return engine.Reply{Object: claim}
+	return engine.Reply{Err: NotFoundError(action.Key)}
 }
 
 // bystander binds a claim of another tenant's, and lets one wait that no volume fits. It returns how long the Controller took.

@@ -1,15 +1,20 @@
 package storageclass
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pvbind/pvbind/binding/obj"
+)
 
 // OfClaim returns the name of the claim's class, "" if it has none. The beta
-// annotation wins over the field, even when it is empty (M6).
+// annotation wins over the field, even when it is empty (M6). A text that is longer
+// than any name is cut, see [obj.Name], and no volume has that class.
 func OfClaim(claim *corev1.PersistentVolumeClaim) string {
 	if name, ok := claim.Annotations[corev1.BetaStorageClassAnnotation]; ok {
-		return name
+		return obj.Name(name)
 	}
 	if claim.Spec.StorageClassName != nil {
-		return *claim.Spec.StorageClassName
+		return obj.Name(*claim.Spec.StorageClassName)
 	}
 	return ""
 }
@@ -29,6 +34,13 @@ func OfVolume(volume *corev1.PersistentVolume) string {
 		return name
 	}
 	return volume.Spec.StorageClassName
+}
+
+// SelectedNode returns the name of the node that the scheduler has selected for the
+// claim, "" if none. Whoever may edit the claim can write it too, so that a text that
+// is longer than any name is cut, see [obj.Name].
+func SelectedNode(claim *corev1.PersistentVolumeClaim) string {
+	return obj.Name(claim.Annotations[SelectedNodeAnnotation])
 }
 
 // Annotations of classes, claims and volumes that say which class and which

@@ -1,6 +1,7 @@
 package storageclass
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -33,6 +34,7 @@ func TestClassOfClaim(t *testing.T) {
 		{"M6 empty annotation and empty field", named(""), named(""), "", false},
 		{"M6 annotation alone", named("silver"), nil, "silver", false},
 		{"M6 annotation wins over field", named("silver"), named("gold"), "silver", false},
+		{"M6 X9 no class has so long a name", named(strings.Repeat("n", 300)), nil, strings.Repeat("n", 253) + "…", false},
 		{"M6 annotation wins over empty field", named("silver"), named(""), "silver", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -184,7 +184,7 @@ func (a Action) IsShownBy(object obj.Object) bool {
 	case *corev1.PersistentVolumeClaim:
 		switch a.Kind {
 		case UpdateClaim:
-			return a.Claim.Spec.VolumeName == object.Spec.VolumeName
+			return obj.NamedVolume(a.Claim) == obj.NamedVolume(object)
 		case UpdateClaimStatus:
 			return a.Claim.Status.Phase == object.Status.Phase
 		}
@@ -235,7 +235,7 @@ const (
 	EventClaimLost            EventReason = "ClaimLost"                 // C10
 	EventClaimMisbound        EventReason = "ClaimMisbound"             // C10
 	EventExternalProvisioning EventReason = "ExternalProvisioning"      // P3
-	EventFailedBinding        EventReason = "FailedBinding"             // C5, C9, C11, V1
+	EventFailedBinding        EventReason = "FailedBinding"             // C5, C6, C9, C11, V1
 	EventFailedUpdate         EventReason = "FailedUpdate"              // N
 	EventProvisioningFailed   EventReason = "ProvisioningFailed"        // P1, P2
 	EventProvisioningCleanup  EventReason = "ProvisioningCleanupFailed" // P2

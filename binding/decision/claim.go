@@ -142,8 +142,7 @@ func nextInState(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindingSt
 	case phase.ClaimUnbound:
 		return nextUnbound(claim, view, options)
 	case phase.ClaimAwaitsVolume:
-		waiting := wait("C6", "volume "+claim.Spec.VolumeName+" does not exist")
-		return pendingFirst(claim, waiting.explained(Explanation{State: ClaimAwaitsVolume, Volume: claim.Spec.VolumeName})), nil
+		return awaitNamed(claim), nil
 	case phase.ClaimRequestsVolume:
 		return bindRequested(claim, volume, view, options)
 	case phase.ClaimVolumeTaken:
@@ -160,6 +159,17 @@ func nextInState(claim *corev1.PersistentVolumeClaim, state phase.ClaimBindingSt
 	default: // phase.ClaimLost, phase.ClaimMisbound
 		return nextLost(claim, volume, source), nil
 	}
+}
+
+// awaitNamed waits for the volume that a claim names (C6). That one cannot come, nobody else would tell.
+func awaitNamed(claim *corev1.PersistentVolumeClaim) Action {
+	volume := obj.NamedVolume(claim)
+	waiting := wait("C6", "volume "+volume.Name+" does not exist")
+	if volume.IsNobodys() {
+		message := fmt.Sprintf("the claim names volume %q, and no volume can have a name of more than %d bytes: delete the claim and create it again without that name", volume.Name, obj.MaxName)
+		waiting = wait("C6", message, warning(claim, EventFailedBinding, message))
+	}
+	return pendingFirst(claim, waiting.explained(Explanation{State: ClaimAwaitsVolume, Volume: volume.Name}))
 }
 
 // pendingFirst makes the claim Pending, if it is not, before the given Wait. A claim that was bound once stays as it is:
@@ -356,14 +366,15 @@ func nextLost(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolu
 // explainLost says how a claim lost its volume.
 func explainLost(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) (Explanation, EventReason) {
 	reason, message := EventClaimLost, "the claim was bound and names no volume any more; the data on its volume may be lost"
+	name := obj.NamedVolume(claim).Name
 	switch {
 	case volume != nil:
 		reason = EventClaimMisbound
 		message = fmt.Sprintf("the claim was bound to volume %q, which now belongs to %s; its data may be lost to this claim", volume.Name, holderText(volume))
-	case claim.Spec.VolumeName != "":
-		message = fmt.Sprintf("the claim was bound to volume %q, which does not exist any more; its data may be lost", claim.Spec.VolumeName)
+	case name != "":
+		message = fmt.Sprintf("the claim was bound to volume %q, which does not exist any more; its data may be lost", name)
 	}
-	return Explanation{State: ClaimLost, Volume: claim.Spec.VolumeName, Holder: obj.ReferencedClaim(volume), Message: message}, reason
+	return Explanation{State: ClaimLost, Volume: name, Holder: obj.ReferencedClaim(volume), Message: message}, reason
 }
 
 // holderText says in words which claim a volume's claimRef names.

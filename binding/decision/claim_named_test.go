@@ -25,6 +25,11 @@ func TestAClaimThatNamesAVolumeItNeverHad(t *testing.T) {
 	}
 	runDecisions(t, []decisionTest{
 		{name: "C6 it does not exist", claim: asks, want: "C6 Wait"},
+		{name: "C6 nor does one with the longest name", claim: KnownClaim(Naming(longest)), want: "C6 Wait"},
+		{name: "C6 X9 X10 none can have a longer one: told", claim: KnownClaim(Naming(longest + "nn")), want: "C6 Wait",
+			events: []string{"Warning FailedBinding pvc/default/data"}, says: []string{`"` + longest + `…"`, "no volume can have a name of more than 253 bytes"}},
+		{name: "C6 X9 and it was Lost", claim: KnownClaim(Naming(longest+"nn"), ClaimPhase(corev1.ClaimLost)), want: "C6 UpdateClaimStatus pvc/default/data: status.phase=Pending",
+			events: []string{"Warning FailedBinding pvc/default/data"}, says: []string{longest + "…"}},
 		{name: "C6 others do not matter", claim: asks, known: Knowing(KnownVolume("b")), want: "C6 Wait"},
 		{name: "C6 it was Lost", claim: KnownClaim(Naming("a"), ClaimPhase(corev1.ClaimLost)), want: "C6 UpdateClaimStatus pvc/default/data: status.phase=Pending"},
 		{name: "C6 Pending keeps nothing of a volume", claim: KnownClaim(Naming("a"), BoundTo("a"), WithoutNote(Completed), ClaimPhase(corev1.ClaimPending)),
@@ -130,6 +135,10 @@ func TestAClaimThatWasBoundOnce(t *testing.T) {
 			want: "B1 UpdateVolume pv/a: spec.claimRef={default/other uid-2} +annotation " + BoundBy},
 		{name: "C10 it names none: no proof is needed", claim: KnownClaim(BoundTo("")), want: lost, events: claimLost, says: []string{"names no volume", "lost"}},
 		{name: "C10 unknown: read it first", claim: bound, want: "C10 Read pv/a"},
+		{name: "C10 so is one with the longest name", claim: KnownClaim(BoundTo(longest)), want: "C10 Read pv/" + longest},
+		{name: "C10 X9 none can have a longer one: no read", claim: KnownClaim(BoundTo(longest + "nn")), want: lost, events: claimLost, says: []string{`"` + longest + `…"`, "does not exist"}},
+		{name: "F2 X9 nor is one read before the claim is let go", claim: KnownClaim(BoundTo(longest+"nn"), ClaimBeingDeleted, ClaimFinalizers(reclaim.ClaimProtection)),
+			options: decision.Options{Protection: decision.ProtectionOn}, want: "F2 Read pods/default"},
 		{name: "C10 known to be absent", claim: bound, known: absent, want: lost, events: claimLost, says: []string{`"a"`, "does not exist", "lost"}},
 		{name: "C10 attributes class goes too", claim: KnownClaim(BoundTo("a"), attributes), known: absent,
 			want:   "C10 UpdateClaimStatus pvc/default/data: -status.accessModes -status.capacity.storage -status.currentVolumeAttributesClassName status.phase=Lost",

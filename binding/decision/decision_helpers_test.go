@@ -33,6 +33,9 @@ type decisionTest struct {
 	fresh bool // nothing was announced in this sync; else, with hooks, the object carries an announcement that was (R8)
 }
 
+// longest is as long as a name may be. What is longer is no object's (X9).
+var longest = strings.Repeat("n", obj.MaxName)
+
 func runDecisions(t *testing.T, table []decisionTest, edits ...func(*decisionTest)) {
 	for _, row := range table {
 		for _, edit := range edits {

@@ -99,10 +99,14 @@ func claimProvisioner(claim *corev1.PersistentVolumeClaim) string {
 	return provisioner
 }
 
-// provisionerIn returns the provisioner in the first of the annotations that the object has.
+// provisionerIn returns the provisioner in the first of the annotations that the object has. A text that is longer than the name of any, a
+// domain with a slash and 63 bytes more, is cut as a name is: it may be a tenant's (X9).
 func provisionerIn(object metav1.Object, annotations ...string) (provisioner string, found bool) {
 	for _, annotation := range annotations {
 		if provisioner, found = object.GetAnnotations()[annotation]; found {
+			if len(provisioner) > obj.MaxName+1+63 {
+				provisioner = obj.Name(provisioner)
+			}
 			return provisioner, true
 		}
 	}

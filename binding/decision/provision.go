@@ -118,7 +118,7 @@ func provision(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClas
 		waiting := wait("P1", problem, warning(claim, EventProvisioningFailed, problem))
 		return waiting.explained(Explanation{State: ClaimUnprovisionable, Class: storageclass.OfClaim(claim)}), nil
 	}
-	node, usable := claim.Annotations[storageclass.SelectedNodeAnnotation], ""
+	node, usable := storageclass.SelectedNode(claim), ""
 	if node != "" {
 		usable = fmt.Sprintf(" that node %q can use", node)
 	}
@@ -280,7 +280,7 @@ func newProvisionRequest(claim *corev1.PersistentVolumeClaim, class *storagev1.S
 			volume.Spec.PersistentVolumeReclaimPolicy = *class.ReclaimPolicy
 		}
 	}
-	return &hooks.ProvisionRequest{Claim: claim, Class: class, Node: claim.Annotations[storageclass.SelectedNodeAnnotation], Volume: volume}
+	return &hooks.ProvisionRequest{Claim: claim, Class: class, Node: storageclass.SelectedNode(claim), Volume: volume}
 }
 
 // volumeFor returns a volume without a source that suits the claim exactly. It shares nothing with the claim (X6).

@@ -67,6 +67,8 @@ func TestP2AClaimThatNeedsNoVolumeAnyMore(t *testing.T) {
 		{name: "P2 a binder without hooks waits for the one that has them", claim: leaving, known: absent, want: "P2 Wait", events: []string{cleanupOf}, says: []string{waits, Own}},
 		{name: "C10 C12 its volume is gone: it is Lost meanwhile", claim: elsewhere(ClaimBeingDeleted), known: Proving(fast, OwnKey, obj.VolumeKey("a")),
 			want: "C10 UpdateClaimStatus pvc/default/data: -status.accessModes -status.capacity.storage status.phase=Lost", events: []string{"Warning ClaimLost pvc/default/data"}},
+		{name: "P2 X9 no provisioner has so long a name", claim: KnownClaim(RequestingClass(new("fast")), ClaimNote(Provisioner, longest+"/"+longest), ClaimFinalizers(decision.ProvisioningFinalizer), ClaimBeingDeleted), known: absent, options: Hooked(),
+			want: "P2 Wait", events: []string{cleanupOf}, says: []string{waits, `"` + longest + `…"`}},
 		{name: "C10 C12 P2 and then it waits on", claim: elsewhere(ClaimBeingDeleted, Lost), known: Proving(fast, OwnKey, obj.VolumeKey("a")), want: "P2 Wait", events: []string{cleanupOf}, says: []string{waits, Own}},
 		{name: "C11 C12 P2 its volume lost its claimRef: it is bound again meanwhile", claim: elsewhere(ClaimBeingDeleted), known: Proving(Knowing(KnownVolume("a", OfClass("fast"))), OwnKey, DataKey),
 			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy},

@@ -25,6 +25,7 @@ func TestProvisioning(t *testing.T) {
 	lost := ClaimPhase(corev1.ClaimLost)
 	runDecisions(t, []decisionTest{
 		{name: "P1 the class does not exist", claim: asks, want: "P1 Wait", events: failed, says: []string{`"fast"`, "does not exist"}},
+		{name: "P1 X9 nor one that long", claim: KnownClaim(ClaimNote(BetaClass, longest+"nn")), want: "P1 Wait", events: failed, says: []string{`"` + longest + `…"`, "does not exist"}},
 		{name: "P1 no-provisioner", claim: asks, known: fast("kubernetes.io/no-provisioner"), want: "P1 Wait", events: failed, says: []string{`"fast"`, "kubernetes.io/no-provisioner"}},
 		{name: "P1 an empty provisioner", claim: asks, known: fast(""), want: "P1 Wait", events: failed, says: []string{`"fast"`}},
 		{name: "P1 in-tree and not migrated", claim: asks, known: fast("kubernetes.io/glusterfs"), want: "P1 Wait", events: failed, says: []string{"kubernetes.io/glusterfs", `"fast"`}},
@@ -37,6 +38,7 @@ func TestProvisioning(t *testing.T) {
 		{name: "P3 G1 migrated: the driver is asked", claim: asks, known: fast("kubernetes.io/aws-ebs"), want: writes("ebs.csi.aws.com")},
 		{name: "P3 G1 a table of one's own", claim: asks, known: fast("kubernetes.io/ours"), options: own, want: writes("ours.example.com")},
 		{name: "P3 asked: wait", claim: asked("csi.example.com"), known: fast("csi.example.com"), want: "P3 Wait", events: waits, says: []string{`"csi.example.com"`, "administrator"}},
+		{name: "P3 X9 no node has so long a name", claim: asked("csi.example.com", ClaimNote(storageclass.SelectedNodeAnnotation, longest+"nn")), known: fast("csi.example.com"), want: "P3 Wait", events: waits, says: []string{`"` + longest + `…"`}},
 		{name: "P3 asked of the driver: wait", claim: asked("ebs.csi.aws.com"), known: fast("kubernetes.io/aws-ebs"), want: "P3 Wait", events: waits, says: []string{"ebs.csi.aws.com"}},
 		{name: "P3 only one of the two", claim: KnownClaim(RequestingClass(new("fast")), ClaimNote(BetaProvisioner, "csi.example.com")), known: fast("csi.example.com"),
 			want: "P3 UpdateClaim pvc/default/data: +annotation " + Provisioner + "=csi.example.com"},

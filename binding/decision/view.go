@@ -88,8 +88,9 @@ const (
 	FromCache Source = "Cached"
 	// FromLiveRead means that it was read from the server since the last write.
 	FromLiveRead Source = "Live"
-	// AbsentInLiveRead means that the server said, since the last write, that it does not exist, and had said so before. One
-	// NotFound alone may be a mistake, and one for which obj.IsAbsent is false is not the server's.
+	// AbsentInLiveRead means that the server said, since the last write, that it does not exist, and had said so before, or that
+	// it cannot exist (obj.Key.IsNobodys). One NotFound alone may be a mistake, and one for which obj.IsAbsent is false is not the
+	// server's.
 	AbsentInLiveRead Source = "Absent"
 )
 
@@ -279,7 +280,7 @@ func lookUp[T obj.Object](s Snapshot, all []T, key obj.Key) (found T, source Sou
 }
 
 func (s Snapshot) source(key obj.Key, live, otherwise Source) Source {
-	if slices.Contains(s.LiveReads, key) {
+	if slices.Contains(s.LiveReads, key) || key.IsNobodys() {
 		return live
 	}
 	return otherwise

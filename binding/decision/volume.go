@@ -114,7 +114,7 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 
 // mayName reports whether there can be a claim of that name.
 func mayName(namespace, name string) bool {
-	return namespace != "" && name != "" && len(path.IsValidPathSegmentName(namespace)) == 0 && len(path.IsValidPathSegmentName(name)) == 0
+	return namespace != "" && name != "" && !obj.ClaimKey(namespace, name).IsNobodys() && len(path.IsValidPathSegmentName(namespace)) == 0 && len(path.IsValidPathSegmentName(name)) == 0
 }
 
 // nextUnnamed leaves a volume as it is whose claimRef names no claim that there can be (V1). That is what server-side apply makes of a claimRef
@@ -136,7 +136,7 @@ func nextUnnamed(volume *corev1.PersistentVolume, view View) Action {
 		}
 	}
 	message := fmt.Sprintf("claimRef of volume %q has namespace %q, name %q and UID %q, and no claim can have that name: write namespace and name of the claim whose data is on the volume, or remove claimRef, which gives the volume to any claim",
-		volume.Name, ref.Namespace, ref.Name, ref.UID)
+		volume.Name, obj.Name(ref.Namespace), obj.Name(ref.Name), ref.UID)
 	return wait("V1", message, warning(volume, EventVolumeMismatch, message))
 }
 
@@ -224,7 +224,7 @@ func checkOwners(volume *corev1.PersistentVolume, view View, options Options) (f
 			message := fmt.Sprintf("claim %s/%s is bound to volume %q in a list, and was read in an older version; what answers may be out of date, and the volume is left as it is", owner.Namespace, owner.Name, volume.Name)
 			return wait("V1", message, warning(volume, EventVolumeMismatch, message)).withBackoff(), true
 		case volume.Spec.ClaimRef == nil && madeFor(volume, claim):
-			message := fmt.Sprintf("volume %q was made for claim %s/%s, which exists and names volume %q, and is no other's until that claim is gone: then remove its claimRef", volume.Name, claim.Namespace, claim.Name, claim.Spec.VolumeName)
+			message := fmt.Sprintf("volume %q was made for claim %s/%s, which exists and names volume %q, and is no other's until that claim is gone: then remove its claimRef", volume.Name, claim.Namespace, claim.Name, obj.NamedVolume(claim).Name)
 			reserved := reserveFor(key, volume, "V1", message)
 			reserved.Events = []Event{warning(volume, EventVolumeMismatch, message)}
 			return reserved, true
@@ -339,6 +339,6 @@ func awaitOther(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeC
 		lacks = "belongs to " + holderText(other)
 	}
 	message := fmt.Sprintf("volume %q is bound to claim %s/%s, which names volume %q; that one %s, so this one may have the claim's data, and is left as it is until that changes or the claim is gone",
-		volume.Name, claim.Namespace, claim.Name, claim.Spec.VolumeName, lacks)
+		volume.Name, claim.Namespace, claim.Name, obj.NamedVolume(claim).Name, lacks)
 	return wait("V2", message, warning(volume, EventVolumeMismatch, message), warning(claim, EventVolumeMismatch, message))
 }

@@ -179,7 +179,7 @@ func (x *Index) Reservation(volume string) (claim obj.Key, reserved bool) {
 // that it names, even without a claimRef. A volume that several claims own is found for none of them (M2). The
 // volume need not be known yet, and its Delete does not end the claim's right to it.
 func (x *Index) SetClaim(claim *corev1.PersistentVolumeClaim) {
-	x.setOwned(obj.KeyOf(claim), phase.Owned(claim))
+	x.setOwned(obj.KeyOf(claim), obj.Name(phase.Owned(claim)))
 }
 
 // DeleteClaim removes a claim. One that is not known is no error.
@@ -304,7 +304,8 @@ func (x *Index) unavailable(volume *corev1.PersistentVolume) match.Reason {
 // several own it, for then it fits none of them.
 func (x *Index) relatedClaim(volume *corev1.PersistentVolume) types.NamespacedName {
 	if volume.Spec.ClaimRef != nil {
-		return types.NamespacedName{Namespace: volume.Spec.ClaimRef.Namespace, Name: volume.Spec.ClaimRef.Name}
+		claim := obj.ReferencedClaim(volume)
+		return types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}
 	}
 	if owners := x.ownersOf(volume.Name); len(owners) == 1 {
 		return types.NamespacedName{Namespace: owners[0].Namespace, Name: owners[0].Name}

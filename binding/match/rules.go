@@ -239,7 +239,7 @@ func nodeAffinityValues(c Criteria, v candidate) (requested, actual string) {
 
 // waitValues says that a node is awaited or, once the scheduler has chosen it, that a volume is being made there (S4).
 func waitValues(c Criteria, _ candidate) (requested, actual string) {
-	if node := c.Claim.Annotations[storageclass.SelectedNodeAnnotation]; node != "" {
+	if node := storageclass.SelectedNode(c.Claim); node != "" {
 		return "a volume provisioned for node " + node + " (selected-node)", "an existing volume"
 	}
 	return "a node first, as class " + c.Class + " is WaitForFirstConsumer", "no node yet"

@@ -32,12 +32,24 @@ type Key struct {
 	Name      string // empty for a list
 }
 
-// VolumeKey returns the key of a volume.
-func VolumeKey(name string) Key { return Key{Kind: KindVolume, Name: name} }
+// MaxName is how many bytes the name of an object may have.
+const MaxName = 253
 
-// ClaimKey returns the key of a claim.
+// Name returns a name as it is, or cut if it is longer than that of any object. A tenant may write a megabyte into a field that
+// names one: nothing is looked up by that, or told of it, but the beginning (X9). What is cut is still longer than any name.
+func Name(name string) string {
+	if len(name) <= MaxName {
+		return name
+	}
+	return name[:MaxName] + "…"
+}
+
+// VolumeKey returns the key of a volume, with what Name returns.
+func VolumeKey(name string) Key { return Key{Kind: KindVolume, Name: Name(name)} }
+
+// ClaimKey returns the key of a claim, with what Name returns.
 func ClaimKey(namespace, name string) Key {
-	return Key{Kind: KindClaim, Namespace: namespace, Name: name}
+	return Key{Kind: KindClaim, Namespace: Name(namespace), Name: Name(name)}
 }
 
 // PodsKey returns the key of the pods of a namespace.
@@ -96,6 +108,9 @@ func AttachmentsOf(all []*storagev1.VolumeAttachment, volume string) (found []*s
 	}
 	return found
 }
+
+// IsNobodys reports whether no object can have the key, for the name is too long. That needs no read.
+func (k Key) IsNobodys() bool { return len(k.Namespace) > MaxName || len(k.Name) > MaxName }
 
 // IsList reports whether the key names several objects of a kind, which are read together.
 func (k Key) IsList() bool {

@@ -53,8 +53,9 @@ func (s *State) readReserved(t *task, action decision.Action) (read decision.Act
 // endBegun notes that a claim is Bound, or was it at last: its volume is to be Released once it is gone. One that is being deleted may have become Bound
 // after that, when no pod begins to use it any more.
 func (s *store) endBegun(claim *corev1.PersistentVolumeClaim) {
-	if s.begun[claim.Spec.VolumeName] == claim.UID && claim.Status.Phase == corev1.ClaimBound && claim.DeletionTimestamp == nil {
-		delete(s.begun, claim.Spec.VolumeName)
+	volume := obj.NamedVolume(claim).Name
+	if s.begun[volume] == claim.UID && claim.Status.Phase == corev1.ClaimBound && claim.DeletionTimestamp == nil {
+		delete(s.begun, volume)
 	}
 }
 

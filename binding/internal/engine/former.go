@@ -137,7 +137,7 @@ func (s *store) isNoOthers(claim *corev1.PersistentVolumeClaim) bool {
 	if volume := s.volume(claim.Spec.VolumeName); volume != nil && volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.UID != "" {
 		return volume.Spec.ClaimRef.UID == claim.UID
 	}
-	return !match.OwnedByAnother(obj.KeyOf(claim), s.index.Owners(claim.Spec.VolumeName))
+	return !match.OwnedByAnother(obj.KeyOf(claim), s.index.Owners(obj.NamedVolume(claim).Name))
 }
 
 // noteFormerClaim notes whose the claimRef of a volume was before the version that takes the place of the old one, nil if there is none: where
@@ -210,7 +210,7 @@ func (s *store) asOwner(claim *corev1.PersistentVolumeClaim) *corev1.PersistentV
 	if claim.Status.Phase == corev1.ClaimBound || claim.Spec.VolumeName == "" {
 		return claim
 	}
-	stood := phase.Lost(claim) != "" && s.goneVolumes.of(claim.Spec.VolumeName).had(claim)
+	stood := phase.Lost(claim) != "" && s.goneVolumes.of(obj.NamedVolume(claim).Name).had(claim)
 	if s.lostOwners[obj.KeyOf(claim)] != claim.UID && !stood {
 		return claim
 	}

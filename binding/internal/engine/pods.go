@@ -45,11 +45,13 @@ type podFacts struct {
 	volumes   [sha256.Size]byte // the claims that the volumes name, and how; not compared one by one, for they may be very many
 }
 
-// claimsOf returns the claims that the pod names, in time linear in its size.
+// claimsOf returns the claims that the pod names, but for names that none can have, in time linear in its size.
 func claimsOf(pod *corev1.Pod) *podClaims {
 	claims := &podClaims{pod: pod, facts: factsOf(pod)}
 	for _, name := range reclaim.ClaimNames(pod) {
-		claims.keys = append(claims.keys, obj.ClaimKey(pod.Namespace, name))
+		if key := obj.ClaimKey(pod.Namespace, name); !key.IsNobodys() {
+			claims.keys = append(claims.keys, key)
+		}
 	}
 	if len(claims.keys) > MaxLinks {
 		claims.set = make(map[obj.Key]struct{}, len(claims.keys))

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,6 +29,13 @@ func podNaming(name string, claims ...string) *corev1.Pod {
 		}})
 	}
 	return pod
+}
+
+// X9: a pod may name a claim by a text of a megabyte, which is none's.
+func TestX9APodThatNamesWhatCannotExist(t *testing.T) {
+	state := New(decision.Options{}, 1)
+	assert.Equal(t, []obj.Key{obj.ClaimKey("default", "data")}, state.Observe(podNaming("web", strings.Repeat("n", 300), "data")))
+	assert.Len(t, state.podsByClaim, 1)
 }
 
 // podVersions returns pods that differ in what a pod may differ in.

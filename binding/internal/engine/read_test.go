@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,12 +14,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/internal/engine"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 )
+
+// X9, C10: a volume cannot have a name of more than 253 bytes. A claim that names one is Lost without a read, and nothing that is sent has
+// the name but what the tenant has written.
+func TestX9WhatCannotExistIsNotRead(t *testing.T) {
+	cluster := NewDriven(bindingtest.Claim("default", "data", "1Gi", Naming(strings.Repeat("n", 100_000)), ClaimNote(Completed, "yes")))
+	require.NoError(t, cluster.Settle(t.Context()))
+	assert.Equal(t, corev1.ClaimLost, cluster.Claim("default", "data").Status.Phase)
+	for _, call := range cluster.Calls() {
+		assert.NotEqual(t, obj.KindVolume, call.Key.Kind, call)
+		assert.LessOrEqual(t, len(call.String()), 1024)
+	}
+}
 
 func TestV3WhoseNotFoundCounts(t *testing.T) {
 	claims, volumes := schema.GroupResource{Resource: "persistentvolumeclaims"}, schema.GroupResource{Resource: "persistentvolumes"}

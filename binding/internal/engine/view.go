@@ -32,7 +32,7 @@ func (v *taskView) sourceOf(key obj.Key) decision.Source {
 	switch {
 	case live && exists:
 		return decision.FromLiveRead
-	case live:
+	case live, key.IsNobodys():
 		return decision.AbsentInLiveRead
 	case exists:
 		return decision.FromCache
