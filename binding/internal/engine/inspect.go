@@ -106,7 +106,7 @@ func (o offers) clone() offers {
 }
 
 func (r restore) clone() restore {
-	r.unread, r.held, r.made, r.gone, r.shown = maps.Clone(r.unread), maps.Clone(r.held), maps.Clone(r.made), r.gone.clone(), r.shown.clone()
+	r.unread, r.held, r.made, r.gone = maps.Clone(r.unread), maps.Clone(r.held), maps.Clone(r.made), r.gone.clone()
 	r.former = maps.Clone(r.former)
 	return r
 }
@@ -178,7 +178,6 @@ func (s *State) Describe(n Notebook, keys []obj.Key, mentioned []types.UID) {
 	for _, uid := range mentioned {
 		describeFlag(n, s.Buried(uid))
 		describeFlag(n, s.restore.gone.has(uid))
-		describeFlag(n, s.restore.shown.has(uid))
 	}
 }
 

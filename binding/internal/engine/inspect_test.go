@@ -22,7 +22,7 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		{refusal{}, []string{"write", "err", "again"}},
 		{task{}, []string{"key", "volume", "version", "pending", "before", "outdated", "contradicted", "live", "answers", "provided", "publish", "next", "steps"}},
 		{Reply{}, []string{"Object", "Err", "Claims", "Pods", "Attachments", "parsed", "owners", "podsByClaim"}},
-		{restore{}, []string{"unread", "held", "made", "gone", "shown", "unsaid", "calls", "former"}},
+		{restore{}, []string{"unread", "held", "made", "gone", "unsaid", "calls", "former"}},
 		{contradiction{}, []string{"uid", "missing", "dated"}},
 		{offers{}, []string{"made", "pendingFor", "pendingOn", "order"}},
 		{offer{}, []string{"version", "claims"}},

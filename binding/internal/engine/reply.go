@@ -159,7 +159,7 @@ func (s *State) handleStored(t *task, got Reply) error {
 	ended := stored.GetDeletionTimestamp() != nil && len(stored.GetFinalizers()) == 0
 	switch {
 	case ended:
-		t.wake(s.observeGone(stored), t.key, t.volume)
+		t.wake(s.ObserveDeleted(stored), t.key, t.volume)
 	case stored.GetResourceVersion() == sentVersion(t.pending):
 		return errNotStored
 	default:
@@ -301,7 +301,7 @@ func (s *State) handleRead(t *task, got Reply) error {
 			return err
 		}
 		if known := s.Known(key); known != nil && known.GetUID() == found.uid { // one that was observed since is another
-			t.wake(s.observeGone(known), t.key)
+			t.wake(s.ObserveDeleted(known), t.key)
 		}
 		zeromap.Put(&t.contradicted, key, contradiction{missing: true, dated: found.dated})
 	case got.Err != nil:
@@ -381,7 +381,7 @@ func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 		s.keepFormer(key)
 		former, owner := s.restore.former[key], s.lostOwners[key]
 		claim, begun := s.begun[key.Name]
-		woken = s.observeGone(known)
+		woken = s.ObserveDeleted(known)
 		if begun && key.Kind == obj.KindVolume && known.GetUID() == parsed.object.GetUID() {
 			zeromap.Put(&s.begun, key.Name, claim)
 		}
@@ -395,7 +395,6 @@ func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 	}
 	s.gone.remove(parsed.object.GetUID())
 	s.restore.gone.remove(parsed.object.GetUID())
-	s.restore.shown.remove(parsed.object.GetUID())
 	return append(woken, s.observe(parsed)...)
 }
 
@@ -420,7 +419,7 @@ func (s *State) RecheckParsed(parsed Parsed) (woken, rest []obj.Key) {
 	}
 	woken, rest = s.ObserveParsed(parsed)
 	if known := s.Known(key); known != nil && !sameVersion(known, object) {
-		woken, rest = s.forget(known)
+		woken, rest = s.ForgetDeleted(known)
 	}
 	s.tombstonesOf(key.Kind).remove(object.GetUID())
 	again, more := s.ObserveParsed(parsed)

@@ -29,7 +29,6 @@ type restore struct {
 	held   map[obj.Key]struct{}            // the syncs that would destroy something, to be run again after the last read
 	made   map[obj.Key][]decision.Answer   // what provisioners made in those syncs
 	gone   tombstones[types.UID, struct{}] // the UIDs that were known to be gone before, and may be there again
-	shown  tombstones[types.UID, struct{}] // the UIDs whose end an informer has shown: if it shows one again, the server may have gone back
 	unsaid bool                            // no event has told of it yet
 
 	calls  time.Time              // by then each call of a hook is over that began before it was noticed
@@ -171,11 +170,11 @@ func (s *State) readAnew(key obj.Key) decision.Action {
 }
 
 // maybeBack reports whether a claim or volume was known to be gone before the server went back, or another has been known in its place since,
-// or an informer has shown its end before, though the server was not known to have gone back. That a cache shows it proves no more than that it was gone: its next sync reads it, and
+// though the server was not known to have gone back. That a cache shows it proves no more than that it was gone: its next sync reads it, and
 // that shows it or not.
 func (s *State) maybeBack(key obj.Key, object obj.Object) bool {
 	uid := object.GetUID()
-	if key.Kind != obj.KindVolume && key.Kind != obj.KindClaim || !s.restore.shown.has(uid) && (!s.restore.gone.has(uid) || s.gone.has(uid)) {
+	if key.Kind != obj.KindVolume && key.Kind != obj.KindClaim || !s.restore.gone.has(uid) || s.gone.has(uid) {
 		return false
 	}
 	if known := s.Known(key); known != nil && known.GetUID() != object.GetUID() && !obj.Newer(object, known) {
@@ -189,7 +188,6 @@ func (s *State) maybeBack(key obj.Key, object obj.Object) bool {
 // a restore the server gives other writes the versions that it gave before.
 func (s *State) observeLive(key obj.Key, parsed Parsed) []obj.Key {
 	s.restore.gone.remove(parsed.object.GetUID())
-	s.restore.shown.remove(parsed.object.GetUID())
 	if known := s.Known(key); known != nil && sameVersion(known, parsed.object) {
 		s.set(key, known, parsed)
 		s.noteAnnouncement(key, parsed.object)

@@ -78,17 +78,6 @@ func (s *State) ObserveDeleted(object obj.Object) []obj.Key {
 
 // ForgetDeleted is ObserveDeleted, with a rest as that of ObserveParsed.
 func (s *State) ForgetDeleted(object obj.Object) (woken, rest []obj.Key) {
-	s.restore.shown.add(object.GetUID(), struct{}{})
-	return s.forget(object)
-}
-
-// observeGone is ObserveDeleted for an object whose end a reply tells: an informer may still be behind.
-func (s *State) observeGone(object obj.Object) []obj.Key {
-	woken, rest := s.forget(object)
-	return s.WokenByClaims(woken, rest)
-}
-
-func (s *State) forget(object obj.Object) (woken, rest []obj.Key) {
 	key := keyOf(object)
 	if key.Kind == "" {
 		return nil, nil
