@@ -14,9 +14,14 @@
 // since then.
 //
 // So one thing remains: a process that is paused between that check and what the storage does, or a hook that ignores its
-// context, for longer than Timeout and Margin together. By then another controller may have deleted or recycled the storage,
-// and bound the volume to another claim. ReclaimRequest.Token is for that: it is larger in each later call, so that storage
-// which keeps the largest one, with the storage and in the same transaction as what it does, can refuse the late call.
+// context, until Timeout and Margin after the announcement are over. By then another controller may have deleted or recycled
+// the storage, and bound the volume to another claim. How long a pause has to be for that depends on when it begins. A
+// call may begin up to Margin after its announcement, or up to Timeout where that is shorter: a pause right then has to be
+// longer than the larger of the two. One that begins later may be shorter: after the hook's last look at its context,
+// shortly before that ends, one that is longer than Margin is enough.
+//
+// ReclaimRequest.Token is for that: it is larger in each later call, so that storage which keeps the largest one, with the
+// storage and in the same transaction as what it does, can refuse the late call.
 // Return an Error with StaleToken for it. ProvisionRequest.Token is counted with it: keep it before the storage is handed out, also
 // where that is found and not made. A Provision is larger than each Delete before it for the same claim. So a Delete that was paused
 // is refused, also where a restore of the server took its announcement away. Once the storage has seen a token, it should refuse a call without one, as of a release that
@@ -25,7 +30,7 @@
 // For storage that cannot refuse:
 //
 //   - A Recycler is dangerous. The volume that it scrubs late may be another claim's by then. Have it check its context
-//     before each step, and give it a Timeout that is long against every pause that can happen.
+//     before each step, and give it a Timeout that is longer than its work and every pause that can happen together.
 //   - A Deleter is not, as long as a name is not used again: what it deletes late is gone already. Volumes that are provisioned
 //     here have the UID of their claim in their name. The name comes again where the storage of a claim is made anew, because
 //     it did not fit or could not be stored, and where a restore of the server brings the claim back. The former is only once

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
@@ -26,6 +27,7 @@ type twoLeaders struct {
 	storage  *bindingtest.Storage
 	old, new *bindingtest.Driver
 	before   *bindingtest.Server // a backup from before there was a claim
+	passed   int                 // seconds, by pass
 }
 
 func newTwoLeaders(t *testing.T, policy corev1.PersistentVolumeReclaimPolicy) *twoLeaders {
@@ -135,7 +137,7 @@ func (w *twoLeaders) requireReclaimed(policy corev1.PersistentVolumeReclaimPolic
 
 // R8, X2: the old leader is paused in the call of the hook, right before the storage does anything. The new one scrubs the
 // storage when it has waited for long enough, and binds the volume to the second claim. Then the old one goes on. Storage that
-// refuses older tokens is safe. What cannot refuse is so from a pause that is not that long.
+// refuses older tokens is safe. What cannot refuse is so from a pause that is not that long: see the next test.
 func TestR8ALeaderIsPausedInItsHook(t *testing.T) {
 	for name, test := range map[string]struct {
 		long, refuses, lost bool
@@ -163,6 +165,46 @@ func TestR8ALeaderIsPausedInItsHook(t *testing.T) {
 				assert.Equal(t, test.lost, w.storage.Kept()[0].Content == bindingtest.Scrubbed)
 			}
 		})
+	}
+}
+
+// R8, X2: how long a pause in the hook is harmless to storage that cannot refuse. The new leader has seen the announcement at once, and goes on
+// Timeout and Margin after it, whenever the call was made and however long it has worked by then.
+func TestR8HowLongAPauseInAHookIsHarmless(t *testing.T) {
+	timeout, margin := int(hooks.DefaultTimeout/time.Second), int(hooks.Margin/time.Second)
+	for name, test := range map[string]struct {
+		begins, works, harmless int // seconds; the announcement itself takes one
+	}{
+		"a call at once":       {harmless: timeout + margin - 1},
+		"a call at the last":   {begins: margin - 1, harmless: timeout},
+		"right before the end": {works: timeout - 2, harmless: margin + 1},
+	} {
+		for pause, lost := range map[int]bool{test.harmless: false, test.harmless + 1: true} {
+			t.Run(fmt.Sprintf("R8 %s: %d s", name, pause), func(t *testing.T) {
+				w := newTwoLeaders(t, corev1.PersistentVolumeReclaimRecycle)
+				w.storage.IgnoreTokens()
+				w.old.Client.Use(bindingtest.Before(1, bindingtest.On(bindingtest.VerbList, obj.KindAttachment), func() {
+					require.NoError(t, w.new.Settle(t.Context()))
+					w.pass(test.begins)
+				}))
+				paused := w.pauseInHook(func() {
+					w.pass(test.works + pause)
+					w.new.Resync()
+					w.takesOver(false)
+				})
+				require.NoError(t, w.old.Settle(t.Context()))
+				require.True(t, *paused)
+				assert.Equal(t, lost, len(w.storage.Problems()) > 0, "%s", w.storage.Problems())
+			})
+		}
+	}
+}
+
+// pass lets seconds pass, by as many writes of other objects.
+func (w *twoLeaders) pass(seconds int) {
+	for range seconds {
+		w.passed++
+		w.create(bindingtest.Class(fmt.Sprintf("class-%d", w.passed)))
 	}
 }
 
@@ -203,9 +245,7 @@ func TestR8ACallThatComesTooLate(t *testing.T) {
 func testCallThatComesTooLate(t *testing.T) {
 	w := newTwoLeaders(t, corev1.PersistentVolumeReclaimDelete)
 	w.old.Client.Use(bindingtest.Before(1, bindingtest.On(bindingtest.VerbList, obj.KindAttachment), func() {
-		for i := range 31 { // a second each
-			w.create(bindingtest.Class(fmt.Sprintf("class-%d", i)))
-		}
+		w.pass(31)
 	}))
 	var tokens []int64
 	w.old.Client.Use(func(call *bindingtest.Call, do func() error) error {
