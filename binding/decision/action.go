@@ -79,7 +79,8 @@ const (
 	RunRecycler ActionKind = "RunRecycler"
 	// Read means to read what Action.Key names from the server, not from a cache, and to decide again.
 	Read ActionKind = "Read"
-	// Requeue means to decide on the claim that Action.Key names first, and on this object after it.
+	// Requeue means to decide on the claim that Action.Key names first, and on this object after it. If that changes neither of
+	// them, its events are published.
 	Requeue ActionKind = "Requeue"
 	// Wait means that nothing can be done until something changes; see Action.Retry.
 	Wait ActionKind = "Wait"

@@ -189,6 +189,9 @@ func nextFree(volume *corev1.PersistentVolume, view View, options Options) (Acti
 		return action, nil
 	}
 	if available := phase.OfVolume(volume, phase.VolumeFree); volume.Status.Phase != available {
+		if first, needed := loseOwner(volume, view); needed {
+			return first, nil
+		}
 		if first, needed := checkOwners(volume, view, options); needed {
 			return first, nil
 		}
@@ -199,6 +202,24 @@ func nextFree(volume *corev1.PersistentVolume, view View, options Options) (Acti
 		return wait("R3", message, warning(volume, EventVolumeFailedDelete, message)), nil
 	}
 	return nothing("V1", "available"), match.CheckWellFormed(volume)
+}
+
+// loseOwner leads to a claim that is known to be Bound to a volume whose claimRef, without a UID, does not give it to that any more. The claim becomes
+// Lost (C10), and says so, before the volume is Available. A crash in between leaves one that is listed for owners again; in the other order it
+// leaves one that is anybody's once a person removes its claimRef. Where the claim stays Bound (C9, C12), the volume stays as it is, and tells it.
+func loseOwner(volume *corev1.PersistentVolume, view View) (first Action, needed bool) {
+	for _, key := range view.Owners(volume.Name) {
+		claim, _ := view.Claim(key.Namespace, key.Name)
+		if claim == nil || phase.Owned(claim) != volume.Name { // it is Lost, or merely being bound to it
+			continue
+		}
+		message := fmt.Sprintf("volume %q is reserved for %s, and claim %s/%s with UID %s is Bound to it all the same; it becomes Available once that one is Lost, or gone",
+			volume.Name, holderText(volume), claim.Namespace, claim.Name, claim.UID)
+		first = requeue(key, "V1", "it is Bound to the volume, whose claimRef gives that to another, or to its name alone")
+		first.Events = []Event{warning(volume, EventVolumeMismatch, message)}
+		return first, true
+	}
+	return Action{}, false
 }
 
 // checkOwners returns what comes before a free volume that may have an owner is given to anybody, or made Available. A cache

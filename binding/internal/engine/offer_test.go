@@ -182,6 +182,25 @@ func TestW1OneAtATime(t *testing.T) {
 	})
 }
 
+// V1, X8, X10: a volume whose claimRef does not give it to a Bound claim any more waits until that is Lost. Where it stays Bound, for its tenant took
+// bind-completed off (C9), its sync comes first once, and then the volume says why it stays as it is, once too.
+func TestV1AVolumeWaitsForAClaimThatStaysBound(t *testing.T) {
+	a, claim := obj.VolumeKey("a"), KnownClaim(BoundTo("a"), WithoutNote(Completed), ClaimNote(BoundBy, "yes"))
+	d := newTalk(t, decision.Options{}, a, KnownVolume("a", RefersTo("default", "new", ""), InPhase(corev1.VolumeBound)), claim)
+	d.starts().ends()
+	assert.Equal(t, []obj.Key{DataKey}, d.step.Next)
+	assert.Empty(t, d.published, "its claim comes first")
+	failed := d.state.Start(DataKey)
+	require.ErrorContains(t, failed.Err, "default/new", "C9")
+	assert.Equal(t, []obj.Key{a}, failed.Next)
+	for range 2 {
+		d.starts().ends()
+		assert.Empty(t, d.step.Next, "it had its attempt")
+		assert.Equal(t, []string{"Warning VolumeMismatch"}, d.published)
+	}
+	assert.Contains(t, d.state.Observe(At("30", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost)))), a, "W3")
+}
+
 // TestAttemptsAreBounded has claims come and go that are all rejected for the one volume, which stays as it is.
 func TestAttemptsAreBounded(t *testing.T) {
 	state := stateOf(KnownVolume("a"), KnownClaim())

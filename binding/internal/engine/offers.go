@@ -28,22 +28,26 @@ type offer struct {
 	claims  map[obj.Key]string
 }
 
-// offerTo queues a sync of the claim, and after it one of the task's volume. It does nothing if this version of the claim
-// had its attempt with this version of the volume, or is queued for it.
-func (s *State) offerTo(t *task, to obj.Key) {
+// offerTo queues a sync of the claim, and after it one of the task's volume, and reports whether such a sync is to come. It does
+// nothing if this version of the claim had its attempt with this version of the volume, or is queued for it.
+func (s *State) offerTo(t *task, to obj.Key) (awaited bool) {
 	volume, claim := s.volume(t.key.Name), s.claim(to)
-	if volume == nil || claim == nil || s.offers.pendingOn[t.key] == to || s.offers.tried(volume, claim) {
-		return
+	switch {
+	case s.offers.pendingOn[t.key] == to:
+		return true
+	case volume == nil || claim == nil || s.offers.tried(volume, claim):
+		return false
 	}
 	s.offers.revoke(t.key)
 	if s.notified.Get(to) != nil {
 		s.offers.await(t.key, s.lastNotified())
-		return
+		return true
 	}
 	s.recordAttempt(volume, claim)
 	s.offers.await(t.key, to)
 	s.notify(claim)
 	t.next = append(t.next, to)
+	return true
 }
 
 // recordAttempt remembers that the claim had its attempt with the volume. It removes deleted claims once they outnumber the

@@ -248,9 +248,9 @@ func (s *State) unlockVolume(t *task) {
 
 // finish ends a sync with its last decision, or with an error. The volumes that waited for the sync of its claim go next.
 func (s *State) finish(t *task, action decision.Action, err error) Step {
-	if action.Kind == decision.Requeue {
-		s.offerTo(t, action.Key)
-	} else if err == nil || len(action.Events) > 0 {
+	switch {
+	case action.Kind == decision.Requeue && (s.offerTo(t, action.Key) || len(action.Events) == 0):
+	case err == nil || len(action.Events) > 0:
 		t.publish = append(t.publish, s.newEvents(t.key, action.Events)...)
 	}
 	t.next = append(t.next, s.offers.endWait(t.key)...)

@@ -259,6 +259,9 @@ func (h *History) JudgeVolume(world decision.Snapshot, volume *corev1.Persistent
 		}
 		return // M2: nobody gets it, and it stays as it is
 	}
+	if standing == phase.VolumeFree && len(world.Owners(volume.Name)) > 0 {
+		return // V1: its claimRef gives it to another, the claim stays Bound (C9, C12), and a person is told
+	}
 	if h.keptForLost(world, volume, "") {
 		return
 	}

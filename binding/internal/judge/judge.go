@@ -52,11 +52,11 @@ func givenToOwner(volume *corev1.PersistentVolume, state *engine.State) bool {
 	return known && phase.Owned(claim) == volume.Name
 }
 
-// WronglyTaken returns what a write of a volume that had no claimRef breaks, given all claims that its controller knows; "" if
-// nothing. It is M2, that the volume is neither given to another than the one claim that is Bound to it, nor made
-// available. What the controller has not heard of it cannot know.
+// WronglyTaken returns what a write of a volume that had no claimRef breaks, or none with a UID, given all claims that its controller knows; ""
+// if nothing. It is M2, that the volume is neither given to another than the one claim that is Bound to it, where no person has given it away,
+// nor made available. What the controller has not heard of it cannot know.
 func WronglyTaken(before, after *corev1.PersistentVolume, claims []*corev1.PersistentVolumeClaim) string {
-	if before == nil || before.Spec.ClaimRef != nil {
+	if before == nil || before.Spec.ClaimRef != nil && before.Spec.ClaimRef.UID != "" {
 		return ""
 	}
 	var owners []string
@@ -73,7 +73,7 @@ func WronglyTaken(before, after *corev1.PersistentVolume, claims []*corev1.Persi
 		return fmt.Sprintf("R8: %s is made available, and its storage may be gone", before.Name)
 	case len(owners) > 0 && freed:
 		return fmt.Sprintf("M2: %s is made available, and %v are Bound to it", before.Name, owners)
-	case len(owners) > 0 && given && (len(owners) > 1 || !theirs):
+	case len(owners) > 0 && given && before.Spec.ClaimRef == nil && (len(owners) > 1 || !theirs):
 		return fmt.Sprintf("M2: %s is given to %s, and %v are Bound to it", before.Name, after.Spec.ClaimRef.Name, owners)
 	}
 	return ""

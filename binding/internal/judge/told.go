@@ -70,6 +70,8 @@ func stuckVolume(rules decision.Options, volume *corev1.PersistentVolume, world 
 		return "it is Failed without a message"
 	case volume.Status.Phase == corev1.VolumeReleased && (verdict.Action == reclaim.RunDeleter || verdict.Action == reclaim.RunRecycler || verdict.Action == reclaim.Fail):
 		return "it is Released, and is not reclaimed"
+	case (ref == nil || ref.UID == "") && (volume.Status.Phase == corev1.VolumeBound || volume.Status.Phase == corev1.VolumePending):
+		return "it is " + string(volume.Status.Phase) + ", and no claim has it by its claimRef"
 	case ref == nil || ref.UID == "" || volume.Status.Phase != corev1.VolumePending && volume.Status.Phase != corev1.VolumeAvailable:
 		return ""
 	}
@@ -96,7 +98,7 @@ func told(rules decision.Options, objects []obj.Object, about obj.Key, tells fun
 			keys = append(keys, key)
 		}
 	}
-	for _, key := range keys {
+	for _, key := range append(keys, about) { // which another may have come first of (V1)
 		step := state.Start(key)
 		for {
 			if slices.ContainsFunc(step.Publish, func(event decision.Event) bool { return event.On == about && tells(event) }) {
@@ -125,6 +127,9 @@ func answer(read obj.Key, objects []obj.Object) engine.Reply {
 		return engine.Reply{Pods: slices.DeleteFunc(world.Pods, func(pod *corev1.Pod) bool { return pod.Namespace != read.Namespace })}
 	case obj.KindAttachments:
 		return engine.Reply{Attachments: slices.Clone[[]*storagev1.VolumeAttachment](world.Attachments)}
+	}
+	if read == obj.ClaimsKey() {
+		return engine.Reply{Claims: world.Claims}
 	}
 	for _, object := range objects {
 		if KeyOf(object) == read {
