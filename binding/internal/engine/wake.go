@@ -155,10 +155,11 @@ func (s *State) wokenBy(old, object obj.Object) (keys []obj.Key) {
 }
 
 // addWokenByClaim adds the volumes whose claimRef names a claim. What becomes of one that has another claim's UID depends on whether that one is there
-// (V3), and not on what is written to this one: who changes it again and again would have that reclaimed without its delay (W6).
+// (V3), and not on what is written to this one, once it is later than that: who changes it again and again would have that reclaimed without its delay (W6).
 func (s *State) addWokenByClaim(keys []obj.Key, claim *corev1.PersistentVolumeClaim, comesOrGoes bool) []obj.Key {
 	for _, key := range s.volumesByClaim.of(obj.KeyOf(claim)) {
-		if uid := uidInClaimRef(s.volume(key.Name)); comesOrGoes || uid == "" || uid == claim.UID {
+		ref := s.volume(key.Name).Spec.ClaimRef
+		if comesOrGoes || ref.UID == "" || ref.UID == claim.UID || obj.OlderThan(claim, ref.ResourceVersion) {
 			keys = append(keys, key)
 		}
 	}

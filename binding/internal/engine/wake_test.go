@@ -172,6 +172,12 @@ func TestW6TheNextClaimOfItsNameDoesNotWakeAVolume(t *testing.T) {
 	assert.Contains(t, state.Observe(At("22", KnownClaim(OfUID("uid-8")))), AKey, "its own comes")
 	assert.Contains(t, state.Observe(At("23", KnownClaim(OfUID("uid-8"), ClaimNote("x", "y")))), AKey, "its own")
 	assert.Contains(t, state.ObserveDeleted(state.Known(DataKey)), AKey, "its own goes")
+
+	later := KnownVolume("a", RefersTo("default", "data", "uid-8"), InPhase(corev1.VolumeBound))
+	later.Spec.ClaimRef.ResourceVersion = "21"
+	state = stateOf(later, At("20", KnownClaim()))
+	assert.Contains(t, state.Observe(At("22", KnownClaim(ClaimNote("x", "y")))), AKey, "V3: it was older than claimRef says")
+	assert.NotContains(t, state.Observe(At("23", KnownClaim(ClaimNote("x", "z")))), AKey)
 }
 
 // W3, X10: a slip in its claimRef hides the claim that a volume is kept for (R3), and bind-completed was taken off that, before this controller
