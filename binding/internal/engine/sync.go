@@ -255,7 +255,7 @@ func (s *State) finish(t *task, action decision.Action, err error) Step {
 	}
 	t.next = append(t.next, s.offers.endWait(t.key)...)
 	s.unnotify(t.key)
-	s.keepUnclaimed(t)
+	s.keepUnclaimed(t, action.Events)
 	ended := s.end(t)
 	ended.After, ended.Err = s.delay(t.key, action, err), err
 	return ended

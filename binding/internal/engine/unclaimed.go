@@ -33,10 +33,18 @@ func (s *State) takeUnclaimed(key obj.Key) (gone []decision.Answer) {
 
 // keepUnclaimed keeps what a sync that ends leaves unclaimed. What was left in its turn goes behind the others, and has the sync run again when it
 // is time (Rh, W6). Where less is left than one sync has, the others follow at once.
-func (s *State) keepUnclaimed(t *task) {
+//
+// Of what a volume may have stood for nothing is left once one of the events tells that; a sync that fails has none that does.
+func (s *State) keepUnclaimed(t *task, events []decision.Event) {
 	turn, others := s.unsettled(t)
 	uid := uidOf(s.Known(t.key))
 	exists := func(made decision.Answer) bool { return made.For == uid }
+	turn = slices.DeleteFunc(turn, func(made decision.Answer) bool {
+		tells := func(event decision.Event) bool {
+			return event.UID == made.For && event.Reason == decision.EventProvisioningCleanup
+		}
+		return made.Unsettled && !exists(made) && slices.ContainsFunc(events, tells)
+	})
 	left, waiting := slices.DeleteFunc(slices.Clone(turn), exists), slices.DeleteFunc(slices.Clone(others), exists)
 	if len(waiting) > 0 && len(left) < leftoversPerSync {
 		t.next = append(t.next, t.key)
@@ -85,8 +93,7 @@ func (s *State) stillTold(key obj.Key, events []decision.Event) []decision.Event
 
 // settled reports whether nothing is left to do about what a provisioner made, or nothing can be.
 func (s *State) settled(t *task, made decision.Answer) bool {
-	told := made.Unsettled && made.For != uidOf(s.Known(t.key)) // a volume may have stood for it
-	return told || !s.options.Hooks.Deleters.Has(made.Hook) || s.stoodFor(made) || slices.ContainsFunc(t.answers, func(a decision.Answer) bool {
+	return !s.options.Hooks.Deleters.Has(made.Hook) || s.stoodFor(made) || slices.ContainsFunc(t.answers, func(a decision.Answer) bool {
 		return a.Of == decision.RunDeleter && a.For == made.For && a.Hook == made.Hook && a.Final()
 	})
 }

@@ -202,27 +202,47 @@ func leftovers(t *testing.T, n, slots int) *talk {
 func (d *talk) plays(deleter, provisioner error) (called []string) {
 	d.Helper()
 	for !d.step.Done {
-		action, volume := d.step.Action, d.step.Action.Target().Name
-		if action.RunsHook() {
-			called = append(called, string(action.Kind)+" "+volume)
+		if action := d.step.Action; action.RunsHook() {
+			called = append(called, string(action.Kind)+" "+action.Target().Name)
 		}
-		switch {
-		case action.Kind == decision.RunDeleter:
-			d.gets(nil, deleter)
-		case action.Kind == decision.RunProvisioner && provisioner == nil:
-			d.gets(MadeVolume(func(v *corev1.PersistentVolume) { v.Name = volume }), nil)
-		case action.Kind == decision.RunProvisioner:
-			d.gets(nil, provisioner)
-		case action.Kind == decision.Read && d.state.Known(action.Key) == nil:
-			d.gets(nil, ErrNotFound)
-		case action.Kind == decision.Read:
-			d.again()
-		default:
-			d.stored()
-		}
+		d.answers(deleter, provisioner)
 	}
 	d.ends()
 	return called
+}
+
+// answers answers the action of a step, as plays does.
+func (d *talk) answers(deleter, provisioner error) {
+	switch action := d.step.Action; {
+	case action.Kind == decision.RunDeleter:
+		d.gets(nil, deleter)
+	case action.Kind == decision.RunProvisioner && provisioner == nil:
+		d.gets(MadeVolume(func(v *corev1.PersistentVolume) { v.Name = action.Target().Name }), nil)
+	case action.Kind == decision.RunProvisioner:
+		d.gets(nil, provisioner)
+	case action.Kind == decision.Read && d.state.Known(action.Key) == nil:
+		d.gets(nil, ErrNotFound)
+	case action.Kind == decision.Read:
+		d.again()
+	default:
+		d.stored()
+	}
+}
+
+// mayBeStored has it not be known whether the volume of the claim was stored, and the claim go after that sync, and come again.
+func (d *talk) mayBeStored() *talk {
+	d.starts()
+	for !d.step.Done {
+		if d.step.Action.Kind == decision.CreateVolume {
+			d.gets(nil, ErrConnection)
+		} else {
+			d.answers(InProgress(time.Hour), nil)
+		}
+	}
+	d.published = nil
+	d.state.ObserveDeleted(d.state.Known(DataKey))
+	d.state.Observe(At("2999", ProvisioningClaim(OfUID("uid-next"))))
+	return d
 }
 
 // P2, X10: who takes the finalizer off one claim after another of a name stops neither the next claim of it, nor what is to be deleted.
@@ -268,6 +288,21 @@ func TestP2MoreIsLeftThanOneSyncDeletes(t *testing.T) {
 			require.Equal(t, left > 4, slices.Contains(d.step.Next, DataKey), "%d were left", left)
 		}
 		assert.Equal(t, []string{"RunProvisioner pvc-uid-now"}, d.starts().plays(nil, InProgress(time.Hour)))
+	})
+	t.Run("P2 what cannot be deleted has its turn too, to be told", func(t *testing.T) {
+		d := leftovers(t, 10, 10).mayBeStored()
+		for range 6 {
+			d.starts().plays(InProgress(time.Hour), InProgress(time.Hour))
+		}
+		assert.Equal(t, []string{"Warning ProvisioningCleanupFailed"}, d.published)
+	})
+	t.Run("P2 and is not taken for told by a sync that fails", func(t *testing.T) {
+		d := leftovers(t, 0, 10).mayBeStored().starts()
+		d.says("P2 Read pv/pvc-uid-next").gets(nil, ErrBroken)
+		require.ErrorIs(t, d.step.Err, ErrBroken)
+		d.starts().plays(nil, InProgress(time.Hour))
+		d.starts().plays(nil, InProgress(time.Hour))
+		assert.Equal(t, []string{"Warning ProvisioningCleanupFailed"}, d.published)
 	})
 	t.Run("P2 Rh a sync that finds no slot keeps its turn", func(t *testing.T) {
 		d := leftovers(t, 6, 1)
