@@ -122,6 +122,10 @@ func TestR8WhatIsMadeForAClaim(t *testing.T) {
 	fast := Proving(Knowing(ClassOf("fast", Own)), OwnKey)
 	stored := Knowing(ClassOf("fast", Own), KnownVolume(OwnKey.Name, OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound)))
 	runDecisions(t, []decisionTest{
+		{name: "R8 P2 nor is what was made for that deleted before it is time", known: fast,
+			claim: ProvisioningClaim(ClaimBeingDeleted, ClaimNote(Completed, "yes"), ClaimPhase(corev1.ClaimLost), func(claim *corev1.PersistentVolumeClaim) {
+				reclaim.Announce(claim, reclaim.Announcement{By: "another", Token: 7, Seconds: 3600})
+			}), want: "R8 Wait", retry: decision.RetryAfter},
 		{name: "R8 C10 X3 what a tenant announces on a claim that was bound does not keep it Bound to what is another's", known: Proving(Knowing(KnownVolume("a", RefersToOther)), obj.VolumeKey("a")),
 			claim: ProvisioningClaim(BoundTo("a"), func(claim *corev1.PersistentVolumeClaim) {
 				reclaim.Announce(claim, reclaim.Announcement{By: "another", Token: 7, Seconds: 3600})

@@ -435,6 +435,9 @@ func deleteUnstored(claim *corev1.PersistentVolumeClaim, volume *corev1.Persiste
 	deleted, ran := lastOf(provisioner, view.Answered(RunDeleter, claim.UID))
 	switch {
 	case !ran && options.Hooks.Deleters.Has(provisioner):
+		if waiting, blocked := awaitAnnounced(claim, obj.KeyOf(claim), view, options); blocked { // of a claim that was bound
+			return waiting, false
+		}
 		action, problem := callUnstored(claim, volume, why, view, options)
 		if problem == "" {
 			return action, false
