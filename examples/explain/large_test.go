@@ -22,7 +22,7 @@ import (
 
 const (
 	many  = 50_000
-	limit = 2.5 // times what it takes to decode the input once
+	limit = 2.2 // times what it takes to decode the input once
 )
 
 // Fifty thousand volumes and as many claims, as kubectl prints them as JSON, a quarter of them bound. The peer is who decodes that and

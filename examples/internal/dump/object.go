@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -52,22 +53,25 @@ func kindOf(apiVersion, name string) (kind, bool) {
 	return kind{}, false
 }
 
-// object names what a document holds, as far as it says: "pvc/default/data".
+// name names an object of the kind as kubectl does: "pvc/default/data".
+func (k kind) name(namespace, name string) string {
+	name = cmp.Or(name, "(no name)")
+	if !k.namespaced {
+		return k.short + "/" + name
+	}
+	return k.short + "/" + cmp.Or(namespace, DefaultNamespace) + "/" + name
+}
+
+// object names what a document holds, as far as it says.
 func (d document) object() string {
 	metadata, _ := d.content["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
-	if name == "" {
-		name = "(no name)"
-	}
+	namespace, _ := metadata["namespace"].(string)
 	known, ok := kindOf(d.apiVersion, d.kind)
 	if !ok {
-		return cmp.Or(d.kind, "(no kind)") + "/" + name
+		known = kind{short: cmp.Or(d.kind, "(no kind)")}
 	}
-	if !known.namespaced {
-		return known.short + "/" + name
-	}
-	namespace, _ := metadata["namespace"].(string)
-	return known.short + "/" + cmp.Or(namespace, DefaultNamespace) + "/" + name
+	return known.name(namespace, name)
 }
 
 // validate returns what the API server would find wrong with the object.
@@ -113,6 +117,39 @@ func typed(scheme *runtime.Scheme, d document, known kind) (object obj.Object, n
 	return object, notes, nil
 }
 
+// direct decodes an item of a list that says at its beginning what it is, as kubectl prints them, at once into its type. It returns
+// nil for all else, and for what is to be looked at part by part, to tell what is wrong with it.
+func (r *reader) direct(item []byte) (obj.Object, kind) {
+	apiVersion, name := beginning(item)
+	known, ok := kindOf(apiVersion, name)
+	if !ok || mayHaveLongExponent(item) {
+		return nil, known
+	}
+	object := known.empty()
+	if _, _, err := newCodec(r.scheme, schema.FromAPIVersionAndKind(apiVersion, name)).Decode(item, nil, object); err != nil {
+		return nil, known
+	}
+	return object, known
+}
+
+// beginning returns apiVersion and kind of an object in JSON that begins with these, in this order.
+func beginning(text []byte) (apiVersion, kind string) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	var tokens [5]json.Token
+	for i := range tokens {
+		var err error
+		if tokens[i], err = decoder.Token(); err != nil {
+			return "", ""
+		}
+	}
+	if tokens[0] != json.Delim('{') || tokens[1] != "apiVersion" || tokens[3] != "kind" {
+		return "", ""
+	}
+	apiVersion, _ = tokens[2].(string)
+	kind, _ = tokens[4].(string)
+	return apiVersion, kind
+}
+
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(corev1.AddToScheme(scheme))
@@ -137,6 +174,19 @@ func (k knownKind) Interpret([]byte) (*schema.GroupVersionKind, error) {
 var quantities = map[string]bool{
 	"allocatable": true, "allocatedResources": true, "capacity": true, "divisor": true, "limits": true, "overhead": true,
 	"requests": true, "sizeLimit": true,
+}
+
+// mayHaveLongExponent reports whether a text in JSON has anything like e-1000, or an escape that may stand for a part of it.
+func mayHaveLongExponent(text []byte) bool {
+	if bytes.Contains(text, []byte(`\u`)) {
+		return true
+	}
+	for i, c := range text {
+		if c == '-' && i > 0 && exponent.Match(text[i-1:min(i+5, len(text))]) { // e, the sign, and four digits
+			return true
+		}
+	}
+	return false
 }
 
 var exponent = regexp.MustCompile(`[eE]-[0-9]{4,}$`)

@@ -126,6 +126,9 @@ type result struct {
 
 // results reads a piece and makes of each document in it an object of its kind, complete and valid.
 func (r *reader) results(p piece) []result {
+	if object, known := r.direct(p.item); object != nil {
+		return []result{complete(object, p.Place, known)}
+	}
 	documents, err := p.open()
 	var results []result
 	if problems := Unjoin(err); len(problems) > 0 {
@@ -142,22 +145,25 @@ func (r *reader) results(p piece) []result {
 }
 
 func (r *reader) result(d document, known kind) result {
-	found := result{Entry: Entry{Place: d.Place, Name: d.object()}}
 	object, notes, problem := typed(r.scheme, d, known)
-	found.notes = notes
 	if problem != nil {
-		found.problems = []error{problem}
-		return found
+		return result{notes: notes, problems: []error{problem}}
 	}
+	found := complete(object, d.Place, known)
+	found.notes = notes
+	return found
+}
+
+// complete gives an object the namespace that it does not name, and shows what the API server would find wrong with it.
+func complete(object obj.Object, at Place, known kind) result {
 	if known.namespaced && object.GetNamespace() == "" {
 		object.SetNamespace(DefaultNamespace)
 	}
+	name := known.name(object.GetNamespace(), object.GetName())
 	if errs := validate(object); len(errs) > 0 {
-		found.problems = []error{invalid(d.Place, d.object(), errs)}
-		return found
+		return result{problems: []error{invalid(at, name, errs)}}
 	}
-	found.Object = object
-	return found
+	return result{Entry: Entry{Place: at, Name: name, Object: object}}
 }
 
 // add adds what came of one document, and counts it among the others if its kind is passed over.

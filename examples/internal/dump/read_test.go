@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
 )
@@ -19,6 +20,14 @@ func reading(text string) (Input, []string) {
 		return in, Lines(err)
 	}
 	return in, nil
+}
+
+// inList returns the text, an object in YAML, as the only item of a list, as kubectl prints one in JSON.
+func inList(t *testing.T, text string) string {
+	t.Helper()
+	item, err := yaml.ToJSON([]byte(text))
+	require.NoError(t, err)
+	return `{"apiVersion":"v1","kind":"List","items":[` + string(item) + "]}"
 }
 
 // names of the objects as kubectl would name them.
@@ -139,7 +148,33 @@ func TestReadNamesFileDocumentObjectAndField(t *testing.T) {
 			_, problems := reading(c.text)
 			require.Len(t, problems, 1)
 			assert.True(t, strings.HasPrefix(problems[0], c.want), "%s\nwant %s", problems[0], c.want)
+			if strings.Contains(c.text, "---") || strings.Contains(c.text, "items:") {
+				return
+			}
+			_, listed := reading(inList(t, c.text))
+			require.Len(t, listed, 1)
+			assert.Equal(t, problems[0], strings.Replace(listed[0], "document 1 items[0]:", "document 1:", 1))
 		})
+	}
+}
+
+// Items of a list that say at once what they are, are read by a shorter way than all else, to the same end.
+func TestReadItemsOfAList(t *testing.T) {
+	for _, text := range []string{
+		goodVolume, goodClaim, strings.Replace(goodClaim, "spec:", "spec:\n  storageclassName: fast", 1),
+		strings.Replace(goodClaim, "1Gi", "1.5e-3", 1), strings.Replace(goodVolume, "name: a", "name: a, namespace: shop, labels: {e-1000: \"1e-1000\"}", 1),
+	} {
+		alone, problems := reading(text)
+		listed, listedProblems := reading(inList(t, text))
+		require.Len(t, listedProblems, len(problems))
+		require.Len(t, listed.Notes, len(alone.Notes))
+		require.Equal(t, alone.Objects(), listed.Objects())
+	}
+	// Of a field that is there twice the last counts, also where the object begins with another.
+	for again, want := range map[string]string{`"kind":"Node"`: "node/data", `"spec":{}`: "pvc/default/data", `"metadata":{"name":"other"}`: "pvc/default/other"} {
+		in, problems := reading(strings.Replace(inList(t, goodClaim), `"spec"`, again+`,"spec"`, 1))
+		require.Empty(t, problems)
+		assert.Equal(t, []string{want}, names(t, in))
 	}
 }
 
