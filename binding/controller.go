@@ -152,7 +152,7 @@ func (c *Controller) ObserveRestoreAgain() []obj.Key {
 	return c.state.ObserveRestoreAgain()
 }
 
-// endCalls ends the calls of deleters and recyclers that were decided on until now, also of those that have yet to begin.
+// endCalls ends the writes, and the calls of deleters and recyclers, that were decided on until now, also those that have yet to begin.
 func (c *Controller) endCalls() {
 	c.epoch.end()
 	c.epoch = newEpoch()
@@ -197,6 +197,7 @@ func (c *Controller) Sync(ctx context.Context, key obj.Key) (Result, error) {
 
 var (
 	errPanicked = errors.New("panicked")
+	errOverdue  = errors.New("the server went back in time before it has answered the write")
 	errEnded    = errors.New("the Client or the Recorder ended its goroutine") // as runtime.Goexit does
 )
 
@@ -226,6 +227,8 @@ func (c *Controller) perform(ctx context.Context, during *epoch, action decision
 	switch {
 	case action.RunsHook():
 		return c.runHook(ctx, during, action, proof)
+	case action.Writes():
+		return c.write(ctx, during, action)
 	case action.Kind == decision.Read && action.Key.IsList():
 		return c.lists.read(ctx, action.Key, func() engine.Reply { return perform(ctx, c.Client, action).Parsed() })
 	}
@@ -239,6 +242,18 @@ func (c *Controller) runHook(ctx context.Context, during *epoch, action decision
 		ctx = within
 	}
 	return c.runner.Run(ctx, c.Hooks, action, proof.Age(action, c.now))
+}
+
+// write makes a write. Its context ends once it is noticed that the server went back, also before it is sent, as where it waits for the client's
+// rate limit: a create needs no resourceVersion, and an object may have come to the same one again. It may have taken effect.
+func (c *Controller) write(ctx context.Context, during *epoch, action decision.Action) engine.Reply {
+	within, done := during.context(ctx)
+	defer done()
+	got := perform(within, c.Client, action).Parsed()
+	if got.Err != nil && errors.Is(context.Cause(within), ErrServerWentBack) {
+		got.Err = errOverdue // and not the cause, by which this sync would be the one that has noticed it
+	}
+	return got
 }
 
 func (c *Controller) start(key obj.Key) (engine.Step, *epoch) {

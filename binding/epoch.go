@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// epoch is the time until it is noticed that the server went back. The contexts of the deleters and recyclers that were decided on
-// in it end with it (W8).
+// epoch is the time until it is noticed that the server went back. The contexts of the writes, and of the deleters and recyclers, that were
+// decided on in it end with it (W8).
 type epoch struct {
 	mu    sync.Mutex
 	over  bool
 	calls map[*call]struct{}
 }
 
-// call is one of a deleter or recycler.
+// call is a write, or a call of a deleter or recycler.
 type call struct{ cancel context.CancelCauseFunc }
 
 // context returns the context of a call, and what to do after it. If the epoch is over, the context has ended.

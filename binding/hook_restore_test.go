@@ -71,6 +71,59 @@ func TestW8ARestoreEndsTheHooksThatRun(t *testing.T) {
 	}
 }
 
+// limitedClient is a client whose writes wait for the rate limit: until goOn is closed, or their context ends.
+type limitedClient struct {
+	binding.Client
+	waits, goOn chan struct{}
+}
+
+func (c limitedClient) wait(ctx context.Context) error {
+	close(c.waits)
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-c.goOn:
+		return nil
+	}
+}
+
+func (c limitedClient) UpdateVolume(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
+	if err := c.wait(ctx); err != nil {
+		return nil, err
+	}
+	return c.Client.UpdateVolume(ctx, volume)
+}
+
+// A write that was decided on before a restore waits in its client when that is noticed. It is not sent, though the volume may have come to the same
+// version again, and its sync goes on by what is there now. The next write is sent.
+func TestW8AWriteOfBeforeARestoreIsNotSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		volume := bindingtest.Volume("a", "1Gi")
+		server, controller := hookedController(t, hooks.Set{}, volume, bindingtest.Claim("default", "data", "1Gi"))
+		client := limitedClient{controller.Client, make(chan struct{}), make(chan struct{})}
+		controller.Client = client
+		ended := make(chan error, 1)
+		go func() {
+			_, err := controller.Sync(t.Context(), DataKey)
+			ended <- err
+		}()
+		<-client.waits
+		again := controller.ObserveRestore()
+		synctest.Wait()
+		close(client.goOn)
+		err := <-ended
+		require.Error(t, err)
+		require.NotErrorIs(t, err, binding.ErrServerWentBack, "it has noticed nothing")
+		assert.Nil(t, server.Volume("a").Spec.ClaimRef)
+		controller.Client = client.Client
+		for _, key := range again {
+			_, err := controller.Sync(t.Context(), key)
+			require.NoError(t, err)
+		}
+		assert.Equal(t, corev1.ClaimBound, server.Claim("default", "data").Status.Phase)
+	})
+}
+
 func TestR8NoCallTakesLongerThanAnHour(t *testing.T) {
 	limits := map[string]time.Duration{}
 	limit := func(ctx context.Context, name string) {

@@ -28,7 +28,7 @@ import (
 // another one than Delete, and scrubbed if another one than Recycle.
 //
 // A double delete is a deletion that finds nothing, though an earlier one of the same storage was answered with
-// success, and nothing since is a reason to ask again. The reasons are: storage was made there again; a controller
+// success, and nothing since is a reason to ask again. The reasons are: storage was made there again, or its volume stored; a controller
 // restarted (Restarted); a call of this storage for the same volume failed, or was answered when the controller had
 // given up; a call of the server on the volume, on the claim that the volume held, on the pods of its namespace or on
 // the list of attachments failed, but for a read of what does not exist. A controller remembers an answer only as long
@@ -125,13 +125,13 @@ func (s *Storage) reportDoubleDelete(volume *corev1.PersistentVolume) {
 			return
 		}
 	}
-	if s.server == nil || !s.server.failedOn(volume, before.serverCalls) {
+	if s.server == nil || !s.server.asksAgain(volume, before.serverCalls) {
 		s.problems = append(s.problems, fmt.Sprintf("double delete: the storage of %s was deleted, and is deleted again without a reason", volume.Name))
 	}
 }
 
-// failedOn reports whether a call after the first n failed that a sync of the volume depends on.
-func (s *Server) failedOn(volume *corev1.PersistentVolume, n int) bool {
+// asksAgain reports whether a call after the first n has stored the volume, or failed and a sync of the volume depends on it.
+func (s *Server) asksAgain(volume *corev1.PersistentVolume, n int) bool {
 	keys := []obj.Key{obj.VolumeKey(volume.Name), {Kind: obj.KindAttachment}}
 	if ref := volume.Spec.ClaimRef; ref != nil {
 		keys = append(keys, obj.ClaimKey(ref.Namespace, ref.Name), obj.Key{Kind: obj.KindPod, Namespace: ref.Namespace})
@@ -140,7 +140,8 @@ func (s *Server) failedOn(volume *corev1.PersistentVolume, n int) bool {
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.calls[n:], func(call *Call) bool {
 		absent := call.Verb == VerbGet && apierrors.IsNotFound(call.Err)
-		return call.Err != nil && !absent && slices.Contains(keys, call.Key)
+		stored := call.Verb == VerbCreate && call.Key == keys[0]
+		return (stored || call.Err != nil && !absent) && slices.Contains(keys, call.Key)
 	})
 }
 

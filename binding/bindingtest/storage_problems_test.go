@@ -117,6 +117,10 @@ func TestADoubleDeleteIsReported(t *testing.T) {
 			_, err := client.GetClaim(t.Context(), "default", "data")
 			assert.Error(t, err)
 		}, false},
+		"its volume was stored": {func(_ *bindingtest.Storage, server *bindingtest.Server) {
+			_, err := server.Create(t.Context(), volume)
+			require.NoError(t, err)
+		}, false},
 		"it failed": {func(storage *bindingtest.Storage, _ *bindingtest.Server) {
 			storage.Use(bindingtest.FailStorage(1, bindingtest.AnyStorageCall, errBroken))
 			assert.Error(t, storage.Delete(t.Context(), hooks.ReclaimRequest{Volume: volume}))

@@ -184,7 +184,7 @@ func pendingFirst(claim *corev1.PersistentVolumeClaim, then Action) Action {
 // nextUnbound decides on a claim that names no volume: the best volume that fits (C1), else a class (C2), a consumer
 // (C3), a provisioner (C4), or to wait for a volume (C5).
 func nextUnbound(claim *corev1.PersistentVolumeClaim, view View, options Options) (Action, error) {
-	if volume := unsureVolume(claim, view); volume != nil {
+	if volume := unsureVolume(claim, view, options); volume != nil {
 		return startOver(claim, volume, view, options), nil
 	}
 	var action Action

@@ -16,11 +16,16 @@ import (
 // unsureVolume returns the volume that was provisioned for a claim and may have lost its storage; nil if there is none. Until the
 // claim is bound, an announcement on it says that somebody was about to delete what was made for it, because there was no volume.
 // One that shows up later may have been on its way since before, from another controller or through a server that is slow. What
-// this sync itself has stored is newer than the announcement if that stood already when the provisioner was called.
-func unsureVolume(claim *corev1.PersistentVolumeClaim, view View) *corev1.PersistentVolume {
+// this sync itself has stored is newer than the announcement if that stood already when the provisioner was called. The finalizer
+// may be gone: it goes once the storage is deleted, for another provisioner, and its tenant can take it off. Another's volume is as sure as ever.
+func unsureVolume(claim *corev1.PersistentVolumeClaim, view View, options Options) *corev1.PersistentVolume {
 	announcement, announced := reclaim.AnnouncementOf(claim)
 	volume, _ := view.Volume(ProvisionedName(claim.UID))
-	if !announced || !provisioning(claim) || volume == nil || phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound {
+	if !announced || volume == nil || phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound {
+		return nil
+	}
+	provisioner := volume.Annotations[phase.ProvisionedByAnnotation]
+	if !provisioning(claim) && !(options.Hooks.Provisioners.Has(provisioner) && options.Hooks.Deleters.Has(provisioner)) {
 		return nil
 	}
 	stored := func(answer Answer) bool {
@@ -45,6 +50,8 @@ func startOver(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVol
 	switch {
 	case !options.Hooks.Provisioners.Has(provisioner):
 		problem = fmt.Sprintf("only a controller that has the provisioner %q can", provisioner)
+	case !provisioning(claim): // it stands for the storage, by whoever made it, until it is made anew or deleted
+		action, _ = annotateForProvisioner(claim, provisioner, options)
 	case announcedToken(claim, view, options) == 0:
 		action, problem = announce(claim, RunDeleter, view, options)
 	case source != FromLiveRead:

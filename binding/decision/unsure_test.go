@@ -49,14 +49,17 @@ func TestP2AVolumeThatMayHaveLostItsStorage(t *testing.T) {
 		{name: "P2 a failure stores nothing", claim: ProvisioningClaim(announced("me", 7)), known: Answering(there(), NotStored(ErrBroken)), want: announcesAnew},
 		{name: "P2 a volume of another claim is left", claim: ProvisioningClaim(anew), known: inThisSync(there(RefersToOther), DataKey, OwnKey), want: "P2 Wait", events: []string{"Warning ProvisioningFailed pvc/default/data"}, retry: decision.RetryBackoff},
 		{name: "P2 nothing was announced: it is the claim's", claim: ProvisioningClaim(), known: there(kept), want: finishes + " -finalizer " + decision.ProvisioningFinalizer},
-		{name: "P2 nor is it unsure without the finalizer, which stands for its storage", claim: ProvisioningClaim(announced("me", 7), bare), known: there(), want: finishes + unannounced},
+		{name: "P2 nor is another's volume unsure", claim: ProvisioningClaim(announced("me", 7), bare), known: there(VolumeNote(ProvisionedBy, "their.example.com")), want: finishes + unannounced},
+		{name: "P2 the finalizer is put on again that was taken off", claim: ProvisioningClaim(announced("me", 7), bare, ClaimNote(Provisioner, "their.example.com")), known: there(),
+			want: "P3 UpdateClaim pvc/default/data: annotation " + Provisioner + "=" + Own + " +finalizer " + decision.ProvisioningFinalizer},
 	}, func(row *decisionTest) { row.options, row.fresh = ours, true })
 
-	other := ours
-	other.Hooks.Provisioners = nil
+	other, undeletable := ours, Hooked(WithoutDeleters)
+	other.Hooks.Provisioners, undeletable.Identity = nil, "me"
 	runDecisions(t, []decisionTest{
 		{name: "P2 X2 a controller that could not provision it anew leaves it, and says so", claim: ProvisioningClaim(announced("me", 7)), known: there(), options: other, want: "P2 Wait",
 			events: told, says: []string{"a controller that has the provisioner", Own}, fresh: true},
+		{name: "P2 what nobody could delete has its storage", claim: ProvisioningClaim(announced("me", 7), bare), known: there(), options: undeletable, want: finishes + unannounced, fresh: true},
 	})
 }
 

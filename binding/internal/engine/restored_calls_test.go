@@ -32,6 +32,20 @@ func TestW8CallsOfOthersAreWaitedFor(t *testing.T) {
 		d.state.SetTime(time.Time{}.Add(150 * time.Second))
 		d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
 	})
+	for policy, waits := range map[corev1.PersistentVolumeReclaimPolicy]bool{corev1.PersistentVolumeReclaimRecycle: true, corev1.PersistentVolumeReclaimDelete: true, corev1.PersistentVolumeReclaimRetain: false} {
+		t.Run("W8 who reclaims a volume that is free by it: "+string(policy), func(t *testing.T) {
+			free := KnownVolume("a", InPhase(corev1.VolumeAvailable), WithPolicy(policy))
+			d := newTalk(t, decision.Options{}, DataKey, free, KnownClaim())
+			d.state.ObserveRestore()
+			d.starts().says("W8 Read pvc/default/data").gets(KnownClaim(), nil)
+			if waits {
+				d.ends()
+				assert.Equal(t, 150*time.Second, d.step.After)
+				d.outwaitsCalls()
+			}
+			d.says("W8 Read pv/a").gets(free, nil).says("B1 UpdateVolume pv/a")
+		})
+	}
 	t.Run("W8 a second notice begins anew", func(t *testing.T) {
 		d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim())
 		d.state.ObserveRestore()

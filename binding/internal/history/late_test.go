@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -73,12 +74,13 @@ func (w *provisioningWorld) settle() {
 // P2: a call that comes late, of a create or of a deleter, finds another world than the one it was decided in.
 func TestP2WhatComesLate(t *testing.T) {
 	for name, test := range map[string]func(*testing.T){
-		"P2 a cache drops the claim while its storage is made": aCacheDropsTheClaim,
-		"P2 V3 a cache shows the claim of before":              aCacheShowsTheClaimOfBefore,
-		"P2 what was made is deleted late":                     leftoverIsDeletedLate,
-		"P2 a create lands late":                               aCreateLandsLate,
-		"P2 a create lands after its storage is deleted":       aCreateLandsAfterTheDeleter,
-		"P2 another is paused before its create":               anotherIsPausedBeforeItsCreate,
+		"P2 a cache drops the claim while its storage is made":     aCacheDropsTheClaim,
+		"P2 V3 a cache shows the claim of before":                  aCacheShowsTheClaimOfBefore,
+		"P2 what was made is deleted late":                         leftoverIsDeletedLate,
+		"P2 a create lands late":                                   aCreateLandsLate,
+		"P2 a create lands after its storage is deleted":           aCreateLandsAfterTheDeleter,
+		"P2 a create lands once its class has another provisioner": aCreateLandsAfterItsProvisioner,
+		"P2 another is paused before its create":                   anotherIsPausedBeforeItsCreate,
 	} {
 		t.Run(name, test)
 	}
@@ -243,6 +245,41 @@ func aCreateLandsAfterTheDeleter(t *testing.T) {
 	assert.Nil(t, late, "it has landed")
 	assert.Equal(t, corev1.ClaimBound, w.claim().Status.Phase)
 	assert.Empty(t, w.storage.Problems())
+}
+
+// P2: the outcome of each create is unknown, until the class is made again with another provisioner. What was made is deleted, and the claim's finalizer
+// goes. One of the creates takes effect right after that, or when another controller has taken over.
+func aCreateLandsAfterItsProvisioner(t *testing.T) {
+	for _, takesOver := range []bool{false, true} {
+		w := newProvisioningWorld(t, nil)
+		var late *corev1.PersistentVolume
+		landed := false
+		w.first.Client.Use(func(call *bindingtest.Call, do func() error) error {
+			if call.Verb == bindingtest.VerbCreate {
+				late = call.Sent.DeepCopyObject().(*corev1.PersistentVolume)
+				return bindingtest.ErrAnswerLost
+			}
+			err := do()
+			if call.Verb == bindingtest.VerbUpdate && late != nil && !landed && !slices.Contains(w.claim().Finalizers, decision.ProvisioningFinalizer) {
+				landed = true
+				if w.create(late); takesOver {
+					w.first.Client.CrashAfter(0)
+					w.storage.Restarted()
+				}
+			}
+			return err
+		})
+		_ = w.first.Settle(t.Context()) // that the outcome is unknown is an error
+		require.NotNil(t, late)
+		require.NoError(t, w.server.Delete(t.Context(), obj.Key{Kind: obj.KindClass, Name: "fast"}, metav1.DeleteOptions{}))
+		w.create(ClassOf("fast", "another.example.com"))
+		w.settle()
+		require.True(t, landed)
+		assert.Empty(t, w.storage.Problems())
+		assert.Equal(t, corev1.ClaimPending, w.claim().Status.Phase)
+		assert.Nil(t, w.server.Volume(provisioned), "it has lost its storage")
+		assert.NotContains(t, w.claim().Finalizers, decision.ProvisioningFinalizer, "nothing is left of the former provisioner")
+	}
 }
 
 // oddOnce returns what does not fit, the first time.
