@@ -94,7 +94,7 @@ func announce(object obj.Object, kind ActionKind, view View, options Options) (a
 	if !ok {
 		return Action{}, fmt.Sprintf("no token is larger than that in its annotation %s: remove the annotation", reclaim.AnnouncementAnnotation)
 	}
-	next.Recycles = kind == RunRecycler
+	next.Recycles, next.Done = kind == RunRecycler, kind == DeleteVolume && previous.Done // which leaves the storage as it is
 	action = update(object, func(metadata *metav1.ObjectMeta) { reclaim.Announce(metadata, next) }, "R8", "announce that its storage is about to be reclaimed")
 	action.Token = next.Token
 	return action, ""

@@ -60,7 +60,7 @@ func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, 
 			// The claim may have another volume by now (W8), or be gone: the volume would be reclaimed for it, with the data that was meant for it.
 			action = action.onceLive(source, obj.KeyOf(claim), "B1", "before a volume that may have data is bound to it")
 		case action.Rule == "B2":
-			action = onceClaimLive(action, volume, source, obj.KeyOf(claim))
+			action = onceClaimLive(action, volume, source, obj.KeyOf(claim), options)
 		}
 		if blocked {
 			action = first
@@ -236,11 +236,13 @@ func IsReservedFor(claim *corev1.PersistentVolumeClaim, volume *corev1.Persisten
 
 // RetainUnfinished returns the draft of the write that retains a volume whose claim is gone, or has another volume, and was not seen to be Bound to it
 // since that was begun (B1). A crash before this write leaves what a controller that starts then takes for a volume of that claim.
-func RetainUnfinished(volume *corev1.PersistentVolume) Action {
+func RetainUnfinished(volume *corev1.PersistentVolume) Action { return retainUnfinished(volume, "B1") }
+
+func retainUnfinished(volume *corev1.PersistentVolume, rule string) Action {
 	ref := volume.Spec.ClaimRef
 	message := fmt.Sprintf("volume %q was being bound to claim %s/%s with UID %s, which is gone, or has another volume, and was not seen to be Bound to it: what is on it may be that claim's, or of before, and its reclaim policy is Retain now; "+
 		"to keep it for a claim of that name, remove the UID from its claimRef", volume.Name, ref.Namespace, ref.Name, ref.UID)
-	action := update(reclaim.SetRetain(volume).Volume, nil, "B1", message)
+	action := update(reclaim.SetRetain(volume).Volume, nil, rule, message)
 	action.Events = []Event{warning(volume, EventVolumeMismatch, message)}
 	return action
 }

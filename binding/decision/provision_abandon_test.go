@@ -62,6 +62,10 @@ func TestP2AClaimThatNeedsNoVolumeAnyMore(t *testing.T) {
 		{name: "P2 the success of another's deleter does not count", claim: leaving, known: Answering(absent, byTheirs), options: both, want: announcesAnew},
 		{name: "P2 nor one for another claim", claim: leaving, known: Answering(absent, ofOther), options: Hooked(), want: deletesOwn},
 		{name: "P2 the volume is stored and its claim's: it stands for the storage, V3 follows", claim: leaving, known: exists(BoundToClaim), options: Hooked(), want: forgetsOwn},
+		{name: "P2 which is written onto it, after a live read of its claim", claim: leaving, known: exists(BoundToClaim, InPhase(corev1.VolumePending), VolumeNote(ProvisionedBy, Own)), options: Hooked(), fresh: true, want: "P2 Read pvc/default/data"},
+		{name: "P2 as its phase", claim: leaving, known: Proving(exists(BoundToClaim, InPhase(corev1.VolumePending), VolumeNote(ProvisionedBy, Own)), DataKey, OwnKey), options: Hooked(), fresh: true, want: "P2 UpdateVolumeStatus pv/pvc-uid-1: status.phase=Bound"},
+		{name: "P2 once", claim: leaving, known: exists(BoundToClaim, InPhase(corev1.VolumeBound), VolumeNote(ProvisionedBy, Own)), options: Hooked(), want: forgetsOwn},
+		{name: "P2 not onto another claim's", claim: leaving, known: exists(RefersToOther, InPhase(corev1.VolumePending), VolumeNote(ProvisionedBy, Own)), options: Hooked(), want: forgetsOwn},
 		{name: "P2 the volume is stored and nobody's: the same", claim: leaving, known: exists(), options: Hooked(), want: forgetsOwn},
 		{name: "P2 the volume is stored, and nobody could delete its storage: the same", claim: leaving, known: exists(BoundToClaim), want: forgetsOwn},
 		{name: "P2 a binder without hooks waits for the one that has them", claim: leaving, known: absent, want: "P2 Wait", events: []string{cleanupOf}, says: []string{waits, Own}},
@@ -101,6 +105,8 @@ func TestP2AClaimThatNeedsNoVolumeAnyMore(t *testing.T) {
 			want: "P2 RunProvisioner pv/pvc-uid-1 by their.example.com"},
 		{name: "P2 the class has another provisioner now, and a volume is there: it is the claim's", claim: ProvisioningClaim(), known: Proving(Knowing(ClassOf("fast", "their.example.com"), KnownVolume(OwnKey.Name, OfClass("fast"), BoundToClaim)), OwnKey), options: Hooked(), fresh: true,
 			want: "B2 UpdateVolumeStatus pv/pvc-uid-1: status.phase=Bound"},
+		{name: "P2 B2 which is read before it is Bound to what may have come late", claim: ProvisioningClaim(), known: Knowing(ClassOf("fast", Own), KnownVolume(OwnKey.Name, OfClass("fast"), BoundToClaim, InPhase(corev1.VolumePending), VolumeNote(ProvisionedBy, Own))), options: Hooked(), fresh: true,
+			want: "B2 Read pvc/default/data"},
 		{name: "P1 the class is gone: it may come again", claim: ProvisioningClaim(), known: classless, options: Hooked(), want: "P1 Wait", events: []string{failedOwn}},
 	})
 }

@@ -53,7 +53,7 @@ func startOver(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVol
 	case !provisioning(claim): // it stands for the storage, by whoever made it, until it is made anew or deleted
 		action, _ = annotateForProvisioner(claim, provisioner, options)
 	case announcedToken(claim, view, options) == 0:
-		action, problem = announce(claim, RunDeleter, view, options)
+		action, problem = announce(claim, DeleteVolume, view, options)
 	case source != FromLiveRead:
 		action = ReadLive(obj.KeyOf(claim), "R8", "its announcement must stand when its volume is deleted")
 	case volume.DeletionTimestamp == nil:

@@ -24,6 +24,11 @@ func TestP2AVolumeThatMayHaveLostItsStorage(t *testing.T) {
 			reclaim.Announce(claim, reclaim.Announcement{By: by, Token: token, Seconds: 120})
 		}
 	}
+	deletedBy := func(by string) ClaimEdit {
+		return func(claim *corev1.PersistentVolumeClaim) {
+			reclaim.Announce(claim, reclaim.Announcement{By: by, Token: 7, Seconds: 120, Done: true})
+		}
+	}
 	bare := func(claim *corev1.PersistentVolumeClaim) { claim.Finalizers = nil }
 	ours, anew := Hooked(), announced("me", 7)
 	ours.Identity = "me"
@@ -35,6 +40,8 @@ func TestP2AVolumeThatMayHaveLostItsStorage(t *testing.T) {
 	kept, deleting := VolumeFinalizers(InTreeFinalizer, VolumeProtection), func(v *corev1.PersistentVolume) { BeingDeleted(v) }
 	runDecisions(t, []decisionTest{
 		{name: "P2 R8 announced anew, before it is deleted", claim: ProvisioningClaim(announced("me", 7)), known: there(), want: announcesAnew},
+		{name: "P2 R8 that it was deleted stays noted, or the deleter would be called for what may have data by now", claim: ProvisioningClaim(deletedBy("me")), known: there(),
+			want: "R8 UpdateClaim pvc/default/data: annotation " + reclaim.AnnouncementAnnotation + `="{\"by\":\"me\",\"token\":8,\"seconds\":120,\"done\":true}"`},
 		{name: "P2 R8 the claim is read live then", claim: ProvisioningClaim(anew), known: inThisSync(there()), want: "R8 Read pvc/default/data"},
 		{name: "P2 R3 it is deleted, with its UID and resourceVersion", claim: ProvisioningClaim(anew), known: inThisSync(there(), DataKey), want: "P2 DeleteVolume pv/pvc-uid-1"},
 		{name: "P2 then its finalizers go, and those of no other", claim: ProvisioningClaim(anew), known: inThisSync(there(deleting, VolumeFinalizers(InTreeFinalizer, VolumeProtection, "theirs")), DataKey),

@@ -91,7 +91,7 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 		return awaitBinding(volume, claim, view), nil
 	case phase.VolumeInUse:
 		if bound := phase.OfVolume(volume, state); volume.Status.Phase != bound {
-			return onceClaimLive(setPhase(volume, bound, "V2", "its claim names it"), volume, source, key), nil
+			return onceClaimLive(setPhase(volume, bound, "V2", "its claim names it"), volume, source, key, options), nil
 		}
 		if action, blocked := awaitDestruction(volume, nil, view, options); blocked {
 			return action, nil
@@ -103,6 +103,9 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 	}
 	// The claim is gone (V3); the one that has its name now, if any, is another. Where there is nothing to write, there is no read.
 	action := releaseAndReclaim(volume, claim, view, options, "its claim is gone")
+	if cameLate(volume, options) && volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+		action = retainUnfinished(volume, "P2")
+	}
 	if outdated(key, claim, volume.Spec.ClaimRef.ResourceVersion, view) && (action.Writes() || action.RunsHook()) {
 		if !source.IsLive() { // before an announcement too, which would be written again and again
 			return ReadLive(key, "V3", "the claim is older than the volume's claimRef"), nil
@@ -291,14 +294,25 @@ func volumeContended(volume *corev1.PersistentVolume, owners []obj.Key, view Vie
 	return wait("V1", message, warning(volume, EventFailedBinding, message))
 }
 
-// onceClaimLive returns a write of phase Bound if the volume is not Released or Failed, or its claim was read live. Else it returns the read that comes
-// before: whoever wrote that phase has seen that the claim is gone, and who has a late cache would undo it without end, or take the volume of a
-// claim that was Bound to it for one that never was (V4).
-func onceClaimLive(action Action, volume *corev1.PersistentVolume, source Source, claim obj.Key) Action {
+// onceClaimLive returns a write of phase Bound if the volume is not Released or Failed, nor may have come late, or its claim was read live. Else it returns
+// the read that comes before: whoever wrote that phase has seen that the claim is gone, and who has a late cache would undo it without end, or take the
+// volume of a claim that was Bound to it for one that never was (V4).
+func onceClaimLive(action Action, volume *corev1.PersistentVolume, source Source, claim obj.Key, options Options) Action {
+	if cameLate(volume, options) {
+		return action.onceLive(source, claim, action.Rule, "before the volume that was provisioned for it is Bound")
+	}
 	if at := volume.Status.Phase; at == corev1.VolumeReleased || at == corev1.VolumeFailed {
 		return action.onceLive(source, claim, action.Rule, "before a "+string(at)+" volume is Bound again")
 	}
 	return action
+}
+
+// cameLate reports whether nothing shows that a volume which was provisioned for a claim (P2) was there before that went: it has had no phase since but
+// Pending. Its create, of a controller that was paused, or through a server that is slow, may have taken effect once the claim had the storage by an earlier volume
+// of that name, and both were gone, Retain perhaps being the last that a person said of it. Else Bound is written while the claim is there, as a live read shows.
+func cameLate(volume *corev1.PersistentVolume, options Options) bool {
+	ref := volume.Spec.ClaimRef
+	return isNew(volume) && ref != nil && ref.UID != "" && volume.Name == ProvisionedName(ref.UID) && options.Hooks.Deleters.Has(volume.Annotations[phase.ProvisionedByAnnotation])
 }
 
 // awaitBinding leads a volume back to the claim that it is about to be bound to (V2). One that does not fit is not bound to it, and the claim's own
@@ -314,6 +328,10 @@ func awaitBinding(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 	}
 	if volume.DeletionTimestamp != nil || claim.DeletionTimestamp != nil {
 		return wait("V2", "it or its claim is being deleted: the binding is not finished")
+	}
+	if phase.BindCompleted(claim) { // by whoever may edit it
+		message := fmt.Sprintf("volume %q is to be bound to claim %s/%s, which is Lost, for it has the annotation %s and names no volume: remove that, or delete the claim", volume.Name, claim.Namespace, claim.Name, phase.BindCompletedAnnotation)
+		return wait("V2", message, warning(volume, EventVolumeMismatch, message))
 	}
 	if mismatches, err := match.Check(claim, volume, match.Terms{Parsed: view.Parsed(claim)}); err != nil || len(mismatches) > 0 {
 		return wait("V2", "it is bound to its claim but does not fit it")

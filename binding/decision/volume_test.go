@@ -145,6 +145,8 @@ func TestAVolumeThatAClaimHolds(t *testing.T) {
 			events: []string{"Warning VolumeFailedDelete pv/a"}},
 		{name: "V2 C12 X10 the volume is being deleted, and so is its claim: told", volume: KnownVolume("a", BoundToClaim, ours, BeingDeleted), known: Knowing(KnownClaim(ClaimBeingDeleted)), want: "V2 Wait",
 			events: []string{"Warning VolumeFailedDelete pv/a"}},
+		{name: "V2 C10 X10 its claim is Lost, for somebody has written bind-completed onto it: told", volume: KnownVolume("a", BoundToClaim, ours), known: Knowing(KnownClaim(ClaimNote(Completed, "yes"))), want: "V2 Wait",
+			events: []string{"Warning VolumeMismatch pv/a"}, says: []string{"default/data", Completed}},
 		{name: "V2 the claim names it", volume: KnownVolume("a", BoundToClaim), known: Knowing(KnownClaim(Naming("a"))), want: "V2 UpdateVolumeStatus pv/a: status.phase=Bound"},
 		{name: "V2 from Released back to Bound: not by a late cache", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased)), known: Knowing(KnownClaim(BoundTo("a"))), want: "V2 Read pvc/default/data"},
 		{name: "V2 from Failed back to Bound: not by a late cache", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeFailed)), known: Knowing(KnownClaim(BoundTo("a"))), want: "V2 Read pvc/default/data"},
@@ -192,6 +194,10 @@ func TestV3AVolumeWhoseClaimIsGone(t *testing.T) {
 	absent := Proving(decision.Snapshot{}, DataKey)
 	again := KnownClaim(func(c *corev1.PersistentVolumeClaim) { c.UID = "uid-9" })
 	recycle := WithPolicy(corev1.PersistentVolumeReclaimRecycle)
+	const ownReleased = "V3 UpdateVolumeStatus pv/pvc-uid-1: status.phase=Released"
+	provisioned := func(edits ...VolumeEdit) *corev1.PersistentVolume {
+		return KnownVolume(OwnKey.Name, append([]VolumeEdit{BoundToClaim, WithPolicy(corev1.PersistentVolumeReclaimDelete), VolumeNote(ProvisionedBy, Own), VolumeFinalizers(InTreeFinalizer)}, edits...)...)
+	}
 	boundAt := func(version string) VolumeEdit {
 		return func(v *corev1.PersistentVolume) {
 			BoundToClaim(v)
@@ -221,6 +227,15 @@ func TestV3AVolumeWhoseClaimIsGone(t *testing.T) {
 		{name: "V3 Failed stays, and no read", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeFailed)), want: "R2 Nothing"},
 		{name: "V3 Released, to be recycled: read it before it fails", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased), recycle, OnHostPath), known: Knowing(PodUsing("done", PodPhase(corev1.PodSucceeded))), want: reads},
 		{name: "V3 Released by mistake, its claim is there: Bound again", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased)), known: Proving(Knowing(KnownClaim(BoundTo("a"))), DataKey), want: "V2 UpdateVolumeStatus pv/a: status.phase=Bound"},
+		{name: "P2 it was provisioned, and never seen beside its claim: read that first", volume: provisioned(InPhase(corev1.VolumePending)), options: Hooked(), want: reads},
+		{name: "P2 its create came late: it is retained", volume: provisioned(InPhase(corev1.VolumePending)), known: absent, options: Hooked(), fresh: true,
+			want: "P2 UpdateVolume pv/pvc-uid-1: spec.persistentVolumeReclaimPolicy=Retain", events: []string{"Warning VolumeMismatch pv/pvc-uid-1"}, says: []string{"was not seen to be Bound"}},
+		{name: "P2 also before the server has given it a phase", volume: provisioned(InPhase("")), known: absent, options: Hooked(), fresh: true,
+			want: "P2 UpdateVolume pv/pvc-uid-1: spec.persistentVolumeReclaimPolicy=Retain", events: []string{"Warning VolumeMismatch pv/pvc-uid-1"}},
+		{name: "P2 then it is Released", volume: provisioned(InPhase(corev1.VolumePending), WithPolicy(corev1.PersistentVolumeReclaimRetain), VolumeFinalizers()), known: absent, options: Hooked(), want: ownReleased},
+		{name: "P2 Bound shows that its claim was there", volume: provisioned(bound), known: absent, options: Hooked(), want: ownReleased},
+		{name: "P2 V3 no deleter reaches that of others", volume: provisioned(InPhase(corev1.VolumePending), VolumeNote(ProvisionedBy, "their.example.com"), VolumeFinalizers()), known: absent, options: Hooked(), want: ownReleased},
+		{name: "P2 V3 nor is a volume of another name made for it", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumePending), VolumeNote(ProvisionedBy, Own)), known: absent, options: Hooked(), want: releases},
 		{name: "V3 no capacity is no matter", volume: KnownVolume("a", BoundToClaim, bound, unsized), known: absent, want: releases},
 	})
 }

@@ -122,7 +122,7 @@ func (s *store) relistOwners(volume string, owner types.UID) {
 // remembered for as long as the claim is there: many other volumes may go meanwhile, and whoever may edit the claim has Pending written over Bound
 // and Lost, by removing bind-completed (C6).
 func (s *store) setOwner(old, claim *corev1.PersistentVolumeClaim) {
-	if old != nil && old.UID == claim.UID && phase.Owned(old) != "" && claim.Status.Phase != corev1.ClaimBound && s.isNoOthers(claim) {
+	if old != nil && old.UID == claim.UID && phase.Owned(old) != "" && phase.Owned(old) == claim.Spec.VolumeName && claim.Status.Phase != corev1.ClaimBound && s.isNoOthers(claim) {
 		zeromap.Put(&s.lostOwners, obj.KeyOf(claim), claim.UID)
 	}
 	owner := s.asOwner(claim)

@@ -24,13 +24,19 @@ func toCreate(t *testing.T) *talk {
 
 // storedOwn is the volume as somebody stored it.
 func storedOwn() *corev1.PersistentVolume {
-	return At("50", KnownVolume(OwnKey.Name, OfClass("fast"), BoundToClaim, OnHostPath, InPhase(corev1.VolumePending)))
+	return At("50", KnownVolume(OwnKey.Name, OfClass("fast"), BoundToClaim, OnHostPath, InPhase(corev1.VolumePending), VolumeNote(ProvisionedBy, Own)))
+}
+
+// isThere has the claim read, for which a volume is stored.
+func (d *talk) isThere() *talk {
+	d.Helper()
+	return d.says("B2 Read pvc/default/data").gets(d.state.Known(DataKey), nil)
 }
 
 // binds is the rest of a sync whose volume is stored.
 func (d *talk) binds() {
 	d.Helper()
-	d.says("B2 UpdateVolumeStatus pv/pvc-uid-1").stored().says("B3 UpdateClaim pvc/default/data").stored()
+	d.isThere().says("B2 UpdateVolumeStatus pv/pvc-uid-1").stored().says("B3 UpdateClaim pvc/default/data").stored()
 	d.says("B4 UpdateClaimStatus pvc/default/data").stored().ends()
 }
 
@@ -111,7 +117,8 @@ func TestP2WhatIsNotStoredIsDeletedAgain(t *testing.T) {
 	t.Run("P2 V3 the claim is deleted meanwhile, and the volume stored: the storage is the volume's", func(t *testing.T) {
 		d := toCreate(t)
 		d.state.Observe(At("30", ProvisioningClaim(ClaimBeingDeleted)))
-		d.stored().says("P2 Read pv/pvc-uid-1").gets(At("101", storedOwn()), nil).says("P2 UpdateClaim pvc/default/data").stored().ends()
+		d.stored().says("P2 Read pv/pvc-uid-1").gets(At("101", storedOwn()), nil).says("P2 Read pvc/default/data").gets(d.state.Known(DataKey), nil)
+		d.says("P2 UpdateVolumeStatus pv/pvc-uid-1").stored().says("P2 Read pv/pvc-uid-1").gets(d.state.Known(OwnKey), nil).says("P2 UpdateClaim pvc/default/data").stored().ends()
 		assert.Contains(t, d.step.Next, OwnKey, "V3")
 	})
 }

@@ -227,7 +227,7 @@ func TestP2WhatIsMadeForAClaimThatIsGone(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts()
 				d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1").gets(MadeVolume(), nil)
-				d = stores(d.says("P2 CreateVolume pv/pvc-uid-1")).says("B2 UpdateVolumeStatus pv/pvc-uid-1").stored()
+				d = stores(d.says("P2 CreateVolume pv/pvc-uid-1")).isThere().says("B2 UpdateVolumeStatus pv/pvc-uid-1").stored()
 				d.says("B3 UpdateClaim pvc/default/data").stored().says("B4 UpdateClaimStatus pvc/default/data")
 				d.state.ObserveDeleted(d.state.Known(OwnKey))
 				d.state.ObserveDeleted(d.state.Known(DataKey))
@@ -236,7 +236,7 @@ func TestP2WhatIsMadeForAClaimThatIsGone(t *testing.T) {
 			t.Run(name+", and gone with its storage before it is bound", func(t *testing.T) {
 				d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts()
 				d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1").gets(MadeVolume(), nil)
-				stores(d.says("P2 CreateVolume pv/pvc-uid-1")).says("B2 UpdateVolumeStatus pv/pvc-uid-1")
+				stores(d.says("P2 CreateVolume pv/pvc-uid-1")).isThere().says("B2 UpdateVolumeStatus pv/pvc-uid-1")
 				d.state.ObserveDeleted(d.state.Known(OwnKey))
 				d.gets(nil, ErrNotFound).says("B6 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
 			})

@@ -74,13 +74,14 @@ func (w *provisioningWorld) settle() {
 // P2: a call that comes late, of a create or of a deleter, finds another world than the one it was decided in.
 func TestP2WhatComesLate(t *testing.T) {
 	for name, test := range map[string]func(*testing.T){
-		"P2 a cache drops the claim while its storage is made":     aCacheDropsTheClaim,
-		"P2 V3 a cache shows the claim of before":                  aCacheShowsTheClaimOfBefore,
-		"P2 what was made is deleted late":                         leftoverIsDeletedLate,
-		"P2 a create lands late":                                   aCreateLandsLate,
-		"P2 a create lands after its storage is deleted":           aCreateLandsAfterTheDeleter,
-		"P2 a create lands once its class has another provisioner": aCreateLandsAfterItsProvisioner,
-		"P2 another is paused before its create":                   anotherIsPausedBeforeItsCreate,
+		"P2 a cache drops the claim while its storage is made":          aCacheDropsTheClaim,
+		"P2 V3 a cache shows the claim of before":                       aCacheShowsTheClaimOfBefore,
+		"P2 what was made is deleted late":                              leftoverIsDeletedLate,
+		"P2 a create lands late":                                        aCreateLandsLate,
+		"P2 a create lands after its storage is deleted":                aCreateLandsAfterTheDeleter,
+		"P2 a create lands once its class has another provisioner":      aCreateLandsAfterItsProvisioner,
+		"P2 R2 a create lands once its volume was retained and is gone": aCreateLandsAfterAll,
+		"P2 another is paused before its create":                        anotherIsPausedBeforeItsCreate,
 	} {
 		t.Run(name, test)
 	}
@@ -279,6 +280,40 @@ func aCreateLandsAfterItsProvisioner(t *testing.T) {
 		assert.Equal(t, corev1.ClaimPending, w.claim().Status.Phase)
 		assert.Nil(t, w.server.Volume(provisioned), "it has lost its storage")
 		assert.NotContains(t, w.claim().Finalizers, decision.ProvisioningFinalizer, "nothing is left of the former provisioner")
+	}
+}
+
+// P2, R2: the first controller is paused before its create, or that is on its way for long. Meanwhile the second binds the claim, and a pod writes. A person retains
+// the volume and deletes the claim, and the volume, to keep its storage. Then the create takes effect. Its volume has the policy of the class, and a claim that is gone.
+func aCreateLandsAfterAll(t *testing.T) {
+	for _, lost := range []bool{false, true} { // so that somebody else finds it first
+		w, landed := newProvisioningWorld(t, nil), false
+		w.first.Client.Use(func(call *bindingtest.Call, do func() error) error {
+			if call.Verb != bindingtest.VerbCreate || landed {
+				return do()
+			}
+			landed = true
+			w.binds()
+			volume := w.server.Volume(provisioned)
+			volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+			_, err := w.server.UpdateVolume(t.Context(), volume)
+			require.NoError(t, err)
+			for _, key := range []obj.Key{DataKey, obj.VolumeKey(provisioned)} {
+				require.NoError(t, w.server.Delete(t.Context(), key, metav1.DeleteOptions{}))
+				_ = w.second.Settle(t.Context())
+			}
+			require.Nil(t, w.server.Volume(provisioned))
+			if err := do(); err != nil || !lost {
+				return err
+			}
+			return bindingtest.ErrAnswerLost
+		})
+		w.settle()
+		require.True(t, landed)
+		assert.Len(t, w.storage.Kept(), 1, "it is there")
+		volume := w.server.Volume(provisioned)
+		assert.Equal(t, corev1.PersistentVolumeReclaimRetain, volume.Spec.PersistentVolumeReclaimPolicy)
+		assert.Equal(t, corev1.VolumeReleased, volume.Status.Phase)
 	}
 }
 

@@ -1,0 +1,32 @@
+package engine
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/obj"
+)
+
+// M2, W8: a claim that was seen to be Bound owns the volume that it had, and no other one that its tenant names once a restore, whose revisions go on, has
+// taken back which that was.
+func TestM2W8AClaimOwnsNoVolumeThatItWasNotBoundTo(t *testing.T) {
+	for names, owns := range map[string]bool{"own": true, "disk": false} {
+		state := New(decision.Options{}, 1)
+		claim := func(version, volume string, phase corev1.PersistentVolumeClaimPhase) *corev1.PersistentVolumeClaim {
+			c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "evil", Name: "loot", UID: "uid-loot", ResourceVersion: version}}
+			c.Spec.VolumeName, c.Status.Phase = volume, phase
+			return c
+		}
+		state.Observe(claim("10", "own", corev1.ClaimBound))
+		state.Observe(claim("20", names, corev1.ClaimPending))
+		if owns {
+			assert.Equal(t, []obj.Key{obj.ClaimKey("evil", "loot")}, state.index.Owners(names))
+		} else {
+			assert.Empty(t, state.index.Owners(names))
+		}
+	}
+}
