@@ -131,7 +131,7 @@ func TestPairsThatTheControllerMends(t *testing.T) {
 		{name: "C7 named and free", claim: KnownClaim(Naming("a")), volume: KnownVolume("a"), want: "Unbound",
 			by: "Controller UpdateVolume: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
 		{name: "V4 held by a claim that has another", claim: KnownClaim(BoundTo("b")), volume: withBound(), others: []obj.Object{KnownVolume("b", BoundToClaim, InPhase(corev1.VolumeBound))},
-			want: "Unneeded", by: "Controller UpdateVolume: -spec.claimRef -annotation " + BoundBy},
+			want: "Unneeded", by: "Controller UpdateVolume: spec.claimRef={default/data} -annotation " + BoundBy},
 		{name: "V2 V3 the same, provisioned for it", claim: KnownClaim(BoundTo("b")), volume: withBound(DeletedPolicy, VolumeNote(ProvisionedBy, "csi.example.com")),
 			others: []obj.Object{KnownVolume("b", BoundToClaim, InPhase(corev1.VolumeBound))}, want: "Unneeded", by: "Controller UpdateVolumeStatus: status.phase=Released"},
 		{name: "V3 its claim is gone", volume: withBound(), want: "WrongPhase", by: "Controller UpdateVolumeStatus: status.phase=Released"},

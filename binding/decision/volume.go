@@ -363,8 +363,21 @@ func nextUnneeded(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 		action = reserveFor(obj.KeyOf(claim), volume, "V4", why)
 	case volume.Name == ProvisionedName(claim.UID):
 		action = reserveFor(obj.KeyOf(claim), volume, "V4", why+"; and what was made for it is no other's while it exists")
+	case volume.Status.Phase == corev1.VolumeBound && phase.BoundByController(volume):
+		action = reserveUsed(claim, volume, other)
 	}
 	return action.onceLive(source, obj.VolumeKey(other.Name), "V2", "before the volume is taken from the claim")
+}
+
+// reserveUsed keeps a volume that was Bound for the name of its claim, which has another (V4). A controller may have chosen it for that claim, and not
+// finished; or it was another claim's, into whose place a person has written this one's UID. That one may be Lost, or gone, and then nothing shows
+// whose data is on it.
+func reserveUsed(claim *corev1.PersistentVolumeClaim, volume, other *corev1.PersistentVolume) Action {
+	message := fmt.Sprintf("volume %q was Bound, and claim %s/%s with UID %s in its claimRef has another volume, %q; what is on it may be of a claim that had it before, "+
+		"so that it is reserved for a claim of that name until its claimRef is removed, which gives it to any claim", volume.Name, claim.Namespace, claim.Name, claim.UID, other.Name)
+	action := reserveFor(obj.KeyOf(claim), volume, "V4", message)
+	action.Events = []Event{warning(volume, EventVolumeMismatch, message)}
+	return action
 }
 
 // awaitOther leaves the volume as it is and says why. The next decision follows when the claim changes, or the volume that
