@@ -236,13 +236,11 @@ func IsReservedFor(claim *corev1.PersistentVolumeClaim, volume *corev1.Persisten
 
 // RetainUnfinished returns the draft of the write that retains a volume whose claim is gone, or has another volume, and was not seen to be Bound to it
 // since that was begun (B1). A crash before this write leaves what a controller that starts then takes for a volume of that claim.
-func RetainUnfinished(volume *corev1.PersistentVolume) Action { return retainUnfinished(volume, "B1") }
-
-func retainUnfinished(volume *corev1.PersistentVolume, rule string) Action {
+func RetainUnfinished(volume *corev1.PersistentVolume) Action {
 	ref := volume.Spec.ClaimRef
 	message := fmt.Sprintf("volume %q was being bound to claim %s/%s with UID %s, which is gone, or has another volume, and was not seen to be Bound to it: what is on it may be that claim's, or of before, and its reclaim policy is Retain now; "+
 		"to keep it for a claim of that name, remove the UID from its claimRef", volume.Name, ref.Namespace, ref.Name, ref.UID)
-	action := update(reclaim.SetRetain(volume).Volume, nil, rule, message)
+	action := update(reclaim.SetRetain(volume).Volume, nil, "B1", message)
 	action.Events = []Event{warning(volume, EventVolumeMismatch, message)}
 	return action
 }

@@ -103,8 +103,8 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 	}
 	// The claim is gone (V3); the one that has its name now, if any, is another. Where there is nothing to write, there is no read.
 	action := releaseAndReclaim(volume, claim, view, options, "its claim is gone")
-	if cameLate(volume, options) && volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
-		action = retainUnfinished(volume, "P2")
+	if cameLate(volume, options) {
+		action = retainLate(volume, action)
 	}
 	if outdated(key, claim, volume.Spec.ClaimRef.ResourceVersion, view) && (action.Writes() || action.RunsHook()) {
 		if !source.IsLive() { // before an announcement too, which would be written again and again
@@ -313,6 +313,18 @@ func onceClaimLive(action Action, volume *corev1.PersistentVolume, source Source
 func cameLate(volume *corev1.PersistentVolume, options Options) bool {
 	ref := volume.Spec.ClaimRef
 	return isNew(volume) && ref != nil && ref.UID != "" && volume.Name == ProvisionedName(ref.UID) && options.Hooks.Deleters.Has(volume.Annotations[phase.ProvisionedByAnnotation])
+}
+
+// retainLate returns the write that retains a volume which came late, or the one that releases it after that, which tells it.
+func retainLate(volume *corev1.PersistentVolume, release Action) Action {
+	ref := volume.Spec.ClaimRef
+	message := fmt.Sprintf("volume %q was stored for claim %s/%s with UID %s, and not seen before that was gone; its storage may be deleted already, or have the data of an earlier volume of that name, and its reclaim policy is Retain: "+
+		"look at its storage, and set the policy to Delete where nobody needs that", volume.Name, ref.Namespace, ref.Name, ref.UID)
+	if volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+		return update(reclaim.SetRetain(volume).Volume, nil, "P2", message)
+	}
+	release.Events = append(slices.Clip(release.Events), warning(volume, EventVolumeMismatch, message))
+	return release
 }
 
 // awaitBinding leads a volume back to the claim that it is about to be bound to (V2). One that does not fit is not bound to it, and the claim's own
