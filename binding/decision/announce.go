@@ -39,6 +39,14 @@ func AwaitCalls(rest time.Duration) Action {
 	return action
 }
 
+// AwaitLate returns the Wait of a controller that has stored a volume of late, and whose claim is gone, until informers have shown whether an earlier
+// one of that name was the claim's, or another controller has retained it (P2).
+func AwaitLate(rest time.Duration) Action {
+	action := wait("P2", "it was stored just now, and its claim is gone: an earlier volume of that name may have been the claim's")
+	action.Retry, action.After = RetryAfter, rest
+	return action
+}
+
 // Halted returns for how long nothing is made or bound for a claim yet, because another controller may be destroying what was made for
 // it (R8); zero if it is not so. It takes no volume that is offered to it meanwhile, and looks for one itself once that is over.
 func Halted(claim *corev1.PersistentVolumeClaim, view View, options Options) time.Duration {

@@ -388,10 +388,6 @@ func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, options
 		if action, gone := deleteUnstored(claim, expected, why, view, options); !gone {
 			return action
 		}
-	case claim.DeletionTimestamp != nil && cameLate(volume, options) && phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefBound:
-		// Bound shows that the volume was there before its claim went. A crash before this write leaves the finalizer.
-		_, proof := view.Claim(claim.Namespace, claim.Name)
-		return setPhase(volume, corev1.VolumeBound, "P2", "its claim, which is being deleted, is still there").onceLive(proof, obj.KeyOf(claim), "P2", "before the volume that was provisioned for it is Bound")
 	}
 	// A crash before this write leaves the finalizer, and the deleter is run once more.
 	noted, success := unstored(claim, provisioner, view, options)

@@ -103,8 +103,8 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 	}
 	// The claim is gone (V3); the one that has its name now, if any, is another. Where there is nothing to write, there is no read.
 	action := releaseAndReclaim(volume, claim, view, options, "its claim is gone")
-	if cameLate(volume, options) {
-		action = retainLate(volume, action)
+	if MayBeLate(volume, options) {
+		action = retainLate(volume, view.Former(volume.Name), action)
 	}
 	if outdated(key, claim, volume.Spec.ClaimRef.ResourceVersion, view) && (action.Writes() || action.RunsHook()) {
 		if !source.IsLive() { // before an announcement too, which would be written again and again
@@ -298,7 +298,7 @@ func volumeContended(volume *corev1.PersistentVolume, owners []obj.Key, view Vie
 // the read that comes before: whoever wrote that phase has seen that the claim is gone, and who has a late cache would undo it without end, or take the
 // volume of a claim that was Bound to it for one that never was (V4).
 func onceClaimLive(action Action, volume *corev1.PersistentVolume, source Source, claim obj.Key, options Options) Action {
-	if cameLate(volume, options) {
+	if MayBeLate(volume, options) {
 		return action.onceLive(source, claim, action.Rule, "before the volume that was provisioned for it is Bound")
 	}
 	if at := volume.Status.Phase; at == corev1.VolumeReleased || at == corev1.VolumeFailed {
@@ -307,23 +307,25 @@ func onceClaimLive(action Action, volume *corev1.PersistentVolume, source Source
 	return action
 }
 
-// cameLate reports whether nothing shows that a volume which was provisioned for a claim (P2) was there before that went: it has had no phase since but
-// Pending. Its create, of a controller that was paused, or through a server that is slow, may have taken effect once the claim had the storage by an earlier volume
-// of that name, and both were gone, Retain perhaps being the last that a person said of it. Else Bound is written while the claim is there, as a live read shows.
-func cameLate(volume *corev1.PersistentVolume, options Options) bool {
+// MayBeLate reports whether a volume that was provisioned for a claim (P2) may have been stored when that was gone: it has had no phase but Pending, and Bound is
+// written after a live read of the claim alone. Its create, of a controller that was paused, or through a server that is slow, may have taken effect after the claim
+// had the storage by an earlier volume of that name, and both were gone, Retain perhaps being the last that a person said of it.
+func MayBeLate(volume *corev1.PersistentVolume, options Options) bool {
 	ref := volume.Spec.ClaimRef
 	return isNew(volume) && ref != nil && ref.UID != "" && volume.Name == ProvisionedName(ref.UID) && options.Hooks.Deleters.Has(volume.Annotations[phase.ProvisionedByAnnotation])
 }
 
-// retainLate returns the write that retains a volume which came late, or the one that releases it after that, which tells it.
-func retainLate(volume *corev1.PersistentVolume, release Action) Action {
-	ref := volume.Spec.ClaimRef
+// retainLate returns the write that retains a volume which came late, after a former one; or the one that releases it, which tells it where it is retained.
+func retainLate(volume, former *corev1.PersistentVolume, release Action) Action {
+	ref, retain := volume.Spec.ClaimRef, corev1.PersistentVolumeReclaimRetain
 	message := fmt.Sprintf("volume %q was stored for claim %s/%s with UID %s, and not seen before that was gone; its storage may be deleted already, or have the data of an earlier volume of that name, and its reclaim policy is Retain: "+
 		"look at its storage, and set the policy to Delete where nobody needs that", volume.Name, ref.Namespace, ref.Name, ref.UID)
-	if volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+	switch {
+	case volume.Spec.PersistentVolumeReclaimPolicy == retain:
+		release.Events = append(slices.Clip(release.Events), warning(volume, EventVolumeMismatch, message))
+	case former != nil:
 		return update(reclaim.SetRetain(volume).Volume, nil, "P2", message)
 	}
-	release.Events = append(slices.Clip(release.Events), warning(volume, EventVolumeMismatch, message))
 	return release
 }
 
@@ -375,17 +377,16 @@ func nextUnneeded(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 		action = reserveFor(obj.KeyOf(claim), volume, "V4", why)
 	case volume.Name == ProvisionedName(claim.UID):
 		action = reserveFor(obj.KeyOf(claim), volume, "V4", why+"; and what was made for it is no other's while it exists")
-	case volume.Status.Phase == corev1.VolumeBound && phase.BoundByController(volume):
+	case volume.Status.Phase == corev1.VolumeBound && phase.BoundByController(volume) && volume.Spec.ClaimRef.ResourceVersion == "": // which B1 writes
 		action = reserveUsed(claim, volume, other)
 	}
 	return action.onceLive(source, obj.VolumeKey(other.Name), "V2", "before the volume is taken from the claim")
 }
 
-// reserveUsed keeps a volume that was Bound for the name of its claim, which has another (V4). A controller may have chosen it for that claim, and not
-// finished; or it was another claim's, into whose place a person has written this one's UID. That one may be Lost, or gone, and then nothing shows
-// whose data is on it.
+// reserveUsed keeps a volume, into whose claimRef a person has written its claim, for the name of that, which has another one (V4). That a controller has chosen
+// it is of an earlier binding then: it may have the data of a claim that is Lost, or gone.
 func reserveUsed(claim *corev1.PersistentVolumeClaim, volume, other *corev1.PersistentVolume) Action {
-	message := fmt.Sprintf("volume %q was Bound, and claim %s/%s with UID %s in its claimRef has another volume, %q; what is on it may be of a claim that had it before, "+
+	message := fmt.Sprintf("volume %q was given by its claimRef to claim %s/%s with UID %s, which has another volume, %q; what is on it may be of a claim that had it before, "+
 		"so that it is reserved for a claim of that name until its claimRef is removed, which gives it to any claim", volume.Name, claim.Namespace, claim.Name, claim.UID, other.Name)
 	action := reserveFor(obj.KeyOf(claim), volume, "V4", message)
 	action.Events = []Event{warning(volume, EventVolumeMismatch, message)}

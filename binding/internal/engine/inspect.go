@@ -52,7 +52,7 @@ func (s store) clone() store {
 	s.podsByClaim = old.podsByClaim.clone()
 	s.largePods, s.parsedClaims, s.podClaims = old.largePods.clone(), maps.Clone(old.parsedClaims), maps.Clone(old.podClaims) // what they point to is never changed
 	s.waiting, s.notified = old.waiting.Clone(), old.notified.Clone()
-	s.gone, s.gonePods, s.goneVolumes = old.gone.clone(), old.gonePods.clone(), old.goneVolumes.clone()
+	s.gone, s.gonePods, s.goneVolumes, s.stored = old.gone.clone(), old.gonePods.clone(), old.goneVolumes.clone(), old.stored.clone()
 	s.lostOwners, s.formerClaims, s.begun = maps.Clone(old.lostOwners), maps.Clone(old.formerClaims), maps.Clone(old.begun)
 	s.index = &index.Index{}
 	s.index.Load(slices.Collect(all[*corev1.PersistentVolume](&s, obj.KindVolume))...)
@@ -208,6 +208,9 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 				n.Text(string(former.UID))
 			}
 			n.Text(string(s.begun[key.Name]))
+			if last := s.stored.of(key.Name); describeFlag(n, last.at.Add(hooks.Margin).After(s.now)) {
+				n.Text(string(last.uid))
+			}
 			describeKeys(n, s.index.Owners(key.Name))
 			if claim, reserved := s.index.Reservation(key.Name); describeFlag(n, reserved) {
 				n.Key(claim)

@@ -50,6 +50,9 @@ func (s *State) handleWrite(t *task, got Reply) error {
 	if t.outdated { // it may be the reply of the server before it went back
 		t.wake(s.distrust(target), t.key)
 	}
+	if t.pending.Kind == decision.CreateVolume {
+		s.stored.add(target.Name, storing{s.now, uidOf(got.Object)})
+	}
 	switch outcome := outcomeOf(got.Err); {
 	case outcome == done && t.pending.Kind == decision.DeleteVolume:
 		s.markInDoubt(target, t.key) // its finalizers may keep it

@@ -15,6 +15,7 @@ import (
 	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
@@ -47,6 +48,7 @@ func (s *State) ObserveRestore() []obj.Key {
 func (s *State) ObserveRestoreAgain() []obj.Key {
 	for _, running := range s.tasks {
 		running.live, running.contradicted, running.outdated = nil, nil, true
+		running.provided = "" // what was made is found again
 	}
 	keys := slices.AppendSeq(slices.Collect(maps.Keys(s.objects[obj.KindVolume])), maps.Keys(s.objects[obj.KindClaim]))
 	slices.SortFunc(keys, obj.CompareKeys)
@@ -138,12 +140,18 @@ func (s *State) giveBack(t *task, action decision.Action) (next decision.Action,
 // an old reply that looked like a restore, and what it shows outlive it for a while.
 func (s *State) postpone(action decision.Action) (waiting decision.Action, postponed bool) {
 	takes := action.Kind == decision.UpdateVolume && unbinds(as[*corev1.PersistentVolume](s.Known(action.Target())), action.Volume)
-	gives := action.Rule == "B1" && action.Writes() && action.Volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain
+	gives := action.Rule == "B1" && action.Writes() && action.Volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain && !s.owns(action.Volume)
 	if !action.Announces() && !action.RunsHook() && action.Kind != decision.CreateVolume && !takes && !gives {
 		return decision.Action{}, false
 	}
 	rest := s.restore.calls.Sub(s.now)
 	return decision.AwaitCalls(rest), rest > 0
+}
+
+// owns reports whether the claim in a claimRef that is to be written is an owner of the volume (M2): that gives it to nobody, and must not wait (C11).
+func (s *State) owns(volume *corev1.PersistentVolume) bool {
+	claim := s.claim(obj.ReferencedClaim(volume))
+	return claim != nil && claim.UID == volume.Spec.ClaimRef.UID && phase.Owned(s.asOwner(claim)) == volume.Name
 }
 
 // distrust has these objects read anew, and nothing destroyed before that is done.

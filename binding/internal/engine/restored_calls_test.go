@@ -46,6 +46,20 @@ func TestW8CallsOfOthersAreWaitedFor(t *testing.T) {
 			d.says("W8 Read pv/a").gets(free, nil).says("B1 UpdateVolume pv/a")
 		})
 	}
+	t.Run("W8 C11 nor does who has it: its claimRef is written again at once", func(t *testing.T) {
+		dropped := KnownVolume("a", InPhase(corev1.VolumeBound), WithPolicy(corev1.PersistentVolumeReclaimDelete))
+		d := newTalk(t, decision.Options{}, DataKey, dropped, KnownClaim(BoundTo("a")))
+		d.state.ObserveRestore()
+		d.starts().says("W8 Read pvc/default/data").gets(KnownClaim(BoundTo("a")), nil).says("W8 Read pv/a").gets(dropped, nil).says("B1 UpdateVolume pv/a")
+	})
+	t.Run("W8 what a provisioner has found before is found again, however late", func(t *testing.T) {
+		d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts()
+		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+		d.state.ObserveRestore()
+		d.state.OutwaitCalls()
+		d.gets(MadeVolume(), nil).says("W8 Read pvc/default/data").gets(ProvisioningClaim(), nil).says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound)
+		d.says("P2 RunProvisioner pv/pvc-uid-1").gets(MadeVolume(), nil).says("P2 CreateVolume pv/pvc-uid-1")
+	})
 	t.Run("W8 a second notice begins anew", func(t *testing.T) {
 		d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim())
 		d.state.ObserveRestore()
@@ -58,7 +72,7 @@ func TestW8CallsOfOthersAreWaitedFor(t *testing.T) {
 		d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts()
 		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
 		d.state.ObserveRestore()
-		d.gets(MadeVolume(), nil).says("W8 Read pvc/default/data").gets(ProvisioningClaim(), nil).ends()
+		d.gets(MadeVolume(), nil).says("W8 Read pvc/default/data").gets(ProvisioningClaim(), nil).says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).ends()
 		assert.Equal(t, 150*time.Second, d.step.After)
 		d.outwaitsCalls().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
 	})

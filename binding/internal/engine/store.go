@@ -4,6 +4,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -43,7 +44,8 @@ type store struct {
 	lostOwners  map[obj.Key]types.UID // the claims that own the volume that they name, though they are not Bound (M2)
 	// formerClaims has, by the name of a volume, the claimRef that it had before somebody removed it, or put a slip into its name.
 	formerClaims map[string]*corev1.ObjectReference
-	begun        map[string]types.UID // by volume: the claim that it is being bound to, which was not seen to be Bound since (B1)
+	stored       tombstones[string, storing] // by volume: the last create of this controller (P2)
+	begun        map[string]types.UID        // by volume: the claim that it is being bound to, which was not seen to be Bound since (B1)
 }
 
 // Known returns the object that is stored under a key; nil if there is none. A class has its name alone as its key.
@@ -290,6 +292,12 @@ type tombstones[ID ~string, Of any] struct {
 }
 
 const generation = 4096
+
+// storing is a create of a volume: when it was answered, and the UID of what was stored; "" where no answer tells.
+type storing struct {
+	at  time.Time
+	uid types.UID
+}
 
 func (s *store) tombstonesOf(kind obj.Kind) *tombstones[types.UID, struct{}] {
 	if kind == obj.KindPod || kind == obj.KindAttachment {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
@@ -30,7 +31,7 @@ type task struct {
 	live    map[obj.Key]Reply // the replies to live reads since the last write
 
 	answers  []decision.Answer // since the sync began, and what is left of earlier ones
-	provided types.UID         // the claim that a provisioner was called for
+	provided types.UID         // the claim that a provisioner was called for, since the server went back
 
 	publish []decision.Event
 	next    []obj.Key
@@ -66,11 +67,17 @@ func (s *State) advance(t *task) Step {
 		return s.issue(t, action)
 	case err != nil || !action.Writes() && !action.RunsHook():
 		return s.finish(t, action, err)
+	case action.Kind == decision.CreateVolume && action.About() != t.provided:
+		s.provideAgain(t, action.About())
+		return s.advance(t)
 	case s.hold(t, action):
 		return s.stop(t)
 	}
 	if waiting, postponed := s.postpone(action); postponed {
 		return s.finish(t, waiting, nil)
+	}
+	if rest := s.storedFor(t, action); rest > 0 {
+		return s.finish(t, decision.AwaitLate(rest), nil)
 	}
 	if !s.lockVolume(t, s.volumeFor(action)) {
 		return s.stop(t)
@@ -89,6 +96,19 @@ func (s *State) advance(t *task) Step {
 		return s.stop(t)
 	}
 	return s.issue(t, action)
+}
+
+// storedFor returns for how long nothing is written to a volume yet that this controller has stored itself, and that may have been late (P2): its claim is gone,
+// and its informers may still have to show that an earlier one of that name was there.
+func (s *State) storedFor(t *task, action decision.Action) (rest time.Duration) {
+	volume, last := s.volume(t.key.Name), s.stored.of(t.key.Name)
+	if t.key.Kind != obj.KindVolume || volume == nil || action.Target() != t.key || last.uid != "" && last.uid != volume.UID {
+		return 0
+	}
+	if !decision.MayBeLate(volume, s.options) || s.claim(obj.ReferencedClaim(volume)) != nil {
+		return 0
+	}
+	return last.at.Add(hooks.Margin).Sub(s.now)
 }
 
 // isAnothersTurn reports whether a provisioner is to run for a claim after this sync has called one for its predecessor of that name, while others

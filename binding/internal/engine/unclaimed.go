@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/pvbind/pvbind/binding/decision"
@@ -56,6 +57,14 @@ func (s *State) keepUnclaimed(t *task, events []decision.Event) {
 func (s *State) putBackUnclaimed(t *task) {
 	turn, others := s.unsettled(t)
 	s.setUnclaimed(t.key, slices.Concat(turn, others))
+}
+
+// provideAgain takes from a sync what was made for a claim, which is about to be stored, and was made before the server went back, or before the claim
+// was gone, which it brought back: another controller may have deleted that, and nothing shows it any more. The provisioner finds it, or makes it anew (W8).
+func (s *State) provideAgain(t *task, claim types.UID) {
+	made := decision.AnswersAbout(t.answers, decision.RunProvisioner, claim)
+	s.setUnclaimed(t.key, slices.Concat(s.unclaimed[t.key], made))
+	t.answers = slices.DeleteFunc(slices.Clone(t.answers), func(a decision.Answer) bool { return a.Of == decision.RunProvisioner && a.For == claim })
 }
 
 // unsettled returns what provisioners made, or may have made, for one that failed or is at work may have, until a volume stands for it,
