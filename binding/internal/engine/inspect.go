@@ -289,6 +289,7 @@ func (t *task) describe(n Notebook) {
 	describeAnswers(n, t.key, t.answers)
 	n.Text(string(t.provided))
 	describeFlag(n, t.outdated)
+	describeFlag(n, t.woken)
 	describeEvents(n, t.publish)
 	next := make(map[obj.Key]struct{}, len(t.next))
 	for _, key := range t.next {

@@ -24,6 +24,7 @@ type task struct {
 	before  obj.Object      // of a read: what was known when it was sent; nil if nothing
 
 	outdated bool // the server went back in time since the action was begun (W8)
+	woken    bool // by what matters only to a volume that waits for pods (R4)
 
 	contradicted map[obj.Key]contradiction // what the last live read of each object contradicted
 
@@ -276,6 +277,9 @@ func (s *State) finish(t *task, action decision.Action, err error) Step {
 	t.next = append(t.next, s.offers.endWait(t.key)...)
 	s.unnotify(t.key)
 	s.keepUnclaimed(t, action.Events)
+	if t.woken && s.awaitsPods(t.key) {
+		t.next = append(t.next, t.key)
+	}
 	ended := s.end(t)
 	ended.After, ended.Err = s.delay(t.key, action, err), err
 	return ended
