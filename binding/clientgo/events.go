@@ -35,13 +35,13 @@ type recorder struct {
 
 	mu     sync.Mutex
 	unsent map[string]*unsent // by namespace, the claim's or that of the volume's claimRef, of those that have any
-	turns  []string           // the namespaces, the one to be served next first
+	turns  []string           // the namespaces that have some to be sent now, the one to be served next first
 }
 
-// unsent is what there is to be sent for one namespace, in order.
+// unsent is what there is to be sent for one namespace.
 type unsent struct {
-	order  []subjectOfEvent
-	events map[subjectOfEvent]*eventToSend
+	order  []subjectOfEvent                // of what is to be sent now
+	events map[subjectOfEvent]*eventToSend // these, and what was refused and is to be sent again after a while
 }
 
 // subjectOfEvent is what an event is about. Of two such events the later one counts.
@@ -60,7 +60,7 @@ type eventToSend struct {
 }
 
 const (
-	unsentAtMost          = 10_000 // of a namespace
+	unsentAtMost          = 10_000 // of a namespace, with what was refused
 	sendWithin            = 30 * time.Second
 	sendAgainAfter        = 10 * time.Second
 	sendRefusedAgainAfter = 5 * time.Minute
@@ -97,25 +97,56 @@ func nameOfEvent(on string, at metav1.Time) string {
 func (r *recorder) add(event *eventToSend) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	in := event.tenant
-	waiting := r.unsent[in]
+	if r.keep(event) {
+		r.queue(event.tenant, event.about)
+	}
+}
+
+// addAfter does so after a while. The event counts among those of its namespace meanwhile.
+func (r *recorder) addAfter(event *eventToSend, after time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.keep(event) {
+		return
+	}
+	in, about := event.tenant, event.about // not the event, in whose place another one may come
+	time.AfterFunc(after, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.queue(in, about)
+	})
+}
+
+// keep keeps an event for its namespace, and reports whether it has a place there of its own, not that of one of the same subject.
+func (r *recorder) keep(event *eventToSend) bool {
+	waiting := r.unsent[event.tenant]
 	switch {
 	case waiting == nil:
 		waiting = &unsent{events: map[subjectOfEvent]*eventToSend{}}
 		if r.unsent == nil {
 			r.unsent = map[string]*unsent{}
 		}
-		r.unsent[in], r.turns = waiting, append(r.turns, in)
+		r.unsent[event.tenant] = waiting
 	case waiting.events[event.about] != nil:
 		if event.result == nil { // one that is sent again is the earlier one
 			waiting.events[event.about] = event
 		}
-		return
-	case len(waiting.order) >= unsentAtMost:
+		return false
+	case len(waiting.events) >= unsentAtMost:
 		slog.Warn("too many events of a namespace are to be sent, one is dropped", "on", event.about.on.String(), "reason", event.about.reason, "message", event.event.Message)
-		return
+		return false
 	}
-	waiting.order, waiting.events[event.about] = append(waiting.order, event.about), event
+	waiting.events[event.about] = event
+	return true
+}
+
+// queue has the event that is kept about a subject sent in the turn of its namespace.
+func (r *recorder) queue(in string, about subjectOfEvent) {
+	waiting := r.unsent[in]
+	if len(waiting.order) == 0 {
+		r.turns = append(r.turns, in)
+	}
+	waiting.order = append(waiting.order, about)
 	select {
 	case r.more <- struct{}{}:
 	default:
@@ -136,10 +167,11 @@ func (r *recorder) take() *eventToSend {
 	event := waiting.events[about]
 	waiting.order = waiting.order[1:]
 	delete(waiting.events, about)
-	if len(waiting.order) == 0 {
-		delete(r.unsent, in)
-	} else {
+	if len(waiting.order) > 0 {
 		r.turns = append(r.turns, in)
+	}
+	if len(waiting.events) == 0 {
+		delete(r.unsent, in)
 	}
 	return event
 }
@@ -169,7 +201,7 @@ func (r *recorder) run(ctx context.Context) {
 			slog.WarnContext(ctx, "the server does not take an event", "on", event.about.on.String(), "reason", event.about.reason, "message", event.event.Message, "error", err)
 			continue
 		}
-		time.AfterFunc(after, func() { r.add(event) }) // others go on meanwhile
+		r.addAfter(event, after) // others go on meanwhile
 	}
 }
 

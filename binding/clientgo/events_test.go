@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -157,6 +158,44 @@ func TestNAnEventIsSentAgain(t *testing.T) {
 			})
 		})
 	}
+}
+
+// N: events that a quota refuses count among the ten thousand that wait in a namespace, and are sent once there is room for them. Those of others
+// go on meanwhile.
+func TestNWhatIsRefusedCountsAmongWhatWaits(t *testing.T) {
+	const atMost = 10_000
+	synctest.Test(t, func(t *testing.T) {
+		var refuses atomic.Bool
+		refuses.Store(true)
+		tried, taken, set := 0, map[string]bool{}, fake.NewClientset()
+		set.PrependReactor("create", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			event := action.(clienttesting.CreateAction).GetObject().(*corev1.Event)
+			tried++
+			if refuses.Load() && event.Namespace == "attacker" {
+				return true, nil, apierrors.NewForbidden(corev1.Resource("events"), "", errors.New("exceeded quota"))
+			}
+			taken[event.InvolvedObject.Name+" "+event.Message] = true
+			return true, event, nil
+		})
+		recorder := clientgo.StartRecorder(t.Context(), set)
+		record := func(namespace, name, message string) {
+			recorder.Record(decision.Event{On: obj.ClaimKey(namespace, name), UID: types.UID(name), Type: corev1.EventTypeWarning, Reason: decision.EventFailedBinding, Message: message})
+			synctest.Wait()
+		}
+		for n := range atMost {
+			record("attacker", fmt.Sprint(n), "nothing fits")
+		}
+		record("attacker", "late", "nothing fits")
+		record("attacker", "0", "one is too small")
+		record("victim", "data", "nothing fits")
+		assert.Equal(t, atMost+1, tried, "each of those that are kept, and the victim's")
+		refuses.Store(false)
+		time.Sleep(6 * time.Minute)
+		assert.Len(t, taken, atMost+1)
+		assert.True(t, taken["data nothing fits"] && taken["0 one is too small"], "the later one counts, also of what was refused")
+		record("attacker", "late", "nothing fits")
+		assert.True(t, taken["late nothing fits"], "there is room again")
+	})
 }
 
 // N: what waits when the controller ends is sent, for the next one does not say it again, as that a claim is Lost; but not for ever.

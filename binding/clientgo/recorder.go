@@ -38,7 +38,7 @@ func reference(event decision.Event) corev1.ObjectReference {
 // StartRecorder publishes events through the clientset until the context ends, and what there is to be sent then for up to ten seconds more. It does so in the background. Like events are
 // aggregated, and an object that has many gets fewer, as with other controllers. But none is dropped because others are many: the
 // namespaces, the claim's or that of the volume's claimRef, are served in turn, an event takes the place of one of the same object and reason that was not sent yet, and what the
-// server did not take, though it may later, is sent again. Of a namespace that has ten thousand to be sent more are dropped.
+// server did not take, though it may later, is sent again. Of a namespace that has ten thousand to be sent, now or again, more are dropped.
 //
 // Events share the clientset's rate limits. Where those are tight, a clientset for events alone keeps them from
 // delaying writes.
