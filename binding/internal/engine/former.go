@@ -81,8 +81,12 @@ func (s *store) bury(volume *corev1.PersistentVolume) {
 	default:
 		last = nil
 	}
+	key := obj.ReferencedClaim(volume)
+	if claim := s.claim(key); last != nil && claim != nil && s.lostOwners[key] == claim.UID && obj.NamedVolume(claim).Name == volume.Name {
+		last.owners = append(last.owners, claim.UID) // it may have a slip in the UID of claimRef
+	}
 	s.goneVolumes.add(volume.Name, last)
-	s.relistOwners(volume.Name, "")
+	s.relistOwners(volume.Name, nil)
 }
 
 // supersede notes that a volume which was made again is another claim's than the former one was, and has its data. One that is older than
@@ -90,6 +94,11 @@ func (s *store) bury(volume *corev1.PersistentVolume) {
 func (s *store) supersede(volume *corev1.PersistentVolume) {
 	ref := volume.Spec.ClaimRef
 	if ref == nil || ref.UID == "" {
+		for key := range s.claimsByVolume[obj.VolumeKey(volume.Name)] {
+			if s.lostOwners[key] != "" { // it may have had a slip in the UID
+				s.setOwner(nil, s.claim(key))
+			}
+		}
 		return
 	}
 	last := s.goneVolumes.of(volume.Name)
@@ -99,17 +108,18 @@ func (s *store) supersede(volume *corev1.PersistentVolume) {
 		s.goneVolumes.add(volume.Name, &by)
 	}
 	if last != nil || len(s.lostOwners) > 0 {
-		s.relistOwners(volume.Name, ref.UID)
+		s.relistOwners(volume.Name, ref)
 	}
 }
 
-// relistOwners has the index know what asOwner says by now of the claims that name a volume and have lost it. The one of that UID owns it as before.
-func (s *store) relistOwners(volume string, owner types.UID) {
+// relistOwners has the index know what asOwner says by now of the claims that name a volume and have lost it. Whom its claimRef leaves it to, or had it
+// where it is gone, for which that is nil, owns it as before.
+func (s *store) relistOwners(volume string, ref *corev1.ObjectReference) {
 	last := s.goneVolumes.of(volume)
 	for key := range s.claimsByVolume[obj.VolumeKey(volume)] {
 		claim := s.claim(key)
 		_, owned := s.lostOwners[key]
-		if claim.UID != owner && !(owner == "" && last.had(claim)) {
+		if ref == nil && !last.had(claim) || ref != nil && !leavesTo(claim, ref) {
 			delete(s.lostOwners, key)
 		}
 		if owned || phase.Lost(claim) != "" {
@@ -135,9 +145,15 @@ func (s *store) setOwner(old, claim *corev1.PersistentVolumeClaim) {
 // isNoOthers reports whether no other claim has the volume that a claim names, by its claimRef or, where that has no UID, by status.
 func (s *store) isNoOthers(claim *corev1.PersistentVolumeClaim) bool {
 	if volume := s.volume(claim.Spec.VolumeName); volume != nil && volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.UID != "" {
-		return volume.Spec.ClaimRef.UID == claim.UID
+		return leavesTo(claim, volume.Spec.ClaimRef)
 	}
 	return !match.OwnedByAnother(obj.KeyOf(claim), s.index.Owners(obj.NamedVolume(claim).Name))
+}
+
+// leavesTo reports whether a claimRef with a UID gives a volume that a claim was Bound to, and that is there, to no other one: it has the claim's UID,
+// or its name and a slip in the UID, for who had that name before was gone before the claim was made.
+func leavesTo(claim *corev1.PersistentVolumeClaim, ref *corev1.ObjectReference) bool {
+	return ref.UID == claim.UID || sameName(ref, referenceTo(claim))
 }
 
 // noteFormerClaim notes whose the claimRef of a volume was before the version that takes the place of the old one, nil if there is none: where
@@ -205,13 +221,15 @@ func (l *lastVolume) had(claim *corev1.PersistentVolumeClaim) bool {
 
 // asOwner returns a claim as the index is to know it. One that has lost the volume that it names owns it as one that is Bound does, where it
 // was seen to be Bound to it, or is Lost and the last volume of that name had its UID in its claimRef: whoever makes that one again has the
-// claim's data on it (M2). No tenant can write that.
+// claim's data on it (M2). No tenant can write that. While a claimRef is there with a slip in the UID, the volume is reclaimed as if the claim was gone (R3).
 func (s *store) asOwner(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
 	if claim.Status.Phase == corev1.ClaimBound || claim.Spec.VolumeName == "" {
 		return claim
 	}
 	stood := phase.Lost(claim) != "" && s.goneVolumes.of(obj.NamedVolume(claim).Name).had(claim)
-	if s.lostOwners[obj.KeyOf(claim)] != claim.UID && !stood {
+	volume := s.volume(claim.Spec.VolumeName)
+	slipped := volume != nil && uidInClaimRef(volume) != "" && uidInClaimRef(volume) != claim.UID
+	if !stood && (slipped || s.lostOwners[obj.KeyOf(claim)] != claim.UID) {
 		return claim
 	}
 	owner := *claim

@@ -311,12 +311,13 @@ func TestM2ALostClaimOwnsWhatIsTakenAwayUnderAnAnnouncement(t *testing.T) {
 // M2, C6: who takes bind-completed off a claim has Pending written over Bound and Lost. It owns what is made again none the less.
 func TestM2WhoTakesBindCompletedOffOwnsWhatIsMadeAgain(t *testing.T) {
 	for _, size := range []string{"1Gi", "1Mi"} {
-		for _, when := range []string{"once it is Lost", "while it is Bound", "and a slip in claimRef", "and claimRef without UID", "and it is made again twice", "and etcd is restored"} {
+		for _, when := range []string{"once it is Lost", "while it is Bound", "and a slip in claimRef", "and a slip in its UID", "and claimRef without UID", "and it is made again twice", "and etcd is restored"} {
 			t.Run("M2 C6 "+size+", "+when, func(t *testing.T) {
 				cluster := NewDriven(bindingtest.Volume("pv", "1Gi"), bindingtest.Claim("default", "data", "1Gi"))
 				require.NoError(t, cluster.Settle(t.Context()))
 				slips := map[string]func(*corev1.ObjectReference){
 					"and a slip in claimRef":   func(ref *corev1.ObjectReference) { ref.Name = "dtaa" },
+					"and a slip in its UID":    func(ref *corev1.ObjectReference) { ref.UID += "x" },
 					"and claimRef without UID": func(ref *corev1.ObjectReference) { ref.UID = "" },
 				}
 				if slip := slips[when]; slip != nil {
@@ -515,6 +516,41 @@ func TestM2ALostClaimOwnsNothingThatIsAnothers(t *testing.T) {
 	state.Observe(other)
 	state.Observe(again("50", InPhase(corev1.VolumeBound)))
 	assert.Equal(t, []obj.Key{obj.KeyOf(other)}, state.Start(a).Next, "C11 it gets its claimRef again")
+}
+
+// M2, C11: a slip in the UID of a claimRef makes a claim Lost, and is mended by removing the claimRef. The claim was seen to be Bound, and gets the
+// volume again, whether C7 would give it that or not.
+func TestM2ASlipInTheUIDLeavesAVolumeToItsClaim(t *testing.T) {
+	for name, edit := range map[string]VolumeEdit{
+		"that fits":                    Sized("1Gi"),
+		"that does not fit any more":   Sized("1Mi"),
+		"whose claim is being deleted": Sized("1Gi"),
+	} {
+		t.Run("M2 a volume "+name, func(t *testing.T) {
+			cluster := NewDriven(bindingtest.Volume("pv", "1Gi"), bindingtest.Claim("default", "data", "1Gi"))
+			require.NoError(t, cluster.Settle(t.Context()))
+			claim := cluster.Claim("default", "data")
+			if name == "whose claim is being deleted" {
+				claim.Finalizers = append(claim.Finalizers, "example.com/backup")
+				_, err := cluster.Update(t.Context(), claim)
+				require.NoError(t, err)
+				require.NoError(t, cluster.Delete(t.Context(), DataKey, metav1.DeleteOptions{}))
+			}
+			slip := func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.UID += "x" }
+			for _, edit := range []VolumeEdit{edit, slip, func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }} {
+				volume := cluster.Volume("pv")
+				edit(volume)
+				_, err := cluster.Update(t.Context(), volume)
+				require.NoError(t, err)
+				require.NoError(t, cluster.Settle(t.Context()))
+			}
+			_, err := cluster.Create(t.Context(), bindingtest.Claim("another", "seeks", "1Mi"))
+			require.NoError(t, err)
+			require.NoError(t, cluster.Settle(t.Context()))
+			assert.Empty(t, cluster.Claim("another", "seeks").Spec.VolumeName)
+			assert.Equal(t, claim.UID, cluster.Volume("pv").Spec.ClaimRef.UID)
+		})
+	}
 }
 
 // W3, R3: a volume that is kept for the claim whose UID its claimRef has, whatever that claim's status, is looked at when the claim goes.
