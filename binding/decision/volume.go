@@ -198,6 +198,10 @@ func nextFree(volume *corev1.PersistentVolume, view View, options Options) (Acti
 		if first, needed := checkOwners(volume, view, options); needed {
 			return first, nil
 		}
+		if volume.Spec.ClaimRef != nil && phase.BoundByController(volume) {
+			// Of an earlier binding. A crash after this write leaves a volume without its phase; in the other order it leaves one that V4 gives to anybody.
+			return withClaimRef(volume, volume.Spec.ClaimRef, "V1", "a person has reserved it for "+volume.Spec.ClaimRef.Namespace+"/"+volume.Spec.ClaimRef.Name), nil
+		}
 		return setPhase(volume, available, "V1", "nobody has it"), nil
 	}
 	if volume.DeletionTimestamp != nil && slices.Contains(volume.Finalizers, reclaim.InTreeFinalizer) {

@@ -190,6 +190,7 @@ func TestAVolumeThatAClaimHolds(t *testing.T) {
 		{name: "V2 it is reserved for the claim's name only", volume: KnownVolume("a", BoundToClaim, bound, made, remove), known: lacking(KnownVolume("b", PreBound)), want: "V2 Wait", events: told, says: []string{"without a UID"}},
 		{name: "V2 nobody has it", volume: KnownVolume("a", BoundToClaim, bound, made, remove), known: lacking(KnownVolume("b")), want: "V2 Wait", events: told, says: []string{"is not bound to it"}},
 		{name: "V4 then Available", volume: KnownVolume("a", bound), known: listed(elsewhere), want: "V1 UpdateVolumeStatus pv/a: status.phase=Available"},
+		{name: "V1 V4 X3 not before the annotation of an earlier binding is gone: a person may write the UID into the claimRef later", volume: KnownVolume("a", PreBound, bound, ours), known: listed(elsewhere), want: "V1 UpdateVolume pv/a: -annotation " + BoundBy},
 		{name: "V4 the same for what a person reserved", volume: KnownVolume("a", PreBound, bound), known: listed(elsewhere), want: "V1 UpdateVolumeStatus pv/a: status.phase=Available"},
 	})
 }
