@@ -94,6 +94,9 @@ func (s *store) bury(volume *corev1.PersistentVolume) {
 func (s *store) supersede(volume *corev1.PersistentVolume) {
 	ref := volume.Spec.ClaimRef
 	if ref == nil || ref.UID == "" {
+		if len(s.lostOwners) == 0 {
+			return
+		}
 		for key := range s.claimsByVolume[obj.VolumeKey(volume.Name)] {
 			if s.lostOwners[key] != "" { // it may have had a slip in the UID
 				s.setOwner(nil, s.claim(key))
