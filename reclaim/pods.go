@@ -109,11 +109,15 @@ func shutDown(pod *corev1.Pod) bool {
 // a node count, and not one that was certainly started after it was created: that one
 // uses it. A pod started before may still have the old volume mounted (R4).
 func BlockRecycling(pods []*corev1.Pod, namespace, claimName string, again *corev1.PersistentVolumeClaim) []*corev1.Pod {
-	blocking := slices.DeleteFunc(PodsOf(pods, namespace, claimName), func(pod *corev1.Pod) bool {
-		return Ended(pod) || again != nil && (pod.Spec.NodeName == "" || startedAfter(pod, again))
-	})
+	blocking := slices.DeleteFunc(PodsOf(pods, namespace, claimName), func(pod *corev1.Pod) bool { return !BlocksRecycling(pod, again) })
 	slices.SortFunc(blocking, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return blocking
+}
+
+// BlocksRecycling reports whether a pod is among those that BlockRecycling returns, if it names the old claim. Of
+// pods with a node that have not ended, those that do started before those that do not, or their start is not known.
+func BlocksRecycling(pod *corev1.Pod, again *corev1.PersistentVolumeClaim) bool {
+	return !Ended(pod) && (again == nil || pod.Spec.NodeName != "" && !startedAfter(pod, again))
 }
 
 // clockMargin is how far the clock of a node, which tells when a pod was started, may

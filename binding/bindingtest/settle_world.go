@@ -128,6 +128,13 @@ func (w *world) UnscheduledPods(namespace, claim string, atMost int) (names []st
 	return decision.Unscheduled(pods, atMost)
 }
 
+// RecyclingBlockedBy returns the names of the first pods that name the claim and keep its volume from being recycled.
+func (w *world) RecyclingBlockedBy(namespace, claim string, again *corev1.PersistentVolumeClaim, atMost int) (names []string, count int, source decision.Source) {
+	pods, source := w.PodsOf(namespace, claim)
+	names, count = decision.RecyclingBlockedBy(pods, again, atMost)
+	return names, count, source
+}
+
 // Find returns the best volume for the claim.
 func (w *world) Find(claim *corev1.PersistentVolumeClaim) (match.Match, error) {
 	return w.index.Find(claim, w.terms(claim))

@@ -83,19 +83,19 @@ func awaitPods(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeCl
 		return Action{}, false
 	}
 	ref := volume.Spec.ClaimRef
-	pods, source := view.PodsOf(ref.Namespace, ref.Name)
-	var names []string
-	for _, pod := range reclaim.BlockRecycling(pods, ref.Namespace, ref.Name, claim) {
-		names = append(names, pod.Namespace+"/"+pod.Name)
-	}
-	if len(names) == 0 {
+	pods, count, source := view.RecyclingBlockedBy(ref.Namespace, ref.Name, claim, namedPods)
+	if count == 0 {
 		blocked = source == NotInCache
 		if verdict.Action == reclaim.RunRecycler {
 			blocked = source != FromLiveRead && announcedToken(volume, view, options) != 0
 		}
 		return ReadLive(obj.PodsKey(ref.Namespace), "R4", "before the volume is recycled"), blocked
 	}
-	message, same := namePods("Volume is used by pods: ", names, len(names))
+	names := make([]string, len(pods))
+	for i, pod := range pods {
+		names[i] = ref.Namespace + "/" + pod
+	}
+	message, same := namePods("Volume is used by pods: ", names, count)
 	event := normal(volume, EventVolumeFailedRecycle, message)
 	event.same = same
 	return wait("R4", message, event).withBackoff(), true

@@ -32,11 +32,15 @@ type View interface {
 	// DefaultClass returns the class that claims without one get (C2); nil if there is none.
 	DefaultClass() *storagev1.StorageClass
 	// PodsOf returns the pods of the namespace that name the claim in a volume, finished ones too. NotInCache
-	// means that no pods are known at all.
+	// means that no pods are known at all. A cache proves nothing, and may leave out some where it would take long to find all.
 	PodsOf(namespace, claim string) ([]*corev1.Pod, Source)
 	// UnscheduledPods returns the names of the first of them, in order, that have no node and have not finished, and how many
 	// there are: for a message, so that it may leave out some where it would take long to find all.
 	UnscheduledPods(namespace, claim string, atMost int) (names []string, count int)
+	// RecyclingBlockedBy returns the names of some of them, in order, that keep a volume of the claim from being recycled
+	// (reclaim.BlocksRecycling), and how many there are; 0 only if there is none, as far as PodsOf tells, with the same source.
+	// again is the claim that has the name by now; nil if there is none.
+	RecyclingBlockedBy(namespace, claim string, again *corev1.PersistentVolumeClaim, atMost int) (names []string, count int, source Source)
 	// AttachmentsOf returns the attachments that name the volume, those being deleted too. NotInCache means that none is
 	// known, which proves nothing; FromLiveRead, that all there are were listed since the last write.
 	AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, Source)
@@ -318,8 +322,25 @@ func (s Snapshot) UnscheduledPods(namespace, claim string, atMost int) (names []
 // Unscheduled returns the names of the first of the pods, in order, that have no node and have not finished, and how many there are:
 // what View.UnscheduledPods returns of the pods that name a claim.
 func Unscheduled(pods []*corev1.Pod, atMost int) (names []string, count int) {
+	return firstOf(pods, atMost, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == "" && !reclaim.Finished(pod) })
+}
+
+// RecyclingBlockedBy returns the names of the first pods that name the claim and keep its volume from being recycled.
+func (s Snapshot) RecyclingBlockedBy(namespace, claim string, again *corev1.PersistentVolumeClaim, atMost int) (names []string, count int, source Source) {
+	pods, source := s.PodsOf(namespace, claim)
+	names, count = RecyclingBlockedBy(pods, again, atMost)
+	return names, count, source
+}
+
+// RecyclingBlockedBy is to View.RecyclingBlockedBy what Unscheduled is to View.UnscheduledPods.
+func RecyclingBlockedBy(pods []*corev1.Pod, again *corev1.PersistentVolumeClaim, atMost int) (names []string, count int) {
+	return firstOf(pods, atMost, func(pod *corev1.Pod) bool { return reclaim.BlocksRecycling(pod, again) })
+}
+
+// firstOf returns the names of the first of the pods that count, in order, and how many there are.
+func firstOf(pods []*corev1.Pod, atMost int, counts func(*corev1.Pod) bool) (names []string, count int) {
 	for _, pod := range pods {
-		if pod.Spec.NodeName == "" && !reclaim.Finished(pod) {
+		if counts(pod) {
 			names = append(names, pod.Name)
 		}
 	}

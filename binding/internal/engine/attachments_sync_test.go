@@ -60,6 +60,13 @@ func TestR3WhatIsAttachedAsASyncReadsIt(t *testing.T) {
 		d.again().ends()
 		assert.Equal(t, []string{"Normal VolumeFailedRecycle"}, d.published)
 	})
+	t.Run("F2 and for a claim that is being deleted: one that comes while the list was on its way", func(t *testing.T) {
+		state := engine.New(decision.Options{}, 10)
+		state.Observe(KnownClaim(ClaimBeingDeleted, ClaimFinalizers(ClaimProtection)))
+		require.Equal(t, obj.PodsKey("default"), state.Start(DataKey).Action.Key)
+		state.Observe(PodUsing("web", Scheduled))
+		assert.True(t, state.Proceed(DataKey, engine.Reply{}).Done)
+	})
 	t.Run("R3 B6 the proof ends with a write", func(t *testing.T) {
 		failed := func(v *corev1.PersistentVolume) {
 			v.Status.Phase, v.Status.Message = corev1.VolumeFailed, "something else"

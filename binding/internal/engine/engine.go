@@ -106,7 +106,7 @@ type Reply struct {
 
 	parsed      Parsed
 	owners      map[string][]*corev1.PersistentVolumeClaim // of the claims: those that may own each volume (M2)
-	podsByClaim map[obj.Key][]*corev1.Pod
+	podsByClaim podLists                                   // of the pods: those of very many claims too
 }
 
 // SetTime sets the time, which the engine does not read itself. Call it before every other method, once time has passed. It

@@ -190,10 +190,8 @@ func (s *store) noteGoneClaim(claim *corev1.PersistentVolumeClaim) {
 // withoutSlip returns the claimRef of a volume, which has a UID, with the name of the claim that has it, as far as that is known.
 func (s *store) withoutSlip(volume *corev1.PersistentVolume) *corev1.ObjectReference {
 	ref := volume.Spec.ClaimRef
-	for key := range s.claimsByVolume[obj.VolumeKey(volume.Name)] {
-		if claim := s.claim(key); claim.UID == ref.UID {
-			return referenceTo(claim)
-		}
+	if claim := s.claim(s.Claimant(volume)); claim != nil {
+		return referenceTo(claim)
 	}
 	if former := s.formerClaims[volume.Name]; former != nil && former.UID == ref.UID {
 		return former

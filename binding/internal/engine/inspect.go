@@ -49,7 +49,7 @@ func (s store) clone() store {
 		s.objects[kind] = maps.Clone(objects)
 	}
 	s.claimsByVolume, s.volumesByClaim, s.attachmentsByVolume = old.claimsByVolume.clone(), old.volumesByClaim.clone(), old.attachmentsByVolume.clone()
-	s.podsByClaim = old.podsByClaim.clone()
+	s.claimsByUID, s.podsByClaim = maps.Clone(old.claimsByUID), old.podsByClaim.clone()
 	s.largePods, s.parsedClaims, s.podClaims = old.largePods.clone(), maps.Clone(old.parsedClaims), maps.Clone(old.podClaims) // what they point to is never changed
 	s.waiting, s.notified = old.waiting.Clone(), old.notified.Clone()
 	s.gone, s.gonePods, s.goneVolumes, s.stored = old.gone.clone(), old.gonePods.clone(), old.goneVolumes.clone(), old.stored.clone()

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -70,8 +71,8 @@ func (r Reply) Parsed() Reply {
 		}
 	}
 	if len(r.Pods) > 0 && r.podsByClaim == nil {
-		r.podsByClaim = map[obj.Key][]*corev1.Pod{}
-		for _, pod := range r.Pods {
+		r.podsByClaim = podLists{}
+		for _, pod := range slices.SortedFunc(slices.Values(r.Pods), comparePods) {
 			for _, claim := range claimsOf(pod).keys {
 				r.podsByClaim[claim] = append(r.podsByClaim[claim], pod)
 			}

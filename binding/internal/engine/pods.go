@@ -29,8 +29,9 @@ type podClaims struct {
 // held once.
 const MaxLinks = 64
 
-// maxLargePods is how many of a namespace's pods that name very many claims are looked at for a message about one claim.
-const maxLargePods = 256
+// maxPods is how many pods are looked at for one claim where they are in another order than is needed, or may not name it: those of a namespace
+// that name very many claims. It is for messages, and where a live list has the last word.
+const maxPods = 256
 
 // podFacts has all of a pod that any decision depends on: whether it awaits a node (C3), uses a claim (F2, reclaim.UsesClaim), or
 // blocks recycling (R4, reclaim.BlockRecycling). A version in which nothing of that is another wakes nobody (W5): whoever may
@@ -124,10 +125,14 @@ func (s *store) eachPodList(claims *podClaims, visit func(pods *podLists, of obj
 // sameKeys reports whether the keys of two versions of a pod are the same slice, or equal if they are few.
 func sameKeys(a, b []obj.Key) bool { return len(a) <= MaxLinks && slices.Equal(a, b) }
 
-// podsOf returns the pods that name a claim, those that use it first. It takes time only for the pods of very many claims.
+// podsOf returns the pods that name a claim, those that use it first. Of the pods of very many claims it looks at the first maxPods alone.
 func (s *store) podsOf(claim obj.Key) []*corev1.Pod {
-	pods := slices.Clip(s.podsByClaim[claim])
-	for _, pod := range s.largePods[obj.PodsKey(claim.Namespace)] {
+	return append(slices.Clip(s.podsByClaim[claim]), s.largeOf(claim, s.largePods[obj.PodsKey(claim.Namespace)])...)
+}
+
+// largeOf returns those of the first maxPods of the pods of very many claims that name this one.
+func (s *store) largeOf(claim obj.Key, large []*corev1.Pod) (pods []*corev1.Pod) {
+	for _, pod := range large[:min(len(large), maxPods)] {
 		if s.namesToo(pod, claim) {
 			pods = append(pods, pod)
 		}
@@ -136,19 +141,34 @@ func (s *store) podsOf(claim obj.Key) []*corev1.Pod {
 }
 
 // unscheduled returns the names of the first pods, in order, that name a claim and are still to be scheduled, and how many there are.
-// However many that are, it looks at no more than it returns, and at the first of the pods of very many claims: in a namespace with
-// more than maxLargePods of these, those that are not looked at do not count.
 func (s *store) unscheduled(claim obj.Key, atMost int) (names []string, count int) {
-	pods := unscheduledIn(s.podsByClaim[claim])
-	count, pods = len(pods), slices.Clip(pods[:min(len(pods), atMost)])
-	large := unscheduledIn(s.largePods[obj.PodsKey(claim.Namespace)])
-	for _, pod := range large[:min(len(large), maxLargePods)] {
-		if s.namesToo(pod, claim) {
-			pods = append(pods, pod)
-			count++
-		}
+	return s.firstOf(claim, atMost, func(pods []*corev1.Pod) []*corev1.Pod { return standing(podUnscheduled, pods) })
+}
+
+// blocking returns the names of the first pods, in order, that name a claim and keep its volume from being recycled, and how many there are.
+// Those with a node are in the order of their start: of more than maxPods it may name others than the first ones.
+func (s *store) blocking(claim obj.Key, again *corev1.PersistentVolumeClaim, atMost int) (names []string, count int) {
+	names, count = s.firstOf(claim, maxPods, func(pods []*corev1.Pod) []*corev1.Pod {
+		pods = standing(podScheduled, pods)
+		return pods[:sort.Search(len(pods), func(i int) bool { return !reclaim.BlocksRecycling(pods[i], again) })]
+	})
+	if again != nil { // whose those without a node are
+		return names[:min(len(names), atMost)], count
 	}
-	for _, pod := range pods {
+	unscheduled, more := s.unscheduled(claim, atMost)
+	names = append(names, unscheduled...)
+	slices.Sort(names)
+	return names[:min(len(names), atMost)], count + more
+}
+
+// firstOf returns the names of the first pods, in order, that name a claim and are in one part of each list, and how many there are. However
+// many that are, it looks at no more than it returns, and at the first of the pods of very many claims: in a namespace with more than
+// maxPods of these, those that are not looked at do not count.
+func (s *store) firstOf(claim obj.Key, atMost int, partOf func(list []*corev1.Pod) []*corev1.Pod) (names []string, count int) {
+	pods := partOf(s.podsByClaim[claim])
+	large := s.largeOf(claim, partOf(s.largePods[obj.PodsKey(claim.Namespace)]))
+	count = len(pods) + len(large)
+	for _, pod := range append(slices.Clip(pods[:min(len(pods), atMost)]), large...) {
 		names = append(names, pod.Name)
 	}
 	slices.Sort(names)
@@ -189,32 +209,43 @@ func (l podLists) remove(from obj.Key, pod *corev1.Pod) {
 
 // comparePods compares pods by what decisions look for, and by name.
 func comparePods(a, b *corev1.Pod) int {
-	return cmp.Or(cmp.Compare(standingOf(a), standingOf(b)), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(standingOf(a), standingOf(b)), startOf(a).Compare(startOf(b)), cmp.Compare(a.Name, b.Name))
+}
+
+// startOf returns when a pod was started that has a node; zero if that is not known.
+func startOf(pod *corev1.Pod) time.Time {
+	if started := pod.Status.StartTime; started != nil && pod.Spec.NodeName != "" {
+		return started.Time
+	}
+	return time.Time{}
 }
 
 // podStanding is how far a pod is, in the order in which a list has them.
 type podStanding int
 
 const (
-	podScheduled   podStanding = iota // it uses its claims (F2)
-	podUnscheduled                    // its claims await that it is scheduled (C3)
+	podScheduled   podStanding = iota // it uses its claims (F2, R4); those that were started first come first
+	podEnded                          // it has ended on its node, and uses them still (F2)
+	podUnscheduled                    // its claims await that it is scheduled (C3), and the volumes of those of before that it goes (R4)
 	podForgotten                      // it has finished without a node
 )
 
 func standingOf(pod *corev1.Pod) podStanding {
 	switch {
-	case pod.Spec.NodeName != "":
+	case pod.Spec.NodeName != "" && !reclaim.Ended(pod):
 		return podScheduled
+	case pod.Spec.NodeName != "":
+		return podEnded
 	case !reclaim.Finished(pod):
 		return podUnscheduled
 	}
 	return podForgotten
 }
 
-// unscheduledIn returns the part of a list that has the pods which are still to be scheduled.
-func unscheduledIn(pods []*corev1.Pod) []*corev1.Pod {
-	before := func(standing podStanding) int {
-		return sort.Search(len(pods), func(i int) bool { return standingOf(pods[i]) >= standing })
+// standing returns the part of a list that has the pods which are so far.
+func standing(at podStanding, pods []*corev1.Pod) []*corev1.Pod {
+	before := func(other podStanding) int {
+		return sort.Search(len(pods), func(i int) bool { return standingOf(pods[i]) >= other })
 	}
-	return pods[before(podUnscheduled):before(podForgotten)]
+	return pods[before(at):before(at+1)]
 }

@@ -99,7 +99,7 @@ func TestW5WhatAPodIsLookedAtFor(t *testing.T) {
 
 // The lists of pods hold what a scan of all pods finds, whatever came, changed and went, and a look finds the first ones.
 func TestX9TheListsOfPodsAgainstAScan(t *testing.T) {
-	t.Run("X9 C3", func(t *testing.T) {
+	t.Run("X9 C3 R4", func(t *testing.T) {
 		data, more := obj.ClaimKey("default", "data"), []string{"data"}
 		for i := range MaxLinks {
 			more = append(more, fmt.Sprint("more-", i))
@@ -122,11 +122,17 @@ func TestX9TheListsOfPodsAgainstAScan(t *testing.T) {
 					if old != nil {
 						pod.UID = old.UID
 					}
-					if random.IntN(3) == 0 {
+					if random.IntN(3) > 0 {
 						pod.Spec.NodeName = "node"
 					}
 					if random.IntN(4) == 0 {
 						pod.Status.Phase = corev1.PodFailed
+					}
+					if random.IntN(4) == 0 {
+						pod.DeletionTimestamp = new(metav1.Unix(3_000, 0))
+					}
+					if random.IntN(4) > 0 {
+						pod.Status.StartTime = new(metav1.Unix(1_000+100*random.Int64N(7), 0)) // of again five minutes later
 					}
 					state.Observe(pod)
 					known[name] = pod
@@ -137,6 +143,18 @@ func TestX9TheListsOfPodsAgainstAScan(t *testing.T) {
 				names, count := state.unscheduled(data, 5)
 				require.Equal(t, wantCount, count, "seed %d", seed)
 				require.Equal(t, wantNames, names, "seed %d", seed)
+				stores := []*store{&state.store}
+				if version%20 == 0 { // and a list of all of them
+					stores = append(stores, &store{podsByClaim: Reply{Pods: all}.Parsed().podsByClaim})
+				}
+				for _, again := range []*corev1.PersistentVolumeClaim{nil, claimAgain()} {
+					wantNames, wantCount = decision.RecyclingBlockedBy(all, again, 5)
+					for _, s := range stores {
+						names, count = s.blocking(data, again, 5)
+						require.Equal(t, wantCount, count, "seed %d", seed)
+						require.Equal(t, wantNames, names, "seed %d", seed)
+					}
+				}
 			}
 			for _, pod := range known {
 				state.ObserveDeleted(pod)
@@ -145,5 +163,74 @@ func TestX9TheListsOfPodsAgainstAScan(t *testing.T) {
 			require.Empty(t, state.largePods, "seed %d", seed)
 			require.Empty(t, state.podClaims, "seed %d", seed)
 		}
+	})
+}
+
+// claimAgain returns a claim that has the name of one that is gone.
+func claimAgain() *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data", UID: "again", CreationTimestamp: metav1.Unix(1_000, 0)}}
+}
+
+// Of more pods than are looked at all are counted that block recycling, and ten are named.
+func TestX9MorePodsThanAreLookedAt(t *testing.T) {
+	t.Run("X9 R4", func(t *testing.T) {
+		state, data := New(decision.Options{}, 1), obj.ClaimKey("default", "data")
+		observe := func(name string, started int64) {
+			pod := podNaming(name, "data")
+			pod.Spec.NodeName, pod.Status.StartTime = "node", new(metav1.Unix(started, 0))
+			state.Observe(pod)
+		}
+		for i := range 2 * maxPods {
+			observe(fmt.Sprint("after-", 1000+i), 2_000)
+			observe(fmt.Sprint("before-", 1000+i), 900)
+			state.Observe(podNaming(fmt.Sprint("unscheduled-", 1000+i), "data"))
+		}
+		names, count := state.blocking(data, claimAgain(), 2)
+		assert.Equal(t, 2*maxPods, count)
+		assert.Equal(t, []string{"before-1000", "before-1001"}, names)
+		names, count = state.blocking(data, nil, 2)
+		assert.Equal(t, 6*maxPods, count)
+		assert.Equal(t, []string{"before-1000", "before-1001"}, names, "they were started first")
+	})
+}
+
+// More pods of a namespace name very many claims than are looked at: what the cache leaves out, the list from the server has.
+func TestX9APodThatIsNotLookedAtIsListed(t *testing.T) {
+	var pods []*corev1.Pod
+	for i := range maxPods + 1 {
+		claims := make([]string, 0, MaxLinks+1)
+		for j := range MaxLinks + 1 {
+			claims = append(claims, fmt.Sprint("other-", j))
+		}
+		pods = append(pods, podNaming(fmt.Sprint("web-", 1000+i), claims...))
+		pods[i].Spec.NodeName = "node"
+	}
+	last := pods[maxPods]
+	last.Spec.Volumes[MaxLinks].PersistentVolumeClaim.ClaimName = "data"
+
+	view := func(t *testing.T, live map[obj.Key]Reply) *taskView {
+		state := New(decision.Options{}, 1)
+		for _, pod := range pods {
+			state.Observe(pod)
+		}
+		return &taskView{state, &task{live: live}}
+	}
+	listed := map[obj.Key]Reply{obj.PodsKey("default"): Reply{Pods: pods}.Parsed()}
+	t.Run("X9 F2", func(t *testing.T) {
+		users, source := view(t, nil).PodsOf("default", "data")
+		assert.Empty(t, users)
+		assert.Equal(t, decision.FromCache, source, "which proves nothing")
+		users, source = view(t, listed).PodsOf("default", "data")
+		assert.Equal(t, []*corev1.Pod{last}, users)
+		assert.Equal(t, decision.FromLiveRead, source)
+	})
+	t.Run("X9 R4", func(t *testing.T) {
+		_, count, source := view(t, nil).RecyclingBlockedBy("default", "data", nil, 10)
+		assert.Zero(t, count)
+		assert.Equal(t, decision.FromCache, source, "which proves nothing")
+		names, count, source := view(t, listed).RecyclingBlockedBy("default", "data", nil, 10)
+		assert.Equal(t, []string{last.Name}, names)
+		assert.Equal(t, 1, count)
+		assert.Equal(t, decision.FromLiveRead, source)
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -25,6 +26,7 @@ type store struct {
 	claimsByVolume      links // by spec.volumeName
 	volumesByClaim      links // by the name in claimRef
 	attachmentsByVolume links
+	claimsByUID         map[types.UID]obj.Key
 	podsByClaim         podLists // but for those in largePods
 	largePods           podLists // by namespace: the pods that name many claims
 
@@ -202,6 +204,7 @@ func (s *store) relink(key obj.Key, old, object obj.Object) {
 		move(&s.volumesByClaim, obj.ReferencedClaim, key, old, object)
 	case obj.KindClaim:
 		move(&s.claimsByVolume, obj.NamedVolume, key, old, object)
+		s.relinkUID(key, uidOf(old), uidOf(object))
 	case obj.KindAttachment:
 		move(&s.attachmentsByVolume, obj.AttachedVolume, key, old, object)
 	}
@@ -210,6 +213,26 @@ func (s *store) relink(key obj.Key, old, object obj.Object) {
 // move lets an object refer to what its new version names.
 func move[O obj.Object](links *links, named func(O) obj.Key, key obj.Key, old, object obj.Object) {
 	links.move(key, named(as[O](old)), named(as[O](object)))
+}
+
+// relinkUID lets a claim be found by the UID of its new version; "" is none.
+func (s *store) relinkUID(claim obj.Key, old, uid types.UID) {
+	if s.claimsByUID[old] == claim {
+		delete(s.claimsByUID, old)
+	}
+	if uid != "" {
+		zeromap.Put(&s.claimsByUID, uid, claim)
+	}
+}
+
+// Claimant returns the claim that names the volume and has the UID in its claimRef. It does not look at the others that name it: anybody may,
+// in as many claims as they like (X9).
+func (s *store) Claimant(volume *corev1.PersistentVolume) obj.Key {
+	key := s.claimsByUID[uidInClaimRef(volume)]
+	if claim := s.claim(key); claim != nil && phase.Claims(claim, volume) {
+		return key
+	}
+	return obj.Key{}
 }
 
 // enlist adds the claim to the waiting claims, or removes it if it no longer waits. A notified claim stays among the notified

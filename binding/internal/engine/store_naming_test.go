@@ -2,11 +2,16 @@ package engine_test
 
 import (
 	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/engine"
@@ -33,4 +38,36 @@ func TestClaimsOfOneVolumeCostNoMoreThanOthers(t *testing.T) {
 		}
 	}
 	assert.Less(t, together, 10*apart)
+}
+
+// The claim that has its UID in a claimRef is found whatever came, was made again under its name, and went.
+func TestX9TheClaimantAgainstAScan(t *testing.T) {
+	t.Run("R3 X9", func(t *testing.T) {
+		random := rand.New(rand.NewPCG(9, 9))
+		state, known := engine.New(Unprotected(decision.Options{}), 1), map[string]*corev1.PersistentVolumeClaim{}
+		var uids []types.UID
+		for version := range 500 {
+			name := fmt.Sprint("data-", random.IntN(5))
+			old := known[name]
+			if old != nil && random.IntN(4) == 0 {
+				state.ObserveDeleted(old)
+				delete(known, name)
+				continue
+			}
+			uid := types.UID(fmt.Sprint("uid-", version))
+			if old != nil && random.IntN(2) == 0 {
+				uid = old.UID
+			}
+			claim := KnownClaim(OfUID(uid), Naming(fmt.Sprint("pv-", random.IntN(2))), func(c *corev1.PersistentVolumeClaim) {
+				c.Name, c.ResourceVersion = name, fmt.Sprint(1+version)
+			})
+			state.Observe(claim)
+			known[name], uids = claim, append(uids, uid)
+			scan := decision.Snapshot{Claims: slices.Collect(maps.Values(known))}
+			for _, uid := range slices.Concat(uids[max(0, len(uids)-20):], []types.UID{""}) {
+				volume := KnownVolume("pv-0", func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = &corev1.ObjectReference{Name: "a slip", UID: uid} })
+				require.Equal(t, scan.Claimant(volume), state.Claimant(volume))
+			}
+		}
+	})
 }

@@ -75,18 +75,32 @@ func (v *taskView) DefaultClass() *storagev1.StorageClass {
 }
 
 func (v *taskView) PodsOf(namespace, claim string) ([]*corev1.Pod, decision.Source) {
-	users := v.podsOf(obj.ClaimKey(namespace, claim))
+	listed, source := v.listedPods(namespace)
+	return append(v.podsOf(obj.ClaimKey(namespace, claim)), listed[obj.ClaimKey(namespace, claim)]...), source
+}
+
+// listedPods returns the pods that the sync itself listed from the server, if it has, by the claims that they name, and the source of these and of
+// those in the cache.
+func (v *taskView) listedPods(namespace string) (podLists, decision.Source) {
 	if read, live := v.task.live[obj.PodsKey(namespace)]; live {
-		return append(users, read.Parsed().podsByClaim[obj.ClaimKey(namespace, claim)]...), decision.FromLiveRead
+		return read.Parsed().podsByClaim, decision.FromLiveRead
 	}
 	if len(v.objects[obj.KindPod]) == 0 {
 		return nil, decision.NotInCache
 	}
-	return users, decision.FromCache
+	return nil, decision.FromCache
 }
 
 func (v *taskView) UnscheduledPods(namespace, claim string, atMost int) (names []string, count int) {
 	return v.unscheduled(obj.ClaimKey(namespace, claim), atMost)
+}
+
+func (v *taskView) RecyclingBlockedBy(namespace, claim string, again *corev1.PersistentVolumeClaim, atMost int) (names []string, count int, source decision.Source) {
+	listed, source := v.listedPods(namespace)
+	if names, count = v.blocking(obj.ClaimKey(namespace, claim), again, atMost); count == 0 { // else those count that the cache has, whatever the list has
+		names, count = (&store{podsByClaim: listed}).blocking(obj.ClaimKey(namespace, claim), again, atMost)
+	}
+	return names, count, source
 }
 
 func (v *taskView) AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, decision.Source) {
@@ -119,16 +133,6 @@ func (v *taskView) Owners(volume string) []obj.Key {
 		return nil
 	}
 	return owners
-}
-
-// Claimant returns the claim that names the volume and has the UID in its claimRef.
-func (v *taskView) Claimant(volume *corev1.PersistentVolume) obj.Key {
-	for key := range v.claimsByVolume[obj.VolumeKey(volume.Name)] {
-		if phase.Claims(v.claim(key), volume) {
-			return key
-		}
-	}
-	return obj.Key{}
 }
 
 func (v *taskView) ListedOwners(volume string) ([]*corev1.PersistentVolumeClaim, decision.Source) {

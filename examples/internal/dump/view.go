@@ -182,6 +182,13 @@ func (v *View) UnscheduledPods(namespace, claim string, atMost int) (names []str
 	return decision.Unscheduled(v.pods[obj.ClaimKey(namespace, claim)], atMost)
 }
 
+// RecyclingBlockedBy returns the names of the first pods that name the claim and keep its volume from being recycled.
+func (v *View) RecyclingBlockedBy(namespace, claim string, again *corev1.PersistentVolumeClaim, atMost int) (names []string, count int, source decision.Source) {
+	pods, source := v.PodsOf(namespace, claim)
+	names, count = decision.RecyclingBlockedBy(pods, again, atMost)
+	return names, count, source
+}
+
 // AttachmentsOf returns the attachments that name the volume. If there is none, the dump may lack them.
 func (v *View) AttachmentsOf(volume string) ([]*storagev1.VolumeAttachment, decision.Source) {
 	return v.attached[volume], source(len(v.attached[volume]) > 0, false)
