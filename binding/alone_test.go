@@ -63,50 +63,6 @@ func TestW6ClaimsOfOthersDoNotEndABackoff(t *testing.T) {
 	})
 }
 
-// A tenant makes and deletes claims of the name of one that is gone, and pods that use it, all the time, also while a hook that fails is at work on
-// its volume.
-func TestW6TheNextClaimsAndTheirPodsDoNotEndABackoff(t *testing.T) {
-	calls := func(t *testing.T, policy corev1.PersistentVolumeReclaimPolicy, key obj.Key, object obj.Object) (calls int) {
-		synctest.Test(t, func(t *testing.T) {
-			fails := func(ctx context.Context, _ hooks.ReclaimRequest) error {
-				calls++
-				select {
-				case <-ctx.Done():
-				case <-time.After(150 * time.Millisecond):
-				}
-				return errors.New("the disk is busy")
-			}
-			server, controller := hookedController(t, hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": Deletes(fails)}, Recyclers: map[string]hooks.Recycler{"hostPath": Recycles(fails)}})
-			crowd := newCrowd(t, 4, controller, server)
-			crowd.create(t, bindingtest.Volume("disk", "1Gi", func(v *corev1.PersistentVolume) {
-				v.Spec.PersistentVolumeReclaimPolicy = policy
-				v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "tenant", Name: "data", UID: "gone"}
-			}))
-			for range 300 {
-				time.Sleep(100 * time.Millisecond)
-				created, err := server.Create(t.Context(), object)
-				require.NoError(t, err)
-				crowd.add(crowd.Observe(created)...)
-				time.Sleep(100 * time.Millisecond)
-				require.NoError(t, server.Delete(t.Context(), key, metav1.DeleteOptions{}))
-				for going := server.Claim(key.Namespace, key.Name); going != nil; going = server.Claim(key.Namespace, key.Name) { // which is protected
-					crowd.add(crowd.Observe(going)...)
-					time.Sleep(time.Millisecond)
-				}
-				crowd.add(crowd.ObserveDeleted(created)...)
-			}
-		})
-		return calls
-	}
-	const inAMinute = 8 // of a hook that takes 0.15 s, and has delays of 0.5 s, 1 s, ...
-	for _, policy := range []corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRecycle} {
-		t.Run("W6 "+string(policy), func(t *testing.T) {
-			assert.LessOrEqual(t, calls(t, policy, obj.ClaimKey("tenant", "data"), bindingtest.Claim("tenant", "data", "1Gi", ofClass("none"))), inAMinute)
-			assert.LessOrEqual(t, calls(t, policy, obj.Key{Kind: obj.KindPod, Namespace: "tenant", Name: "web"}, bindingtest.Pod("tenant", "web", "", "data")), inAMinute)
-		})
-	}
-}
-
 // A tenant has very many pods that name the same claims, be it that these wait for a consumer, that they are being deleted, or that their
 // volumes are to be recycled; or claims that name one volume. They make, change and delete them all the time. What is done under the lock for
 // one of them does not depend on how many there are.

@@ -36,7 +36,7 @@ func releaseAndReclaim(volume *corev1.PersistentVolume, claim *corev1.Persistent
 	}
 	recycles := volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRecycle && verdict.Action != reclaim.LeaveToProvisioner
 	if recycles && (claim == nil || claim.UID != volume.Spec.ClaimRef.UID) { // else it has another volume, and its pods do not use this one
-		if action, blocked := awaitPods(volume, claim, verdict, view, options); blocked {
+		if action, blocked := awaitPods(volume, claim, verdict.Action, view, options); blocked {
 			return action
 		}
 	}
@@ -76,17 +76,12 @@ func keepForOwner(volume *corev1.PersistentVolume, view View) (waiting Action, k
 
 // awaitPods blocks recycling while a pod that has not finished uses the old claim (R4). Before a recycler runs, a live
 // list must show that there is none, once the call is announced. The claim is the one that has the name by now; nil if none.
-// After a recycler that has failed, which is not called again in this sync, its delay is what counts: a pod that came meanwhile does not end that
-// when it goes (W6).
-func awaitPods(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, verdict reclaim.Decision, view View, options Options) (action Action, blocked bool) {
-	if answer, ran := lastOf(verdict.Hook, view.Answered(RunRecycler, volume.UID)); ran && answer.Err != nil {
-		return Action{}, false
-	}
+func awaitPods(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, next reclaim.Action, view View, options Options) (action Action, blocked bool) {
 	ref := volume.Spec.ClaimRef
 	pods, count, source := view.RecyclingBlockedBy(ref.Namespace, ref.Name, claim, namedPods)
 	if count == 0 {
 		blocked = source == NotInCache
-		if verdict.Action == reclaim.RunRecycler {
+		if next == reclaim.RunRecycler {
 			blocked = source != FromLiveRead && announcedToken(volume, view, options) != 0
 		}
 		return ReadLive(obj.PodsKey(ref.Namespace), "R4", "before the volume is recycled"), blocked

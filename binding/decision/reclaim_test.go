@@ -255,7 +255,6 @@ func TestR4Recycling(t *testing.T) {
 			says: []string{"default/web-1008, default/web-1009 and 2990 more"}, retry: decision.RetryBackoff},
 		{name: "R4 a pod that came since it was scrubbed: not free yet", volume: recycled(), known: Answering(Proving(Knowing(user), DataKey, AKey, pods, detached), reclaimed(decision.RunRecycler, "hostPath", nil)), options: Hooked(),
 			want: "R4 Wait", events: []string{"Normal VolumeFailedRecycle pv/a"}, retry: decision.RetryBackoff},
-		{name: "R4 W6 one that came while it failed", volume: recycled(), known: Answering(Proving(Knowing(user), DataKey, AKey, pods, detached), reclaimed(decision.RunRecycler, "hostPath", ErrBroken)), options: Hooked(), want: fails, events: failed},
 		{name: "R4 a pod that has finished", volume: recycled(), known: Proving(Knowing(PodUsing("done", PodPhase(corev1.PodFailed))), DataKey, AKey, pods, detached), options: Hooked(), want: runs},
 		{name: "R4 a claim of the name is there again: a pod that was started later is its own", volume: recycled(), known: besideAgain(Scheduled, startedAt(1_000_301)), options: Hooked(), want: runs},
 		{name: "R4 one that was not scheduled has no volume mounted", volume: recycled(), known: besideAgain(), options: Hooked(), want: runs},

@@ -289,7 +289,6 @@ func (t *task) describe(n Notebook) {
 	describeAnswers(n, t.key, t.answers)
 	n.Text(string(t.provided))
 	describeFlag(n, t.outdated)
-	describeFlag(n, t.woken)
 	describeEvents(n, t.publish)
 	next := make(map[obj.Key]struct{}, len(t.next))
 	for _, key := range t.next {
@@ -410,11 +409,24 @@ func (s *State) Awaits(key obj.Key) bool {
 	return announced && announcement.By != s.options.Identity && !s.Outwaited(key)
 }
 
-// AwaitsCalls reports whether calls of others may go on that began before the server went back in time (W8).
-func (s *State) AwaitsCalls() bool { return s.restore.calls.After(s.now) }
+// AwaitsCalls reports whether calls of others may go on that began before the server went back in time (W8), or a volume was stored of late, for a
+// claim that is gone (P2).
+func (s *State) AwaitsCalls() bool {
+	if s.restore.calls.After(s.now) {
+		return true
+	}
+	for key := range s.objects[obj.KindVolume] {
+		if s.storedFor(key) > 0 {
+			return true
+		}
+	}
+	return false
+}
 
-// OutwaitCalls lets so much time pass that they are over.
-func (s *State) OutwaitCalls() { s.restore.calls = time.Time{} }
+// OutwaitCalls lets so much time pass that neither is so.
+func (s *State) OutwaitCalls() {
+	s.restore.calls, s.stored = time.Time{}, tombstones[string, storing]{}
+}
 
 // SeesAnnouncements reports whether any object that is known carries an announcement, or a sync has made one.
 func (s *State) SeesAnnouncements() bool {

@@ -21,7 +21,7 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		{storing{}, []string{"at", "uid"}},
 		{lastVolume{}, []string{"uid", "version", "wentBack", "owners", "claimRef", "policy", "announcement"}},
 		{refusal{}, []string{"write", "err", "again"}},
-		{task{}, []string{"key", "volume", "version", "pending", "before", "outdated", "woken", "contradicted", "live", "answers", "provided", "publish", "next", "steps"}},
+		{task{}, []string{"key", "volume", "version", "pending", "before", "outdated", "contradicted", "live", "answers", "provided", "publish", "next", "steps"}},
 		{Reply{}, []string{"Object", "Err", "Claims", "Pods", "Attachments", "parsed", "owners", "podsByClaim"}},
 		{restore{}, []string{"unread", "held", "made", "gone", "unsaid", "calls", "former"}},
 		{contradiction{}, []string{"uid", "missing", "dated"}},

@@ -24,7 +24,6 @@ type task struct {
 	before  obj.Object      // of a read: what was known when it was sent; nil if nothing
 
 	outdated bool // the server went back in time since the action was begun (W8)
-	woken    bool // by what matters only to a volume that waits for pods (R4)
 
 	contradicted map[obj.Key]contradiction // what the last live read of each object contradicted
 
@@ -77,7 +76,7 @@ func (s *State) advance(t *task) Step {
 	if waiting, postponed := s.postpone(action); postponed {
 		return s.finish(t, waiting, nil)
 	}
-	if rest := s.storedFor(t, action); rest > 0 {
+	if rest := s.storedFor(t.key); rest > 0 && action.Target() == t.key {
 		return s.finish(t, decision.AwaitLate(rest), nil)
 	}
 	if !s.lockVolume(t, s.volumeFor(action)) {
@@ -101,9 +100,9 @@ func (s *State) advance(t *task) Step {
 
 // storedFor returns for how long nothing is written to a volume yet that this controller has stored itself, and that may have been late (P2): its claim is gone,
 // and its informers may still have to show that an earlier one of that name was there.
-func (s *State) storedFor(t *task, action decision.Action) (rest time.Duration) {
-	volume, last := s.volume(t.key.Name), s.stored.of(t.key.Name)
-	if t.key.Kind != obj.KindVolume || volume == nil || action.Target() != t.key || last.uid != "" && last.uid != volume.UID {
+func (s *State) storedFor(key obj.Key) (rest time.Duration) {
+	volume, last := s.volume(key.Name), s.stored.of(key.Name)
+	if key.Kind != obj.KindVolume || volume == nil || last.uid != "" && last.uid != volume.UID {
 		return 0
 	}
 	if !decision.MayBeLate(volume, s.options) || s.claim(obj.ReferencedClaim(volume)) != nil {
@@ -277,9 +276,6 @@ func (s *State) finish(t *task, action decision.Action, err error) Step {
 	t.next = append(t.next, s.offers.endWait(t.key)...)
 	s.unnotify(t.key)
 	s.keepUnclaimed(t, action.Events)
-	if t.woken && s.awaitsPods(t.key) {
-		t.next = append(t.next, t.key)
-	}
 	ended := s.end(t)
 	ended.After, ended.Err = s.delay(t.key, action, err), err
 	return ended

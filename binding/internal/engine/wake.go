@@ -115,7 +115,7 @@ func (s *State) WokenByClaims(keys, claims []obj.Key) []obj.Key {
 	for _, claim := range claims {
 		keys = append(keys, claim)
 		if len(s.volumesByClaim[claim]) > 0 {
-			keys = s.addWokenBy(keys, "", s.volumesByClaim.of(claim)...)
+			keys = append(keys, s.volumesByClaim.of(claim)...)
 		}
 	}
 	return Unique(keys)
@@ -160,35 +160,10 @@ func (s *State) addWokenByClaim(keys []obj.Key, claim *corev1.PersistentVolumeCl
 	for _, key := range s.volumesByClaim.of(obj.KeyOf(claim)) {
 		ref := s.volume(key.Name).Spec.ClaimRef
 		if comesOrGoes || ref.UID == "" || ref.UID == claim.UID || obj.OlderThan(claim, ref.ResourceVersion) {
-			keys = s.addWokenBy(keys, claim.UID, key)
-		}
-	}
-	return keys
-}
-
-// addWokenBy adds volumes that a change of a claim of the name in claimRef, or of the volume that this one names, may matter to, or without a UID that of
-// a pod. To one that is to be reclaimed for a claim with another UID it does while pods keep it from that (R4), and not else: who makes and deletes
-// claims or pods again and again would have a hook that fails called without its delay (W6). For a sync that runs finish sees to it.
-func (s *State) addWokenBy(keys []obj.Key, claim types.UID, volumes ...obj.Key) []obj.Key {
-	for _, key := range volumes {
-		ref, running := s.volume(key.Name).Spec.ClaimRef, s.tasks[key]
-		switch {
-		case !s.awaitsReclaim(key) || ref.UID == "" || ref.UID == claim:
-			keys = append(keys, key)
-		case running != nil:
-			running.woken = true
-		case s.awaitsPods(key):
 			keys = append(keys, key)
 		}
 	}
 	return keys
-}
-
-// awaitsPods reports whether the last decision on a volume was that it is in use, as by pods, and no hook has said so (R4).
-func (s *State) awaitsPods(key obj.Key) bool {
-	return slices.ContainsFunc(s.lastEvents[key].events, func(event decision.Event) bool {
-		return event.Reason == decision.EventVolumeFailedRecycle && event.Type == corev1.EventTypeNormal && event.Hook == ""
-	})
 }
 
 // addWokenByVolume adds the volume, the claim that it names, and those that name it with the other volumes that are bound
@@ -201,7 +176,7 @@ func (s *State) addWokenByVolume(keys []obj.Key, volume *corev1.PersistentVolume
 	naming := s.claimsByVolume.of(obj.VolumeKey(volume.Name))
 	keys = append(keys, naming...)
 	for _, claim := range naming {
-		keys = s.addWokenBy(keys, uidOf(s.Known(claim)), s.volumesByClaim.of(claim)...)
+		keys = append(keys, s.volumesByClaim.of(claim)...)
 	}
 	return keys
 }
