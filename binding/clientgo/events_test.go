@@ -167,8 +167,11 @@ func TestNWhatIsRefusedCountsAmongWhatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var refuses atomic.Bool
 		refuses.Store(true)
+		var mutex sync.Mutex
 		tried, taken, set := 0, map[string]bool{}, fake.NewClientset()
 		set.PrependReactor("create", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			mutex.Lock()
+			defer mutex.Unlock()
 			event := action.(clienttesting.CreateAction).GetObject().(*corev1.Event)
 			tried++
 			if refuses.Load() && event.Namespace == "attacker" {
@@ -188,12 +191,18 @@ func TestNWhatIsRefusedCountsAmongWhatWaits(t *testing.T) {
 		record("attacker", "late", "nothing fits")
 		record("attacker", "0", "one is too small")
 		record("victim", "data", "nothing fits")
+		mutex.Lock()
 		assert.Equal(t, atMost+1, tried, "each of those that are kept, and the victim's")
+		mutex.Unlock()
 		refuses.Store(false)
 		time.Sleep(6 * time.Minute)
+		mutex.Lock()
 		assert.Len(t, taken, atMost+1)
 		assert.True(t, taken["data nothing fits"] && taken["0 one is too small"], "the later one counts, also of what was refused")
+		mutex.Unlock()
 		record("attacker", "late", "nothing fits")
+		mutex.Lock()
+		defer mutex.Unlock()
 		assert.True(t, taken["late nothing fits"], "there is room again")
 	})
 }

@@ -182,6 +182,7 @@ func (s *store) drop(key obj.Key, uid types.UID) (old obj.Object, named []obj.Ke
 		s.bury(as[*corev1.PersistentVolume](old))
 		delete(s.begun, key.Name)
 		delete(s.formerClaims, key.Name)
+		s.stored.remove(key.Name)
 		s.index.Delete(key.Name)
 	case obj.KindClaim:
 		s.noteGoneClaim(as[*corev1.PersistentVolumeClaim](old))
