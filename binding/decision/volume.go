@@ -322,8 +322,8 @@ func MayBeLate(volume *corev1.PersistentVolume, options Options) bool {
 // retainLate returns the write that retains a volume which came late, after a former one; or the one that releases it, which tells it where it is retained.
 func retainLate(volume, former *corev1.PersistentVolume, release Action) Action {
 	ref, retain := volume.Spec.ClaimRef, corev1.PersistentVolumeReclaimRetain
-	message := fmt.Sprintf("volume %q was stored for claim %s/%s with UID %s, and not seen before that was gone; its storage may be deleted already, or have the data of an earlier volume of that name, and its reclaim policy is Retain: "+
-		"look at its storage, and set the policy to Delete where nobody needs that", volume.Name, ref.Namespace, ref.Name, ref.UID)
+	message := fmt.Sprintf("volume %q was stored for claim %s/%s with UID %s, and not seen before that was gone; its storage may be deleted already, or have the data of an earlier volume of that name, "+
+		"so that it is retained until somebody has looked at its storage", volume.Name, ref.Namespace, ref.Name, ref.UID)
 	switch {
 	case volume.Spec.PersistentVolumeReclaimPolicy == retain:
 		release.Events = append(slices.Clip(release.Events), warning(volume, EventVolumeMismatch, message))
@@ -348,7 +348,7 @@ func awaitBinding(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 		return wait("V2", "it or its claim is being deleted: the binding is not finished")
 	}
 	if phase.BindCompleted(claim) { // by whoever may edit it
-		message := fmt.Sprintf("volume %q is to be bound to claim %s/%s, which is Lost, for it has the annotation %s and names no volume: remove that, or delete the claim", volume.Name, claim.Namespace, claim.Name, phase.BindCompletedAnnotation)
+		message := fmt.Sprintf("volume %q is to be bound to claim %s/%s, which is Lost, for it has the annotation %s and names no volume", volume.Name, claim.Namespace, claim.Name, phase.BindCompletedAnnotation)
 		return wait("V2", message, warning(volume, EventVolumeMismatch, message))
 	}
 	if mismatches, err := match.Check(claim, volume, match.Terms{Parsed: view.Parsed(claim)}); err != nil || len(mismatches) > 0 {
