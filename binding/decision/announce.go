@@ -92,7 +92,8 @@ func unspent(token int64, calls []Answer) int64 {
 }
 
 // announce returns the write that announces the call of a deleter or recycler for the storage of the object. A crash after it
-// leaves an announcement that others wait for, this controller too once it has started again.
+// leaves an announcement that others wait for, this controller too once it has started again. Before DeleteVolume, which leaves the storage as it is, it
+// keeps the note that this is deleted.
 func announce(object obj.Object, kind ActionKind, view View, options Options) (action Action, problem string) {
 	previous, _ := reclaim.AnnouncementOf(object)
 	for _, made := range view.Answered(RunProvisioner, object.GetUID()) { // which the storage has seen since
@@ -102,7 +103,7 @@ func announce(object obj.Object, kind ActionKind, view View, options Options) (a
 	if !ok {
 		return Action{}, fmt.Sprintf("no token is larger than that in its annotation %s: remove the annotation", reclaim.AnnouncementAnnotation)
 	}
-	next.Recycles, next.Done = kind == RunRecycler, kind == DeleteVolume && previous.Done // which leaves the storage as it is
+	next.Recycles, next.Done = kind == RunRecycler, kind == DeleteVolume && previous.Done
 	action = update(object, func(metadata *metav1.ObjectMeta) { reclaim.Announce(metadata, next) }, "R8", "announce that its storage is about to be reclaimed")
 	action.Token = next.Token
 	return action, ""

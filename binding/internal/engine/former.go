@@ -86,19 +86,21 @@ func (s *store) bury(volume *corev1.PersistentVolume) {
 		last.owners = append(last.owners, claim.UID) // it may have a slip in the UID of claimRef
 	}
 	s.goneVolumes.add(volume.Name, last)
+	s.stored.remove(volume.Name)
 	s.relistOwners(volume.Name, nil)
 }
 
 // supersede notes that a volume which was made again is another claim's than the former one was, and has its data. One that is older than
-// that was brought back by a restore, and may have the data of either.
-func (s *store) supersede(volume *corev1.PersistentVolume) {
+// that was brought back by a restore, and may have the data of either. Where the UID goes from a claimRef, in which it may have been a slip, who lost
+// the volume by that owns it again; any other version looks at none of the claims that name it (X9).
+func (s *store) supersede(old, volume *corev1.PersistentVolume) {
 	ref := volume.Spec.ClaimRef
 	if ref == nil || ref.UID == "" {
-		if len(s.lostOwners) == 0 {
+		if old == nil || uidInClaimRef(old) == "" {
 			return
 		}
 		for key := range s.claimsByVolume[obj.VolumeKey(volume.Name)] {
-			if s.lostOwners[key] != "" { // it may have had a slip in the UID
+			if s.lostOwners[key] != "" {
 				s.setOwner(nil, s.claim(key))
 			}
 		}

@@ -208,9 +208,7 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 				n.Text(string(former.UID))
 			}
 			n.Text(string(s.begun[key.Name]))
-			if last := s.stored.of(key.Name); describeFlag(n, last.at.Add(hooks.Margin).After(s.now)) {
-				n.Text(string(last.uid))
-			}
+			describeFlag(n, s.stored.has(key.Name) && s.stored.of(key.Name).Add(hooks.Margin).After(s.now))
 			describeKeys(n, s.index.Owners(key.Name))
 			if claim, reserved := s.index.Reservation(key.Name); describeFlag(n, reserved) {
 				n.Key(claim)
@@ -425,7 +423,7 @@ func (s *State) AwaitsCalls() bool {
 
 // OutwaitCalls lets so much time pass that neither is so.
 func (s *State) OutwaitCalls() {
-	s.restore.calls, s.stored = time.Time{}, tombstones[string, storing]{}
+	s.restore.calls, s.stored = time.Time{}, tombstones[string, time.Time]{}
 }
 
 // SeesAnnouncements reports whether any object that is known carries an announcement, or a sync has made one.

@@ -51,7 +51,7 @@ func (s *State) handleWrite(t *task, got Reply) error {
 		t.wake(s.distrust(target), t.key)
 	}
 	if t.pending.Kind == decision.CreateVolume {
-		s.stored.add(target.Name, storing{s.now, uidOf(got.Object)})
+		s.stored.add(target.Name, s.now)
 	}
 	switch outcome := outcomeOf(got.Err); {
 	case outcome == done && t.pending.Kind == decision.DeleteVolume:

@@ -46,8 +46,8 @@ type store struct {
 	lostOwners  map[obj.Key]types.UID // the claims that own the volume that they name, though they are not Bound (M2)
 	// formerClaims has, by the name of a volume, the claimRef that it had before somebody removed it, or put a slip into its name.
 	formerClaims map[string]*corev1.ObjectReference
-	stored       tombstones[string, storing] // by volume: the last create of this controller (P2)
-	begun        map[string]types.UID        // by volume: the claim that it is being bound to, which was not seen to be Bound since (B1)
+	stored       tombstones[string, time.Time] // by volume: when the last create of this controller was answered (P2)
+	begun        map[string]types.UID          // by volume: the claim that it is being bound to, which was not seen to be Bound since (B1)
 }
 
 // Known returns the object that is stored under a key; nil if there is none. A class has its name alone as its key.
@@ -141,7 +141,7 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 		if old != nil && old.GetUID() != object.UID {
 			s.bury(as[*corev1.PersistentVolume](old))
 		}
-		s.supersede(object)
+		s.supersede(as[*corev1.PersistentVolume](old), object)
 		s.noteFormerClaim(as[*corev1.PersistentVolume](old), object)
 		s.index.Set(object)
 	case *corev1.PersistentVolumeClaim:
@@ -182,7 +182,6 @@ func (s *store) drop(key obj.Key, uid types.UID) (old obj.Object, named []obj.Ke
 		s.bury(as[*corev1.PersistentVolume](old))
 		delete(s.begun, key.Name)
 		delete(s.formerClaims, key.Name)
-		s.stored.remove(key.Name)
 		s.index.Delete(key.Name)
 	case obj.KindClaim:
 		s.noteGoneClaim(as[*corev1.PersistentVolumeClaim](old))
@@ -316,12 +315,6 @@ type tombstones[ID ~string, Of any] struct {
 }
 
 const generation = 4096
-
-// storing is a create of a volume: when it was answered, and the UID of what was stored; "" where no answer tells.
-type storing struct {
-	at  time.Time
-	uid types.UID
-}
 
 func (s *store) tombstonesOf(kind obj.Kind) *tombstones[types.UID, struct{}] {
 	if kind == obj.KindPod || kind == obj.KindAttachment {

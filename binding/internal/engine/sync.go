@@ -101,14 +101,14 @@ func (s *State) advance(t *task) Step {
 // storedFor returns for how long nothing is written to a volume yet that this controller has stored itself, and that may have been late (P2): its claim is gone,
 // and its informers may still have to show that an earlier one of that name was there.
 func (s *State) storedFor(key obj.Key) (rest time.Duration) {
-	volume, last := s.volume(key.Name), s.stored.of(key.Name)
-	if key.Kind != obj.KindVolume || volume == nil || last.uid != "" && last.uid != volume.UID {
+	volume := s.volume(key.Name)
+	if key.Kind != obj.KindVolume || volume == nil || !s.stored.has(key.Name) {
 		return 0
 	}
 	if !decision.MayBeLate(volume, s.options) || s.claim(obj.ReferencedClaim(volume)) != nil {
 		return 0
 	}
-	return last.at.Add(hooks.Margin).Sub(s.now)
+	return s.stored.of(key.Name).Add(hooks.Margin).Sub(s.now)
 }
 
 // isAnothersTurn reports whether a provisioner is to run for a claim after this sync has called one for its predecessor of that name, while others

@@ -308,8 +308,10 @@ func aCreateLandsAfterAll(t *testing.T) {
 			}
 			return bindingtest.ErrAnswerLost
 		})
-		w.settle()
+		_ = bindingtest.Settle(t.Context(), w.first, w.second) // that the answer was lost is an error
 		require.True(t, landed)
+		assert.Equal(t, corev1.PersistentVolumeReclaimRetain, w.server.Volume(provisioned).Spec.PersistentVolumeReclaimPolicy, "who has seen the earlier one does not wait")
+		w.settle()
 		assert.Len(t, w.storage.Kept(), 1, "it is there")
 		volume := w.server.Volume(provisioned)
 		assert.Equal(t, corev1.PersistentVolumeReclaimRetain, volume.Spec.PersistentVolumeReclaimPolicy)
