@@ -85,35 +85,45 @@ func TestX9ManyClaims(t *testing.T) {
 			}
 			assert.Len(t, given, len(plan.Bindings), "S6 no volume is given twice")
 
-			ended, longest := make(chan bool), make(chan time.Duration)
-			go func() {
-				var most time.Duration
-				for n := 0; ; n++ {
-					select {
-					case <-ended:
-						longest <- most
-						return
-					default:
-					}
-					set := time.Now()
-					request.Index.Set(storedVolume("other", func(v *corev1.PersistentVolume) {
-						v.ResourceVersion, v.Spec.StorageClassName = strconv.Itoa(9+n), "other"
-					}))
-					most = max(most, time.Since(set))
-					time.Sleep(time.Microsecond)
-				}
-			}()
-			began = time.Now()
-			_, err = scheduling.PlanPodOnNodes(request, slices.Repeat([]*corev1.Node{NodeIn("a")}, 30))
-			took := time.Since(began)
-			close(ended)
-			require.NoError(t, err)
-			assert.Less(t, <-longest, took/2)
+			least := 1.0 // of several, for the test may be set aside while it changes the Index, too
+			for n := 0; n < 5 && least >= 0.5; n++ {
+				least = min(least, longestWait(t, request))
+			}
+			assert.Less(t, least, 0.5)
 		})
 		if testing.Short() {
 			break // any one
 		}
 	}
+}
+
+// longestWait plans a pod on many nodes while another goroutine changes the Index. It returns how long a change waited at most, as
+// a part of what the plans took.
+func longestWait(t *testing.T, request scheduling.Request) float64 {
+	ended, longest := make(chan bool), make(chan time.Duration)
+	go func() {
+		var most time.Duration
+		for n := 0; ; n++ {
+			select {
+			case <-ended:
+				longest <- most
+				return
+			default:
+			}
+			set := time.Now()
+			request.Index.Set(storedVolume("other", func(v *corev1.PersistentVolume) {
+				v.ResourceVersion, v.Spec.StorageClassName = strconv.Itoa(9+n), "other"
+			}))
+			most = max(most, time.Since(set))
+			time.Sleep(time.Microsecond)
+		}
+	}()
+	began := time.Now()
+	_, err := scheduling.PlanPodOnNodes(request, slices.Repeat([]*corev1.Node{NodeIn("a")}, 30))
+	took := time.Since(began)
+	close(ended)
+	require.NoError(t, err)
+	return float64(<-longest) / float64(took)
 }
 
 // quick is a view that looks claims up at once.
