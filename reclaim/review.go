@@ -133,7 +133,10 @@ func (r *review) checkNames(owners []*corev1.PersistentVolumeClaim, heir string)
 		if claim.Spec.VolumeName != r.volume.Name || nameOf(claim) == heir || slices.Contains(owners, claim) {
 			continue
 		}
-		pods, _ := r.known.users(obj.KeyOf(claim), nil)
+		pods, read := r.known.users(obj.KeyOf(claim), nil)
+		if !read {
+			r.unread(obj.PodsKey(claim.Namespace))
+		}
 		if pods = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == "" }); len(pods) > 0 {
 			r.reject(InUse, "pods of claim %s, which names it, may use it: %s", nameOf(claim), names(pods))
 		}

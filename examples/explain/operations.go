@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -92,29 +93,29 @@ func newOperation(name, does string, volume *corev1.PersistentVolume, change rec
 	return o
 }
 
-// known returns what the input has of the volume's claim and the pods that use it. Without a claimRef any claim may be
-// Bound to it; those in the input are taken for all, if there are any, and inputWarnings says to verify that.
+// known returns what the input has of the claims that may have data on the volume, and of their pods: the one in its claimRef and those that
+// name it. Without a claimRef any claim may be Bound to it; those in the input are taken for all, if there are any. What the input may lack
+// inputWarnings says to verify.
 func (c *cluster) known(volume *corev1.PersistentVolume) reclaim.Known {
-	known := reclaim.Known{Volumes: []*corev1.PersistentVolume{volume}}
-	ref := volume.Spec.ClaimRef
-	if ref == nil {
+	known := reclaim.Known{Volumes: []*corev1.PersistentVolume{volume}, Claims: c.Naming(volume.Name), Pods: map[string][]*corev1.Pod{}}
+	users := make(map[obj.Key]bool, len(known.Claims)+1)
+	for _, claim := range known.Claims {
+		users[obj.KeyOf(claim)] = true
+	}
+	if ref := volume.Spec.ClaimRef; ref == nil {
 		known.Claims, known.AllClaims = c.Claims, len(c.Claims) > 0
-		known.Pods = map[string][]*corev1.Pod{}
-		for _, owner := range c.Owners(volume.Name) {
-			if users, source := c.PodsOf(owner.Namespace, owner.Name); source == decision.FromLiveRead {
-				known.Pods[owner.Namespace] = append(known.Pods[owner.Namespace], users...)
-			}
+	} else if key := obj.ClaimKey(ref.Namespace, ref.Name); !users[key] {
+		users[key] = true
+		if claim, _ := c.Claim(ref.Namespace, ref.Name); claim != nil {
+			known.Claims = append(slices.Clone(known.Claims), claim)
+		} else { // the phase tells that it is gone
+			known.Missing = []obj.Key{key}
 		}
-		return known
 	}
-	switch claim, source := c.Claim(ref.Namespace, ref.Name); source {
-	case decision.FromLiveRead:
-		known.Claims = []*corev1.PersistentVolumeClaim{claim}
-	default: // where the input lacks it, the phase tells that it is gone, and inputWarnings says to verify that
-		known.Missing = []obj.Key{{Kind: obj.KindClaim, Namespace: ref.Namespace, Name: ref.Name}}
-	}
-	if users, source := c.PodsOf(ref.Namespace, ref.Name); source == decision.FromLiveRead {
-		known.Pods = map[string][]*corev1.Pod{ref.Namespace: users}
+	for user := range users {
+		if pods, source := c.PodsOf(user.Namespace, user.Name); source == decision.FromLiveRead {
+			known.Pods[user.Namespace] = append(known.Pods[user.Namespace], pods...)
+		}
 	}
 	return known
 }

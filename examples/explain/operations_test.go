@@ -172,3 +172,38 @@ func TestAReclaimThatWaitsForAnother(t *testing.T) {
 	require.Len(t, groups, 1)
 	assert.Contains(t, groups[0].Why, `controller "pvbinder-0" has announced that it reclaims the storage, and may be at work until about 1970-01-01T00:01:00Z`)
 }
+
+// R7: what a slip in claimRef hides, or a claimRef that is missing, is not given away: neither the data of the claim that names the volume, nor
+// what its pods use.
+func TestAVolumeThatAClaimNamesIsNotGivenAway(t *testing.T) {
+	for name, test := range map[string]struct {
+		ref  *corev1.ObjectReference
+		at   corev1.PersistentVolumeClaimPhase
+		want string
+	}{
+		"a slip in the name":      {&corev1.ObjectReference{Namespace: "shop", Name: "slip", UID: "uid-1"}, corev1.ClaimLost, "ClaimLives"},
+		"a slip in the namespace": {&corev1.ObjectReference{Namespace: "ship", Name: "data", UID: "uid-1"}, corev1.ClaimLost, "ClaimLives"},
+		"under a Bound claim":     {&corev1.ObjectReference{Namespace: "shop", Name: "slip", UID: "uid-1"}, corev1.ClaimBound, "ClaimLives"},
+		"no claimRef":             {nil, corev1.ClaimPending, "InUse"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			volume := bindingtest.Volume("disk", "1Gi")
+			volume.Spec.PersistentVolumeReclaimPolicy, volume.Status.Phase, volume.Spec.ClaimRef = corev1.PersistentVolumeReclaimRetain, corev1.VolumeReleased, test.ref
+			claim := bindingtest.Claim("shop", "data", "1Gi")
+			claim.UID, claim.Spec.VolumeName, claim.Status.Phase = "uid-1", "disk", test.at
+			pod := bindingtest.Pod("shop", "web", "node", "data")
+			groups := newCluster([]obj.Object{volume, claim, pod}, newProgress(nil, time.Now)).report().Volumes
+			require.Len(t, groups, 1)
+			require.Len(t, groups[0].Operations, 1)
+			available := groups[0].Operations[0]
+			assert.Equal(t, makeAvailable, available.Name)
+			assert.Empty(t, available.Command)
+			refused := strings.Join(available.Refused, "; ")
+			assert.Contains(t, refused, test.want)
+			assert.Equal(t, 1, strings.Count(refused, "shop/web"), refused)
+			if test.ref != nil {
+				assert.Contains(t, groups[0].Why, "pvc/shop/data requests it by name")
+			}
+		})
+	}
+}

@@ -77,11 +77,14 @@ func (c *cluster) addAttachments(group *volumeGroup) {
 	}
 }
 
-// requestedBy returns the claims that are Bound to the volume, or else the one in its claimRef, if that names the volume:
-// an older one of that name may have had it.
+// requestedBy returns the claims that are Bound to the volume, or else the one that names it and has the UID in its claimRef, whatever name stands
+// there, or else the one in its claimRef, if that names the volume: an older one of that name may have had it.
 func (c *cluster) requestedBy(volume *corev1.PersistentVolume) []obj.Key {
 	if owners := c.Owners(volume.Name); len(owners) > 0 {
 		return owners
+	}
+	if claimant := c.Claimant(volume); claimant != (obj.Key{}) {
+		return []obj.Key{claimant}
 	}
 	if ref := volume.Spec.ClaimRef; ref != nil {
 		if claim, _ := c.Claim(ref.Namespace, ref.Name); claim != nil && claim.Spec.VolumeName == volume.Name {

@@ -218,6 +218,9 @@ func (v *View) AbsentAsOf(obj.Key) string { return "" }
 // Owners returns the claims that are Bound to the volume.
 func (v *View) Owners(volume string) []obj.Key { return v.index.Owners(volume) }
 
+// Naming returns the claims that name the volume, in order.
+func (v *View) Naming(volume string) []*corev1.PersistentVolumeClaim { return v.naming[volume] }
+
 // Claimant returns the claim that names the volume and has the UID in its claimRef.
 func (v *View) Claimant(volume *corev1.PersistentVolume) obj.Key {
 	for _, claim := range v.naming[volume.Name] {
