@@ -344,15 +344,17 @@ func TestR8TheTimeOfAnAnnouncedCall(t *testing.T) {
 	for name, test := range map[string]struct {
 		since  time.Duration
 		called bool
+		in     time.Duration
 	}{
-		"at once":           {0, true},
-		"after a while":     {20 * time.Second, true},
-		"at the last":       {hooks.Margin, true},
-		"a moment too late": {hooks.Margin + 1, false},
+		"at once":                                {0, true, time.Hour},
+		"after a while":                          {20 * time.Second, true, time.Hour},
+		"at the last":                            {hooks.Margin, true, time.Hour},
+		"a moment too late":                      {hooks.Margin + 1, false, time.Hour},
+		"after its Timeout, where that is short": {20 * time.Second, false, 10 * time.Second},
 	} {
 		t.Run("R8 "+name, func(t *testing.T) {
 			called, left := false, time.Duration(0)
-			hookSet := hooks.Set{Timeout: time.Hour, SourceDeleters: map[string]hooks.Deleter{"hostPath": Deletes(func(ctx context.Context, request hooks.ReclaimRequest) error {
+			hookSet := hooks.Set{Timeout: test.in, SourceDeleters: map[string]hooks.Deleter{"hostPath": Deletes(func(ctx context.Context, request hooks.ReclaimRequest) error {
 				deadline, _ := ctx.Deadline()
 				called, left = true, time.Until(deadline)
 				assert.Equal(t, int64(7), request.Token)
@@ -361,13 +363,13 @@ func TestR8TheTimeOfAnAnnouncedCall(t *testing.T) {
 			got := (&hookrun.Runner{}).Run(t.Context(), hookSet, action, func() time.Duration { return test.since })
 			require.Equal(t, test.called, called)
 			if called {
-				assert.LessOrEqual(t, left, time.Hour-test.since)
+				assert.LessOrEqual(t, left, test.in-test.since)
 				return
 			}
 			var late *hooks.Error
 			require.ErrorAs(t, got.Err, &late)
 			assert.Equal(t, hooks.TooLate, late.Meaning, "it is announced anew")
-			assert.Contains(t, late.Error(), "more than 30s")
+			assert.Contains(t, late.Error(), "more than "+min(test.in, hooks.Margin).String())
 		})
 	}
 }

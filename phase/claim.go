@@ -77,11 +77,11 @@ func Lost(claim *corev1.PersistentVolumeClaim) string {
 	return namedIn(corev1.ClaimLost, claim)
 }
 
-// Claims reports whether the claim names the volume and has the UID in its claimRef, whatever else of that claimRef and of the claim's status:
-// the volume is the claim's, or was. No tenant can write a claimRef, nor choose a UID.
+// Claims reports whether the claim has the UID in the volume's claimRef, whatever else of that claimRef and of the claim's status, and names the volume, or
+// none as far as is known, as in a cache that is late: the volume is the claim's, or was. No tenant can write a claimRef, nor choose a UID.
 func Claims(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
 	ref := volume.Spec.ClaimRef
-	return ref != nil && ref.UID != "" && ref.UID == claim.UID && claim.Spec.VolumeName == volume.Name
+	return ref != nil && ref.UID != "" && ref.UID == claim.UID && (claim.Spec.VolumeName == "" || claim.Spec.VolumeName == volume.Name)
 }
 
 func namedIn(phase corev1.PersistentVolumeClaimPhase, claim *corev1.PersistentVolumeClaim) string {

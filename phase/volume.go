@@ -20,8 +20,8 @@ const (
 	// to be unbound, if the claim has that other one (V2, V4).
 	VolumeMisbound VolumeBindingState = "Misbound"
 	// VolumeUnneeded means that its claim exists and names another volume, and this one
-	// was provisioned, was not there before the claim, and has policy Delete. It is to be
-	// released and reclaimed, if the claim has that other one (V2).
+	// may have been provisioned for it and has policy Delete. It is to be released and
+	// reclaimed, if the claim has that other one (V2).
 	VolumeUnneeded VolumeBindingState = "Unneeded"
 	// VolumeOrphaned means that its claim is gone, or another of that name took its
 	// place. The volume is to be released and reclaimed (V3).
@@ -57,13 +57,19 @@ func VolumeBindingStateOf(volume *corev1.PersistentVolume, claim *corev1.Persist
 	return VolumeMisbound
 }
 
-// mayBeMadeFor reports whether a volume may have been provisioned for the claim. One that is
-// older than the claim was chosen for it, or reserved by a person, and may have data of
-// before (V2).
+// mayBeMadeFor reports whether a volume may have been provisioned for the claim, which has another one. A volume that was made for a claim has its
+// claimRef from the first, and is Pending until the claim has it: one that is Available was free, and one that is Bound had another claim, unless its name
+// says that it was made for this one. It was given to the claim by a person, and may have data, as one that is older than the claim (V2).
 func mayBeMadeFor(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
 	_, provisioned := volume.Annotations[ProvisionedByAnnotation]
 	isOlder := !volume.CreationTimestamp.IsZero() && volume.CreationTimestamp.Before(&claim.CreationTimestamp)
 	isNamedForIt := volume.Name == "pvc-"+string(claim.UID) // as provisioners name them; whoever stored it may have a clock that is behind
+	switch volume.Status.Phase {
+	case corev1.VolumeAvailable:
+		return false
+	case corev1.VolumeBound:
+		return provisioned && isNamedForIt
+	}
 	return provisioned && (isNamedForIt || !isOlder)
 }
 

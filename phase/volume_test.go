@@ -63,7 +63,8 @@ func TestVolumeBindingStateOf(t *testing.T) {
 func TestUnneededTakesThePlaceOfMisbound(t *testing.T) {
 	for _, volume := range volumes() {
 		_, provisioned := volume.Annotations["pv.kubernetes.io/provisioned-by"]
-		unneeded := provisioned && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete
+		unneeded := provisioned && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete &&
+			volume.Status.Phase != corev1.VolumeAvailable && volume.Status.Phase != corev1.VolumeBound
 		for _, name := range []string{"", thisName, otherName} {
 			claim := newClaim(name)
 			want := VolumeBindingStateOf(newVolume(volume.Spec.ClaimRef), claim)
@@ -83,20 +84,26 @@ func TestUnneededIsNotOlderThanItsClaim(t *testing.T) {
 		volume, claim int64 // when it was created; 0 if unknown
 		chosen, named bool
 		want          VolumeBindingState
+		at            corev1.PersistentVolumePhase
 	}{
-		{"made after the claim", 20, 10, false, false, VolumeUnneeded},
-		{"made in the same second", 10, 10, false, false, VolumeUnneeded},
-		{"older than the claim", 10, 20, false, false, VolumeMisbound},
-		{"older than the claim, and chosen by a controller", 10, 20, true, false, VolumeMisbound},
-		{"older than the claim by the clock of another server, and named for it", 10, 20, false, true, VolumeUnneeded},
-		{"made at an unknown time", 0, 20, false, false, VolumeUnneeded},
-		{"claim made at an unknown time", 10, 0, false, false, VolumeUnneeded},
+		{"made after the claim", 20, 10, false, false, VolumeUnneeded, ""},
+		{"made in the same second", 10, 10, false, false, VolumeUnneeded, ""},
+		{"older than the claim", 10, 20, false, false, VolumeMisbound, ""},
+		{"older than the claim, and chosen by a controller", 10, 20, true, false, VolumeMisbound, ""},
+		{"older than the claim by the clock of another server, and named for it", 10, 20, false, true, VolumeUnneeded, ""},
+		{"made at an unknown time", 0, 20, false, false, VolumeUnneeded, ""},
+		{"claim made at an unknown time", 10, 0, false, false, VolumeUnneeded, ""},
+		{"Released for it", 20, 10, false, false, VolumeUnneeded, corev1.VolumeReleased},
+		{"Bound, so that another claim had it", 20, 10, false, false, VolumeMisbound, corev1.VolumeBound},
+		{"Bound, and named for it", 20, 10, false, true, VolumeUnneeded, corev1.VolumeBound},
+		{"Available, so that it was nobody's", 20, 10, false, true, VolumeMisbound, corev1.VolumeAvailable},
 	} {
 		t.Run("V2 "+row.name, func(t *testing.T) {
 			claim := newClaim(otherName)
 			volume := newVolume(&corev1.ObjectReference{Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID})
 			volume.Annotations = map[string]string{ProvisionedByAnnotation: "x.example.com"}
 			volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
+			volume.Status.Phase = row.at
 			if row.chosen {
 				volume.Annotations[BoundByControllerAnnotation] = "yes"
 			}

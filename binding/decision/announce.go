@@ -39,6 +39,12 @@ func AwaitCalls(rest time.Duration) Action {
 	return action
 }
 
+// AwaitFormer returns the Wait of a claim that gets no other volume before the one that it had when the server went back in time is given back to it (W8).
+func AwaitFormer(claim *corev1.PersistentVolumeClaim, volume string) Action {
+	message := fmt.Sprintf("before the API server went back in time the claim had volume %q, which is to be given back to it first", volume)
+	return wait("W8", message, normal(claim, EventFailedBinding, message)).withBackoff()
+}
+
 // AwaitLate returns the Wait of a controller that has stored a volume of late, and whose claim is gone, until informers have shown whether an earlier
 // one of that name was the claim's, or another controller has retained it (P2).
 func AwaitLate(rest time.Duration) Action {

@@ -108,7 +108,7 @@ func nextOfFour(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeC
 	switch {
 	case phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound:
 		return preBind(volume, claim)
-	case IsReservedFor(claim, volume) && phase.BoundByController(volume):
+	case isReservedFor(claim, volume) && phase.BoundByController(volume):
 		return withClaimRef(volume, volume.Spec.ClaimRef, "B1", "a person has reserved "+volume.Name+" for "+claim.Namespace+"/"+claim.Name)
 	case volume.Status.Phase != corev1.VolumeBound:
 		return setPhase(volume, corev1.VolumeBound, "B2", "it is bound to "+claim.Namespace+"/"+claim.Name)
@@ -219,10 +219,15 @@ func unbind(volume *corev1.PersistentVolume, rule, why string) Action {
 	return withClaimRef(volume, nil, rule, why)
 }
 
-// IsReservedFor reports whether a person has reserved the volume for the claim by its UID: no controller chooses one that is Released or Failed,
+// isReservedFor reports whether a person has reserved the volume by its UID for the claim, which does not name it.
+func isReservedFor(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
+	return claim.Spec.VolumeName != volume.Name && IsGivenTo(claim, volume)
+}
+
+// IsGivenTo reports whether a person has given the volume by its UID to the claim, which is not Bound to it: no controller chooses one that is Released or Failed,
 // whose data, and bound-by-controller, are of an earlier binding, nor one that is Available without that annotation.
-func IsReservedFor(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
-	if phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound || claim.Spec.VolumeName == volume.Name {
+func IsGivenTo(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
+	if phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound || phase.Owned(claim) == volume.Name {
 		return false
 	}
 	switch volume.Status.Phase {

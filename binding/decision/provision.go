@@ -191,6 +191,7 @@ func runProvisioner(claim *corev1.PersistentVolumeClaim, class *storagev1.Storag
 	request := newProvisionRequest(claim, class, provisioner)
 	name := request.Volume.Name
 	made, ran := lastOf(provisioner, view.Answered(RunProvisioner, claim.UID))
+	_, known := view.Claim(claim.Namespace, claim.Name)
 	switch volume, source := view.Volume(name); {
 	case !source.IsLive() && (!ran || volume != nil): // before the hook, and whenever a cache has a volume of that name
 		return ReadLive(obj.VolumeKey(name), "P2", "before storage is made for it"), nil
@@ -202,6 +203,8 @@ func runProvisioner(claim *corev1.PersistentVolumeClaim, class *storagev1.Storag
 	case !ran && mayLose(claim, provisioner, view):
 		problem := "what may have been made for it before is deleted first; then it is made anew"
 		return discard(claim, request.Volume, problem, view, options), nil
+	case !ran && !known.IsLive(): // or it may be gone, and what was made for it retained, which the provisioner would find
+		return ReadLive(obj.KeyOf(claim), "P2", "before storage is made for it"), nil
 	case !ran:
 		request.Token = provisionToken(claim, view)
 		return Action{Kind: RunProvisioner, Hook: provisioner, Request: request, Rule: "P2", Why: "no volume fits, and class " + class.Name + " provisions"}, nil

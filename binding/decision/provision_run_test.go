@@ -38,7 +38,7 @@ const (
 
 func TestP2BeforeStorageIsMade(t *testing.T) {
 	fast := Knowing(ClassOf("fast", Own))
-	absent := Proving(fast, OwnKey)
+	absent := Proving(fast, OwnKey, DataKey)
 	asks := KnownClaim(RequestingClass(new("fast")))
 	inTree := Hooked(func(names *hooks.Names) {
 		names.Provisioners = sets.New("kubernetes.io/ours", "kubernetes.io/no-provisioner")
@@ -58,6 +58,7 @@ func TestP2BeforeStorageIsMade(t *testing.T) {
 		{name: "P2 without a deleter too", claim: ProvisioningClaim(ClaimFinalizers()), known: fast, options: Hooked(WithoutDeleters), want: readsOwn},
 		{name: "P2 that a cache knows another of that name proves nothing", claim: ProvisioningClaim(), known: Knowing(ClassOf("fast", Own), KnownVolume(OwnKey.Name, RefersToOther)), options: Hooked(), want: readsOwn},
 		{name: "P2 a live read of another volume proves nothing", claim: ProvisioningClaim(), known: Proving(fast, obj.VolumeKey("other")), options: Hooked(), want: readsOwn},
+		{name: "P2 X2 then one of the claim: it may be gone, and what was made for it retained", claim: ProvisioningClaim(), known: Proving(fast, OwnKey), options: Hooked(), want: "P2 Read pvc/default/data"},
 		{name: "P2 there is none: it makes the storage", claim: ProvisioningClaim(), known: absent, options: Hooked(), want: runsOwn},
 		{name: "P2 without a deleter: it makes the storage", claim: ProvisioningClaim(ClaimFinalizers()), known: absent, options: Hooked(WithoutDeleters), want: runsOwn},
 		{name: "P1 P2 an in-tree name that is registered", claim: asks, known: Knowing(ClassOf("fast", "kubernetes.io/ours")), options: inTree,
@@ -70,7 +71,7 @@ func TestP2BeforeStorageIsMade(t *testing.T) {
 		{name: "P2 C1 a volume that fits is better than a new one", claim: ProvisioningClaim(), known: Proving(Knowing(ClassOf("fast", Own), KnownVolume("a", OfClass("fast"))), OwnKey), options: Hooked(),
 			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
 		{name: "P2 C3 no node yet: the consumer is awaited", claim: KnownClaim(RequestingClass(new("fast"))), known: delayed, options: Hooked(), want: "C3 Wait", events: []string{"Normal WaitForFirstConsumer pvc/default/data"}},
-		{name: "P2 C3 with a node it is provisioned", claim: ProvisioningClaim(PlacedOn("n1")), known: Proving(delayed, OwnKey), options: Hooked(), want: runsOwn},
+		{name: "P2 C3 with a node it is provisioned", claim: ProvisioningClaim(PlacedOn("n1")), known: Proving(delayed, OwnKey, DataKey), options: Hooked(), want: runsOwn},
 		{name: "P2 C12 being deleted: nothing is begun", claim: KnownClaim(RequestingClass(new("fast")), ClaimBeingDeleted), known: fast, options: Hooked(), want: "C12 Nothing"},
 		{name: "P2 C12 being deleted, annotated: nothing is begun", claim: ProvisioningClaim(ClaimFinalizers("theirs"), ClaimBeingDeleted), known: absent, options: Hooked(), want: "C12 Nothing"},
 
@@ -100,7 +101,7 @@ func TestP2WhatAProvisionerIsAskedFor(t *testing.T) {
 		c.Spec.VolumeMode = new(corev1.PersistentVolumeBlock)
 		c.Spec.VolumeAttributesClassName = new("gold")
 	})
-	action, err := decision.NextForClaim(claim, Proving(Knowing(claim, class), OwnKey), Hooked())
+	action, err := decision.NextForClaim(claim, Proving(Knowing(claim, class), OwnKey, DataKey), Hooked())
 	require.NoError(t, err)
 	require.Equal(t, decision.RunProvisioner, action.Kind)
 

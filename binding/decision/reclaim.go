@@ -57,21 +57,25 @@ func releaseAndReclaim(volume *corev1.PersistentVolume, claim *corev1.Persistent
 	return wait("R3", verdict.Message)
 }
 
-// keepForOwner leaves a volume as it is that is to lose its data, while a claim names it that is Bound, or that has the UID in its
-// claimRef (R3). A person has edited the claimRef, perhaps by mistake, or a restore of the server has. That a claim is Lost is no
+// keepForOwner leaves a volume as it is that is to lose its data, while a claim names it that is Bound, or a claim has the UID in its
+// claimRef and names it, or none (R3). A person has edited the claimRef, perhaps by mistake, or a restore of the server has. That a claim is Lost is no
 // proof by itself: who writes bind-completed onto a claim makes it so, and Pending who removes it.
 func keepForOwner(volume *corev1.PersistentVolume, view View) (waiting Action, kept bool) {
-	owners := slices.Clone(view.Owners(volume.Name))
-	if claimant := view.Claimant(volume); claimant != (obj.Key{}) && !slices.Contains(owners, claimant) {
+	owners, claimant := slices.Clone(view.Owners(volume.Name)), view.Claimant(volume)
+	if claimant != (obj.Key{}) && !slices.Contains(owners, claimant) {
 		owners = append(owners, claimant)
 	}
 	if len(owners) == 0 || volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain || storageDeleted(volume, view) {
 		return Action{}, false
 	}
 	ref := volume.Spec.ClaimRef
-	message := fmt.Sprintf("volume %q is bound to claim %s/%s, which is gone or has another volume; %s was bound to it and names it, so it may have that claim's data, and is left as it is until that changes or the claim is gone",
+	message := fmt.Sprintf("volume %q is bound to claim %s/%s, which is gone or has another volume; %s was bound to it and names it, or has the UID in its claimRef, so it may have that claim's data, and is left as it is until that changes or the claim is gone",
 		volume.Name, ref.Namespace, ref.Name, claimNames(owners))
-	return wait("R3", message, warning(volume, EventVolumeMismatch, message)), true
+	waiting = wait("R3", message, warning(volume, EventVolumeMismatch, message))
+	if claim, _ := view.Claim(claimant.Namespace, claimant.Name); claim != nil && claim.Spec.VolumeName == "" {
+		waiting = waiting.withBackoff() // for what becomes of it does not lead back to the volume
+	}
+	return waiting, true
 }
 
 // awaitPods blocks recycling while a pod that has not finished uses the old claim (R4). Before a recycler runs, a live

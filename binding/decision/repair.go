@@ -2,6 +2,7 @@ package decision
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -129,7 +130,10 @@ func (r *PairRequest) setUID() (Repair, error) {
 	if err == nil && r.Claim.UID == "" {
 		err = missingUID(r.Claim)
 	}
-	owners := r.View.Owners(r.Volume.Name)
+	owners := slices.Clone(r.View.Owners(r.Volume.Name))
+	if claimant := r.View.Claimant(r.Volume); claimant != (obj.Key{}) && !slices.Contains(owners, claimant) {
+		owners = append(owners, claimant)
+	}
 	switch {
 	case err != nil:
 		return Repair{}, err

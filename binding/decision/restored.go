@@ -54,9 +54,13 @@ func Lost(now, former obj.Object) bool {
 }
 
 // lostAnnouncement reports whether an announcement is missing, or an older one stands in its place: what that one says is no word of the later
-// call. A claim that has a volume needs none, nor does one whose storage was deleted, or a volume of the same name whose storage may be another.
+// call. A claim that has a volume needs none, nor does one that had what was provisioned for it, or whose storage was deleted, or a volume of the same name
+// whose storage may be another.
 func lostAnnouncement(now, former obj.Object) bool {
 	claim, ok := now.(*corev1.PersistentVolumeClaim)
+	if ok && hadProvisioned(claim, former) {
+		return false
+	}
 	standing, stands := reclaim.AnnouncementOf(now)
 	announcement, announced := reclaim.AnnouncementOf(former)
 	if announcement.Done && (ok || now.GetUID() != former.GetUID()) {
@@ -74,9 +78,14 @@ func giveBackAnnouncement(now, former obj.Object) Action {
 // lostStorage reports whether a claim had what was provisioned for it, and an announcement of before says that it may have been deleted (P2).
 func lostStorage(now, former obj.Object) bool {
 	claim, ok := now.(*corev1.PersistentVolumeClaim)
-	had, was := former.(*corev1.PersistentVolumeClaim)
 	_, announced := reclaim.AnnouncementOf(now)
-	return ok && was && announced && claim.Spec.VolumeName == "" && claim.UID == had.UID && had.Spec.VolumeName == ProvisionedName(claim.UID)
+	return ok && announced && claim.Spec.VolumeName == "" && hadProvisioned(claim, former)
+}
+
+// hadProvisioned reports whether a claim named what was provisioned for it. An announcement that stood on it then was of no account.
+func hadProvisioned(claim *corev1.PersistentVolumeClaim, former obj.Object) bool {
+	had, ok := former.(*corev1.PersistentVolumeClaim)
+	return ok && claim.UID == had.UID && had.Spec.VolumeName == ProvisionedName(claim.UID)
 }
 
 // giveBackStorage withdraws the announcement, as the binding did that is undone by now: what was provisioned after it is not to be deleted. A crash

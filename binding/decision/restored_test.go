@@ -10,6 +10,7 @@ import (
 	"github.com/pvbind/pvbind/binding/decision"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // W8: a volume whose claimRef went by a restore is kept for the claim that had it, unless one is Bound to it, as the server says. A claim
@@ -46,6 +47,24 @@ func TestW8WhomAVolumeIsGivenBackTo(t *testing.T) {
 			}
 		})
 	}
+}
+
+// W8, X8: an announcement that stood on a claim which had what was provisioned for it was of no account, and is not given back to be withdrawn.
+func TestW8AnAnnouncementOfNoAccount(t *testing.T) {
+	announced := func(c *corev1.PersistentVolumeClaim) {
+		reclaim.Announce(c, reclaim.Announcement{By: "a tenant", Token: 5, Seconds: 1})
+	}
+	now, had := KnownClaim(), KnownClaim(BoundTo(OwnKey.Name), announced)
+	assert.False(t, decision.Lost(now, had))
+
+	action, lost := decision.GiveBack(KnownClaim(announced), had, decision.Snapshot{})
+	require.True(t, lost, "P2 one that the backup shows is withdrawn")
+	assert.Equal(t, "W8 UpdateClaim", action.Rule+" "+string(action.Kind))
+	assert.NotContains(t, action.Complete().Claim.Annotations, reclaim.AnnouncementAnnotation)
+
+	action, lost = decision.GiveBack(now, KnownClaim(announced), decision.Snapshot{})
+	require.True(t, lost, "R8 one of a claim that had none is given back")
+	assert.Contains(t, action.Complete().Claim.Annotations, reclaim.AnnouncementAnnotation)
 }
 
 // ownedView is a Snapshot in which a claim is an owner of each volume.

@@ -40,7 +40,7 @@ func TestR8TheTokenOfAProvisioner(t *testing.T) {
 		"R8 a tenant wrote the largest": {claim: ProvisioningClaim(done(math.MaxInt64)), want: now + hour},
 	} {
 		t.Run(name, func(t *testing.T) {
-			known := Answering(Proving(Knowing(ClassOf("fast", Own)), OwnKey), test.answers...)
+			known := Answering(Proving(Knowing(ClassOf("fast", Own)), OwnKey, DataKey), test.answers...)
 			known.Now, known.Announced = metav1.NewTime(time.Unix(0, now)), map[obj.Key]metav1.Time{DataKey: metav1.Unix(0, 0)}
 			action, err := decision.NextForClaim(test.claim, known, Hooked())
 			require.NoError(t, err)
@@ -54,7 +54,7 @@ func TestR8TheTokenOfAProvisioner(t *testing.T) {
 func TestR8ADeletersTokenIsLargerThanTheProvisioners(t *testing.T) {
 	const now = int64(10_000_000_000_000)
 	made := decision.Answer{Of: decision.RunProvisioner, Hook: Own, For: "uid-1", Token: now + 5, Volume: MadeVolume(Sized("1"))}
-	known := Answering(Proving(Knowing(ClassOf("fast", Own)), OwnKey), made)
+	known := Answering(Proving(Knowing(ClassOf("fast", Own)), OwnKey, DataKey), made)
 	known.Now = metav1.NewTime(time.Unix(0, now))
 	t.Run("R8 P2 what does not fit", func(t *testing.T) {
 		action, err := decision.NextForClaim(ProvisioningClaim(), known, Hooked())

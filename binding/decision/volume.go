@@ -103,8 +103,11 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 	}
 	// The claim is gone (V3); the one that has its name now, if any, is another. Where there is nothing to write, there is no read.
 	action := releaseAndReclaim(volume, claim, view, options, "its claim is gone")
-	if MayBeLate(volume, options) {
+	switch {
+	case MayBeLate(volume, options):
 		action = retainLate(volume, view.Former(volume.Name), action)
+	case reservedInVain(volume):
+		action = RetainUnfinished(volume)
 	}
 	if outdated(key, claim, volume.Spec.ClaimRef.ResourceVersion, view) && (action.Writes() || action.RunsHook()) {
 		if !source.IsLive() { // before an announcement too, which would be written again and again
@@ -113,6 +116,12 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 		return awaitLaterClaim(volume, claim, view), nil
 	}
 	return onceVolumeLive(action.onceLive(source, key, "V3", "before the volume is released"), view), nil
+}
+
+// reservedInVain reports whether a person has reserved a volume that is to be reclaimed, and it was not Bound since: what is on it is of before, and is not
+// to go with a claim that never had it (B1).
+func reservedInVain(volume *corev1.PersistentVolume) bool {
+	return volume.Status.Phase == corev1.VolumeAvailable && !phase.BoundByController(volume) && volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain
 }
 
 // mayName reports whether there can be a claim of that name.
@@ -147,7 +156,7 @@ func nextUnnamed(volume *corev1.PersistentVolume, view View) Action {
 // begins nothing (C12), and not one that the volume does not fit, which is told that on the claim alone.
 func takesNamed(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View) bool {
 	mismatches, err := match.CheckNamed(claim, volume, view.Parsed(claim))
-	return claim.DeletionTimestamp == nil && err == nil && len(mismatches) == 0
+	return claim.Spec.VolumeName == volume.Name && claim.DeletionTimestamp == nil && err == nil && len(mismatches) == 0
 }
 
 // outdated reports whether the claim of that key which is shown, or that there is none, is what was there before another claim
@@ -377,11 +386,11 @@ func nextUnneeded(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 	switch {
 	case state == phase.VolumeUnneeded:
 		action = releaseAndReclaim(volume, claim, view, options, why)
-	case IsReservedFor(claim, volume):
+	case isReservedFor(claim, volume):
 		action = reserveFor(obj.KeyOf(claim), volume, "V4", why)
 	case volume.Name == ProvisionedName(claim.UID):
 		action = reserveFor(obj.KeyOf(claim), volume, "V4", why+"; and what was made for it is no other's while it exists")
-	case volume.Status.Phase == corev1.VolumeBound && phase.BoundByController(volume) && volume.Spec.ClaimRef.ResourceVersion == "": // which B1 writes
+	case volume.Status.Phase == corev1.VolumeBound && (!phase.BoundByController(volume) || volume.Spec.ClaimRef.ResourceVersion == ""): // which B1 writes
 		action = reserveUsed(claim, volume, other)
 	}
 	return action.onceLive(source, obj.VolumeKey(other.Name), "V2", "before the volume is taken from the claim")

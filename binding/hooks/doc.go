@@ -10,8 +10,8 @@
 // Two controllers may be at work at once, one of them paused for any time at any instruction. Before a Deleter or Recycler
 // is called, the call is announced on the volume, and everything it depends on is read live after that. Another controller
 // that sees the announcement waits for Timeout and Margin before it announces a call of its own. The first one does not
-// begin a call later than Margin after its announcement, but announces it anew (TooLate), and its context ends when Timeout is over
-// since then.
+// begin a call later than Margin, or Timeout where that is shorter, after its announcement, but announces it anew (TooLate), and its context
+// ends when Timeout is over since then.
 //
 // So one thing remains: a process that is paused between that check and what the storage does, or a hook that ignores its
 // context, until Timeout and Margin after the announcement are over. By then another controller may have deleted or recycled

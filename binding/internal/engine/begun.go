@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
@@ -15,6 +18,27 @@ import (
 // had the volume. Or another controller has gone on with what was begun, and the claim was Bound, used and deleted before anything showed that
 // here. Nothing tells the one from the other. So the volume is retained: nobody gets its data, and it is not destroyed (B1).
 
+// beginning is for which claims a binding of a volume was begun since it has that resourceVersion. They are several where the write for the first is still on
+// its way, and its claim is gone.
+type beginning struct {
+	version string
+	claims  []types.UID
+}
+
+// hasBegun reports whether a binding of the volume to the claim was begun.
+func (s *store) hasBegun(volume string, claim types.UID) bool {
+	return slices.Contains(s.begun[volume].claims, claim)
+}
+
+// begin notes that a binding of the volume to the claim is begun.
+func (s *store) begin(volume *corev1.PersistentVolume, claim types.UID) {
+	begun := beginning{version: volume.ResourceVersion, claims: []types.UID{claim}}
+	if before := s.begun[volume.Name]; before.version == begun.version && !slices.Contains(before.claims, claim) {
+		begun.claims = append(slices.Clone(before.claims), claim)
+	}
+	zeromap.Put(&s.begun, volume.Name, begun)
+}
+
 // noteBegun notes that a binding is begun, before its first write is sent. Of a claim that is being deleted, or that had the volume before, the
 // volume is to be Released once it is gone (C11).
 func (s *State) noteBegun(t *task, action decision.Action) {
@@ -27,34 +51,39 @@ func (s *State) noteBegun(t *task, action decision.Action) {
 		return
 	}
 	if volume.Spec.ClaimRef != nil || claim.Spec.VolumeName == volume.Name { // else it was chosen, and had nobody's data
-		zeromap.Put(&s.begun, volume.Name, claim.UID)
+		s.begin(volume, claim.UID)
 	}
 }
 
-// readReserved notes a volume into whose claimRef a person has written the UID of a claim that has no volume as one whose binding is begun. It returns
-// the read that comes before: a claim in a cache may have had the volume since.
+// readReserved notes a volume into whose claimRef a person has written the UID of a claim that has no volume, or is not Bound to this one, as one whose binding
+// is begun. It returns the read that comes before: a claim in a cache may have had the volume since.
 func (s *State) readReserved(t *task, action decision.Action) (read decision.Action, needed bool) {
 	volume := s.volume(t.key.Name)
-	if t.key.Kind != obj.KindVolume || volume == nil || volume.Spec.ClaimRef == nil || action.Writes() || action.RunsHook() {
+	if t.key.Kind != obj.KindVolume || volume == nil || volume.Spec.ClaimRef == nil || action.Writes() && !makesBound(action) || action.RunsHook() {
 		return decision.Action{}, false
 	}
 	key := obj.ReferencedClaim(volume)
 	claim := s.claim(key)
-	if claim == nil || claim.Spec.VolumeName != "" || !decision.IsReservedFor(claim, volume) || s.begun[volume.Name] == claim.UID {
+	if claim == nil || claim.Spec.VolumeName != "" && claim.Spec.VolumeName != volume.Name || !decision.IsGivenTo(claim, volume) || s.hasBegun(volume.Name, claim.UID) {
 		return decision.Action{}, false
 	}
 	if _, live := t.live[key]; !live {
 		return decision.ReadLive(key, "B1", "a person may have reserved the volume for it"), true
 	}
-	zeromap.Put(&s.begun, volume.Name, claim.UID)
+	s.begin(volume, claim.UID)
 	return decision.Action{}, false
+}
+
+// makesBound reports whether a write gives a volume phase Bound.
+func makesBound(action decision.Action) bool {
+	return action.Kind == decision.UpdateVolumeStatus && action.Volume.Status.Phase == corev1.VolumeBound
 }
 
 // endBegun notes that a claim is Bound, or was it at last: its volume is to be Released once it is gone. One that is being deleted may have become Bound
 // after that, when no pod begins to use it any more.
 func (s *store) endBegun(claim *corev1.PersistentVolumeClaim) {
 	volume := obj.NamedVolume(claim).Name
-	if s.begun[volume] == claim.UID && claim.Status.Phase == corev1.ClaimBound && claim.DeletionTimestamp == nil {
+	if s.hasBegun(volume, claim.UID) && claim.Status.Phase == corev1.ClaimBound && claim.DeletionTimestamp == nil {
 		delete(s.begun, volume)
 	}
 }
@@ -66,11 +95,10 @@ func (s *State) retainBegun(t *task, action decision.Action) decision.Action {
 	if t.key.Kind != obj.KindVolume || volume == nil || action.Kind == decision.Read {
 		return action
 	}
-	uid, begun := s.begun[volume.Name]
-	key := obj.ReferencedClaim(volume)
+	uid, key := uidInClaimRef(volume), obj.ReferencedClaim(volume)
 	claim := s.claim(key)
 	_, announced := reclaim.AnnouncementOf(volume)
-	if !begun || uid != uidInClaimRef(volume) || announced || claim != nil && claim.UID == uid && (claim.Spec.VolumeName == "" || claim.Spec.VolumeName == volume.Name) {
+	if !s.hasBegun(volume.Name, uid) || announced || claim != nil && claim.UID == uid && (claim.Spec.VolumeName == "" || claim.Spec.VolumeName == volume.Name) {
 		return action
 	}
 	if volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain {

@@ -86,6 +86,54 @@ func TestB1TheClaimGoesWhileItsBindingIsBegun(t *testing.T) {
 	}
 }
 
+// B1, X2: the first write of a binding gets no answer, and takes effect only when its claim is gone and another one is to have the volume, of that name or of
+// another tenant. What a person has on the volume is not reclaimed for the first claim, which never had it.
+func TestB1AWriteIsLateAndAnotherClaimIsToHaveTheVolume(t *testing.T) {
+	for name, second := range map[string]*corev1.PersistentVolumeClaim{
+		"reserved, made again": bindingtest.Claim("default", "data", "1Gi"),
+		"named, made again":    bindingtest.Claim("default", "data", "1Gi", Naming("pv")),
+		"named by another":     bindingtest.Claim("bank", "data", "1Gi", Naming("pv")),
+	} {
+		for _, answered := range []string{"", ", and the second write gets no answer"} {
+			t.Run("B1 X2 "+name+answered, func(t *testing.T) {
+				first, volume := bindingtest.Claim("default", "data", "1Gi"), bindingtest.Volume("pv", "1Gi", WithPolicy(corev1.PersistentVolumeReclaimDelete))
+				if second.Spec.VolumeName == "" {
+					PreBound(volume)
+				}
+				first.Spec.VolumeName = second.Spec.VolumeName
+				cluster := NewDrivenWith(bindingtest.DriverOptions{Hooks: hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": never{t}}}}, first, volume)
+				var late func() error
+				writes := 0
+				cluster.Client.Use(func(call *bindingtest.Call, do func() error) error {
+					if !bindingtest.On(bindingtest.VerbUpdate, obj.KindVolume)(call) {
+						return do()
+					}
+					switch writes++; writes {
+					case 1:
+						late = do
+						vanish(t, cluster, DataKey)
+						_, err := cluster.Create(t.Context(), second.DeepCopy())
+						assert.NoError(t, err)
+						return bindingtest.ErrAnswerLost
+					case 2:
+						assert.NoError(t, late())
+						if answered != "" {
+							return bindingtest.ErrAnswerLost
+						}
+					}
+					return do()
+				})
+				for range 5 {
+					_ = cluster.Settle(t.Context())
+					require.NoError(t, cluster.AdvanceClock(t.Context()))
+				}
+				require.Greater(t, writes, 2)
+				assertRetained(t, cluster)
+			})
+		}
+	}
+}
+
 // assertRetained asserts that the volume pv is Released, or Failed as it was, and retained, and that this was told once.
 func assertRetained(t *testing.T, cluster *Driven) {
 	t.Helper()
@@ -378,39 +426,96 @@ func TestW8WhatWasBegunBeforeARestore(t *testing.T) {
 	assertRetained(t, cluster)
 }
 
+// W8: the backup has a claim from before it was bound. Where its volume is given back only at the second attempt, it gets no other one meanwhile.
+func TestW8AClaimHasItsOwnVolumeAgain(t *testing.T) {
+	for _, way := range []string{"it is given back", "it is gone"} {
+		t.Run("W8 "+way, func(t *testing.T) {
+			cluster := NewDriven(bindingtest.Claim("default", "data", "1Gi"))
+			backup := cluster.Snapshot()
+			make := func(name string) {
+				_, err := cluster.Create(t.Context(), bindingtest.Volume(name, "1Gi", WithPolicy(corev1.PersistentVolumeReclaimRetain)))
+				require.NoError(t, err)
+			}
+			make("pv")
+			if way == "it is given back" {
+				backup = cluster.Snapshot()
+			}
+			require.NoError(t, cluster.Settle(t.Context()))
+			assertBound(t, cluster)
+			cluster.Restore(backup)
+			make("another")
+			cluster.ObserveRestore()
+			lists := 0
+			cluster.Client.Use(func(call *bindingtest.Call, do func() error) error {
+				if bindingtest.On(bindingtest.VerbList, obj.KindClaim)(call) && lists == 0 {
+					lists++
+					return errors.New("the list is from the past")
+				}
+				return do()
+			})
+			for range 5 {
+				_ = cluster.Settle(t.Context())
+				require.NoError(t, cluster.AdvanceClock(t.Context()))
+			}
+			want := "pv"
+			if way == "it is gone" {
+				want = "another"
+			}
+			assert.Equal(t, want, cluster.Claim("default", "data").Spec.VolumeName)
+			assert.Equal(t, corev1.ClaimBound, cluster.Claim("default", "data").Status.Phase)
+		})
+	}
+}
+
 // V3, X2: a person writes the UID of a claim into the claimRef of a volume with data, which the claim does not fit, and gives it its policy back.
 // The claim never has it, and goes: the volume is retained.
 func TestB1AClaimWhoseUIDWasWrittenByAPerson(t *testing.T) {
 	for _, before := range []corev1.PersistentVolumePhase{corev1.VolumeReleased, corev1.VolumeFailed, corev1.VolumeAvailable} {
-		t.Run("V3 X2 "+string(before), func(t *testing.T) {
-			cluster := NewDrivenWith(bindingtest.DriverOptions{Hooks: hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": never{t}}}})
-			claim, err := cluster.Create(t.Context(), bindingtest.Claim("default", "data", "2Gi"))
-			require.NoError(t, err)
-			_, err = cluster.Create(t.Context(), bindingtest.Volume("pv", "1Gi", boundBefore))
-			require.NoError(t, err)
-			volume := cluster.Volume("pv")
-			if before == corev1.VolumeAvailable { // a person has made it free
-				volume.Spec.ClaimRef, volume.Annotations = nil, nil
-				_, err = cluster.Update(t.Context(), volume)
-				require.NoError(t, err)
-				volume = cluster.Volume("pv")
-			}
-			volume.Status.Phase = before
-			_, err = cluster.UpdateStatus(t.Context(), volume)
-			require.NoError(t, err)
-			volume = cluster.Volume("pv")
-			volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
-			volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: "data", UID: claim.GetUID()}
+		testClaimOfAPerson(t, string(before), before, bindingtest.Claim("default", "data", "2Gi"))
+		testClaimOfAPerson(t, string(before)+", its claim names it and is being deleted", before, bindingtest.Claim("default", "data", "1Gi", func(c *corev1.PersistentVolumeClaim) {
+			c.Spec.VolumeName, c.Finalizers = "pv", []string{"example.com/tenant"}
+		}))
+	}
+}
+
+func testClaimOfAPerson(t *testing.T, name string, before corev1.PersistentVolumePhase, wanting *corev1.PersistentVolumeClaim) {
+	t.Run("V3 X2 "+name, func(t *testing.T) {
+		cluster := NewDrivenWith(bindingtest.DriverOptions{Hooks: hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": never{t}}}})
+		claim, err := cluster.Create(t.Context(), wanting)
+		require.NoError(t, err)
+		if len(wanting.Finalizers) > 0 {
+			require.NoError(t, cluster.Delete(t.Context(), DataKey, metav1.DeleteOptions{}))
+		}
+		_, err = cluster.Create(t.Context(), bindingtest.Volume("pv", "1Gi", boundBefore))
+		require.NoError(t, err)
+		volume := cluster.Volume("pv")
+		if before == corev1.VolumeAvailable { // a person has made it free
+			volume.Spec.ClaimRef, volume.Annotations = nil, nil
 			_, err = cluster.Update(t.Context(), volume)
 			require.NoError(t, err)
-			require.NoError(t, cluster.Settle(t.Context()))
-			require.NotEqual(t, corev1.ClaimBound, cluster.Claim("default", "data").Status.Phase)
+			volume = cluster.Volume("pv")
+		}
+		volume.Status.Phase = before
+		_, err = cluster.UpdateStatus(t.Context(), volume)
+		require.NoError(t, err)
+		volume = cluster.Volume("pv")
+		volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
+		volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: "data", UID: claim.GetUID()}
+		_, err = cluster.Update(t.Context(), volume)
+		require.NoError(t, err)
+		require.NoError(t, cluster.Settle(t.Context()))
+		require.NotEqual(t, corev1.ClaimBound, cluster.Claim("default", "data").Status.Phase)
 
+		if last := cluster.Claim("default", "data"); last.DeletionTimestamp != nil {
+			last.Finalizers = nil
+			_, err = cluster.Update(t.Context(), last)
+			require.NoError(t, err)
+		} else {
 			vanish(t, cluster, DataKey)
-			require.NoError(t, cluster.Settle(t.Context()))
-			assertRetained(t, cluster)
-		})
-	}
+		}
+		require.NoError(t, cluster.Settle(t.Context()))
+		assertRetained(t, cluster)
+	})
 }
 
 // boundBefore is a volume that another claim had.

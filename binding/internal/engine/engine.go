@@ -158,11 +158,13 @@ func (s *State) ProceedDraft(key obj.Key, got Reply) Step {
 		}
 		t.recordAnswer(got, false)
 		switch {
-		case t.pending.Kind == decision.RunProvisioner: // somebody else may have stored the volume meanwhile
+		case t.pending.Kind == decision.RunProvisioner: // somebody else may have stored the volume meanwhile, and the claim been deleted
 			delete(t.live, t.pending.Target())
+			delete(t.live, t.key)
 		case t.key.Kind == obj.KindClaim && got.Err == nil: // a volume that stood for what was deleted does not for what is made after it
 			s.goneVolumes.remove(t.pending.Volume.Name)
-		case t.key.Kind == obj.KindClaim: // the next call of the deleter is not to rely on what was read before this one
+			delete(t.live, t.key) // nor does the next call of the deleter rely on what was read before this one
+		case t.key.Kind == obj.KindClaim:
 			t.live = nil
 		}
 	default:

@@ -211,7 +211,7 @@ func sameName(one, other *corev1.ObjectReference) bool {
 
 // uidInClaimRef returns the UID in the volume's claimRef; "" if there is none.
 func uidInClaimRef(volume *corev1.PersistentVolume) types.UID {
-	if volume.Spec.ClaimRef == nil {
+	if volume == nil || volume.Spec.ClaimRef == nil {
 		return ""
 	}
 	return volume.Spec.ClaimRef.UID

@@ -18,7 +18,7 @@ import (
 func toCreate(t *testing.T) *talk {
 	t.Helper()
 	d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts()
-	d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1").gets(MadeVolume(), nil)
+	d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1").gets(MadeVolume(), nil)
 	return d.says("P2 CreateVolume pv/pvc-uid-1")
 }
 
@@ -76,7 +76,7 @@ func TestP2WhatComesOfCreatingTheVolume(t *testing.T) {
 		d := toCreate(t).gets(nil, ErrConnection).says("B6 Read pv/pvc-uid-1").gets(nil, ErrConnection)
 		require.ErrorIs(t, d.step.Err, ErrConnection)
 		assert.Positive(t, d.step.After, "W6")
-		d.starts().says("B6 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+		d.starts().says("B6 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1")
 	})
 }
 
@@ -97,7 +97,7 @@ func TestP2WhatIsNotStoredIsDeletedAgain(t *testing.T) {
 		d.gets(nil, nil).says("R8 UpdateClaim pvc/default/data").stored().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).ends()
 		assert.Equal(t, []string{"Warning ProvisioningFailed"}, d.published)
 		assert.Positive(t, d.step.After, "W6")
-		d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+		d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1")
 	})
 	t.Run("P2 not deleted: an event for both", func(t *testing.T) {
 		d := failsThrice(t).gets(nil, ErrNotFound).announcesUnstored().says("P2 RunDeleter pv/pvc-uid-1").gets(nil, ErrBroken)
@@ -128,7 +128,7 @@ func TestP2WhatHappensWhileItsProvisionerRuns(t *testing.T) {
 	running := func(t *testing.T) *talk {
 		t.Helper()
 		d := newTalk(t, both, DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts()
-		return d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+		return d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1")
 	}
 	t.Run("P2 X2 somebody else stored its volume: a bad answer deletes nothing", func(t *testing.T) {
 		running(t).gets(nil, nil).says("P2 Read pv/pvc-uid-1").gets(storedOwn(), nil).binds()
@@ -154,7 +154,7 @@ func TestP2WhatHappensWhileItsProvisionerRuns(t *testing.T) {
 		d.state.Observe(ClassOf("fast", successor))
 		d.gets(MadeVolume(), nil).says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).announcesUnstored().says("P2 RunDeleter pv/pvc-uid-1").gets(nil, nil)
 		d.says("P2 UpdateClaim pvc/default/data").stored().says("P3 UpdateClaim pvc/default/data").stored()
-		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1")
 		assert.Equal(t, successor, d.step.Action.Hook)
 		d.gets(nil, nil).says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).announcesUnstored().says("P2 RunDeleter pv/pvc-uid-1")
 		assert.Equal(t, successor, d.step.Action.Hook, "the success of the old one is not its own")
@@ -173,7 +173,7 @@ func TestP2WhatHappensWhileItsProvisionerRuns(t *testing.T) {
 func TestRhWhenAHookIsAskedAgain(t *testing.T) {
 	runs := func(d *talk) *talk {
 		d.Helper()
-		return d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+		return d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1")
 	}
 	fresh := func(t *testing.T, edits ...ClaimEdit) *talk {
 		return newTalk(t, Hooked(), DataKey, ClassOf("fast", Own, WaitsForFirstConsumer), ProvisioningClaim(edits...))
@@ -284,7 +284,7 @@ func TestR3WhatComesOfDeletingTheVolume(t *testing.T) {
 
 func TestRhNeverTwoHooksForOneStorage(t *testing.T) {
 	d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound)
-	d.says("P2 RunProvisioner pv/pvc-uid-1")
+	d.says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1")
 	d.state.Observe(storedOwn()) // by somebody else
 	for _, key := range []obj.Key{OwnKey, DataKey} {
 		step := d.state.Start(key)

@@ -107,7 +107,7 @@ func (o offers) clone() offers {
 
 func (r restore) clone() restore {
 	r.unread, r.held, r.made, r.gone = maps.Clone(r.unread), maps.Clone(r.held), maps.Clone(r.made), r.gone.clone()
-	r.former = maps.Clone(r.former)
+	r.former = r.former.clone()
 	return r
 }
 
@@ -207,7 +207,12 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 				n.Key(obj.ReferencedClaim(&corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{ClaimRef: former}}))
 				n.Text(string(former.UID))
 			}
-			n.Text(string(s.begun[key.Name]))
+			if begun, any := s.begun[key.Name]; describeFlag(n, any) {
+				n.Version(key, begun.version)
+				for _, claim := range begun.claims {
+					n.Text(string(claim))
+				}
+			}
 			describeFlag(n, s.stored.has(key.Name) && s.stored.of(key.Name).Add(hooks.Margin).After(s.now))
 			describeKeys(n, s.index.Owners(key.Name))
 			if claim, reserved := s.index.Reservation(key.Name); describeFlag(n, reserved) {
@@ -248,7 +253,7 @@ func (s *State) describeRestore(n Notebook, keys []obj.Key) {
 	for _, key := range keys {
 		describeAnswers(n, key, s.restore.made[key])
 		describeAnswers(n, key, s.unclaimed[key])
-		n.Object(s.restore.former[key])
+		n.Object(s.restore.former.objects[key])
 		kept, deleted := s.deleted[uidOf(s.Known(key))]
 		if describeFlag(n, deleted) {
 			describeAnswers(n, key, []decision.Answer{kept})

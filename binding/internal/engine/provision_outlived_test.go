@@ -20,7 +20,7 @@ import (
 func whileMaking(t *testing.T) *talk {
 	t.Helper()
 	d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts()
-	d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+	d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1")
 	d.state.ObserveDeleted(ProvisioningClaim())
 	return d
 }
@@ -33,7 +33,7 @@ func withOneSlot(t *testing.T) (making, other *talk) {
 		state.Observe(object)
 	}
 	making = &talk{T: t, state: state, key: DataKey, version: 100}
-	making.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+	making.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1")
 	return making, &talk{T: t, state: state, key: obj.VolumeKey("a"), version: 100}
 }
 
@@ -70,7 +70,7 @@ func TestP2WhatIsMadeForAClaimThatIsGone(t *testing.T) {
 		d := whileMaking(t).gets(MadeVolume(), nil).says("P2 Read pvc/default/data").gets(ProvisioningClaim(), nil).says("P2 Read pvc/default/data")
 		d.gets(ProvisioningClaim(), nil)
 		require.ErrorIs(t, d.step.Err, engine.ErrWentBack, "W8")
-		d.outwaitsCalls().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+		d.outwaitsCalls().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1")
 	})
 	t.Run("P2 so is what may have been made, for its answer was lost", func(t *testing.T) {
 		d := whileMaking(t).gets(nil, ErrConnection).isProvenGone().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunDeleter pv/pvc-uid-1")
@@ -116,7 +116,7 @@ func TestP2WhatIsMadeForAClaimThatIsGone(t *testing.T) {
 		d.state.Observe(At("60", ProvisioningClaim(OfUID("uid-9"))))
 		d.gets(MadeVolume(), nil).says("P2 Read pvc/default/data").gets(At("60", ProvisioningClaim(OfUID("uid-9"))), nil)
 		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunDeleter pv/pvc-uid-1").gets(nil, InProgress(time.Minute))
-		d.says("P2 Read pv/pvc-uid-9").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-9").gets(nil, InProgress(time.Hour)).ends()
+		d.says("P2 Read pv/pvc-uid-9").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-9").gets(nil, InProgress(time.Hour)).ends()
 		assert.Equal(t, time.Minute, d.step.After, "the sooner of both")
 	})
 	t.Run("P2 Rh it waits for its turn, if others wait for the slot", func(t *testing.T) {
@@ -125,12 +125,12 @@ func TestP2WhatIsMadeForAClaimThatIsGone(t *testing.T) {
 		d.state.Observe(At("60", ProvisioningClaim(OfUID("uid-9"))))
 		d.gets(nil, InProgress(time.Hour)).says("P2 Read pvc/default/data").gets(At("60", ProvisioningClaim(OfUID("uid-9"))), nil)
 		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunDeleter pv/pvc-uid-1").gets(nil, nil)
-		d.says("P2 Read pv/pvc-uid-9").gets(nil, ErrNotFound).ends()
+		d.says("P2 Read pv/pvc-uid-9").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().ends()
 		assert.Subset(t, d.step.Next, []obj.Key{e.key, DataKey})
 		e.starts().says("R8 UpdateVolume pv/a")
-		d.starts().says("P2 Read pv/pvc-uid-9").gets(nil, ErrNotFound).ends()
+		d.starts().says("P2 Read pv/pvc-uid-9").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().ends()
 		e.gets(nil, ErrBroken)
-		d.starts().says("P2 Read pv/pvc-uid-9").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-9")
+		d.starts().says("P2 Read pv/pvc-uid-9").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-9")
 	})
 	t.Run("P2 X2 that there was no volume before the claim went proves nothing of one that was retained", func(t *testing.T) {
 		d := whileMaking(t).gets(MadeVolume(), nil).says("P2 Read pvc/default/data").gets(nil, AbsentAsOf(DataKey, "70")).says("P2 Read pv/pvc-uid-1")
@@ -160,7 +160,7 @@ func TestP2WhatIsMadeForAClaimThatIsGone(t *testing.T) {
 	})
 	t.Run("P2 X2 or before, where only a cache has the claim still", func(t *testing.T) {
 		d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).comesAndGoes(storedOwn()).starts()
-		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1")
 		d.state.ObserveDeleted(ProvisioningClaim())
 		d.gets(MadeVolume(), nil).ends()
 	})
@@ -197,7 +197,7 @@ func TestP2WhatIsMadeForAClaimThatIsGone(t *testing.T) {
 	})
 	t.Run("P2 a sync that another one blocks leaves it to the next", func(t *testing.T) {
 		d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim(), KnownVolume("disk", InPhase(corev1.VolumePending))).starts()
-		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1")
 		d.state.Start(obj.VolumeKey("disk"))
 		d.state.Observe(At("60", ProvisioningClaim(Naming("disk"))))
 		d.gets(MadeVolume(), nil).ends()
@@ -212,7 +212,7 @@ func TestP2WhatIsMadeForAClaimThatIsGone(t *testing.T) {
 		d.state.Observe(At("60", ProvisioningClaim(OfUID("uid-9"))))
 		d.gets(MadeVolume(), nil).says("P2 Read pvc/default/data").gets(At("60", ProvisioningClaim(OfUID("uid-9"))), nil)
 		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunDeleter pv/pvc-uid-1")
-		d.gets(nil, nil).says("P2 Read pv/pvc-uid-9").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-9")
+		d.gets(nil, nil).says("P2 Read pv/pvc-uid-9").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-9")
 	})
 	t.Run("P2 X2 a volume that stood for it has had its say, Retain perhaps", func(t *testing.T) {
 		for name, stores := range map[string]func(*talk) *talk{
@@ -226,7 +226,7 @@ func TestP2WhatIsMadeForAClaimThatIsGone(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts()
-				d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1").gets(MadeVolume(), nil)
+				d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1").gets(MadeVolume(), nil)
 				d = stores(d.says("P2 CreateVolume pv/pvc-uid-1")).isThere().says("B2 UpdateVolumeStatus pv/pvc-uid-1").stored()
 				d.says("B3 UpdateClaim pvc/default/data").stored().says("B4 UpdateClaimStatus pvc/default/data")
 				d.state.ObserveDeleted(d.state.Known(OwnKey))
@@ -235,10 +235,10 @@ func TestP2WhatIsMadeForAClaimThatIsGone(t *testing.T) {
 			})
 			t.Run(name+", and gone with its storage before it is bound", func(t *testing.T) {
 				d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts()
-				d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1").gets(MadeVolume(), nil)
+				d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1").gets(MadeVolume(), nil)
 				stores(d.says("P2 CreateVolume pv/pvc-uid-1")).isThere().says("B2 UpdateVolumeStatus pv/pvc-uid-1")
 				d.state.ObserveDeleted(d.state.Known(OwnKey))
-				d.gets(nil, ErrNotFound).says("B6 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+				d.gets(nil, ErrNotFound).says("B6 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1")
 			})
 		}
 	})

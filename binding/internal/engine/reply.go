@@ -382,7 +382,7 @@ func (s *State) checkAbsence(t *task, asOf string) error {
 func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 	if known := s.Known(key); known != nil {
 		s.keepFormer(key)
-		former, owner := s.restore.former[key], s.lostOwners[key]
+		former, owner := s.restore.former.objects[key], s.lostOwners[key]
 		claim, begun := s.begun[key.Name]
 		woken = s.ObserveDeleted(known)
 		if begun && key.Kind == obj.KindVolume && known.GetUID() == parsed.object.GetUID() {
@@ -393,7 +393,7 @@ func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 			zeromap.Put(&s.lostOwners, key, owner)
 		}
 		if former != nil {
-			zeromap.Put(&s.restore.former, key, former)
+			s.restore.former.keep(key, former)
 		}
 	}
 	s.gone.remove(parsed.object.GetUID())

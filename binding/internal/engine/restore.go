@@ -32,9 +32,32 @@ type restore struct {
 	gone   tombstones[types.UID, struct{}] // the UIDs that were known to be gone before, and may be there again
 	unsaid bool                            // no event has told of it yet
 
-	calls  time.Time              // by then each call of a hook is over that began before it was noticed
-	former map[obj.Key]obj.Object // as they were known, what may have lost by it what decision.GiveBack gives back
+	calls  time.Time // by then each call of a hook is over that began before it was noticed
+	former formers
 }
+
+// formers are the objects, as they were known before the server went back, that may have lost by it what decision.GiveBack gives back.
+type formers struct {
+	objects   map[obj.Key]obj.Object
+	volumesOf map[types.UID]obj.Key // the volume among them whose claimRef has the UID of a claim
+}
+
+func (f *formers) keep(key obj.Key, former obj.Object) {
+	f.drop(key)
+	zeromap.Put(&f.objects, key, former)
+	if volume := as[*corev1.PersistentVolume](former); uidInClaimRef(volume) != "" {
+		zeromap.Put(&f.volumesOf, uidInClaimRef(volume), key)
+	}
+}
+
+func (f *formers) drop(key obj.Key) {
+	if uid := uidInClaimRef(as[*corev1.PersistentVolume](f.objects[key])); f.volumesOf[uid] == key {
+		delete(f.volumesOf, uid)
+	}
+	delete(f.objects, key)
+}
+
+func (f *formers) clone() formers { return formers{maps.Clone(f.objects), maps.Clone(f.volumesOf)} }
 
 // ObserveRestore notes that the server went back in time, and returns the keys of all claims and volumes, in order: the next
 // sync of each begins with a live read (W8). What was read before proves nothing any more, nor that an object is gone.
@@ -65,22 +88,22 @@ func (s *State) ObserveRestoreAgain() []obj.Key {
 // What was kept before counts, if it is not given back yet.
 func (s *State) keepFormer(key obj.Key) {
 	known := s.Known(key)
-	if former := s.restore.former[key]; known == nil || former != nil && decision.Lost(known, former) {
+	if former := s.restore.former.objects[key]; known == nil || former != nil && decision.Lost(known, former) {
 		return
 	}
 	if volume := as[*corev1.PersistentVolume](known); volume != nil {
 		if last := s.lastOf(volume); last != nil {
-			former, before := last.named(volume.Name), as[*corev1.PersistentVolume](s.restore.former[key])
+			former, before := last.named(volume.Name), as[*corev1.PersistentVolume](s.restore.former.objects[key])
 			if before != nil && before.Spec.ClaimRef != nil && slices.Equal(last.owners, []types.UID{before.Spec.ClaimRef.UID}) { // a slip may hide the name
 				former.Spec.ClaimRef = before.Spec.ClaimRef
 			}
 			if record, transfers := volume.Annotations[reclaim.TransferAnnotation]; transfers { // or else Retain seems to be for good
 				metav1.SetMetaDataAnnotation(&former.ObjectMeta, reclaim.TransferAnnotation, record)
 			}
-			zeromap.Put(&s.restore.former, key, obj.Object(former))
+			s.restore.former.keep(key, former)
 		}
 	} else if _, announced := s.announced[key]; announced || s.claim(key).Spec.VolumeName == decision.ProvisionedName(known.GetUID()) {
-		zeromap.Put(&s.restore.former, key, known)
+		s.restore.former.keep(key, known)
 	}
 }
 
@@ -90,8 +113,8 @@ func (s *State) recallFormer(volume *corev1.PersistentVolume) {
 	if last == nil || !last.wentBack && last.version != "" && !obj.OlderThan(volume, last.version) {
 		return
 	}
-	if s.restore.former[key] == nil { // or else that is what is known, before the one that is there superseded it
-		zeromap.Put(&s.restore.former, key, obj.Object(last.named(volume.Name)))
+	if s.restore.former.objects[key] == nil { // or else that is what is known, before the one that is there superseded it
+		s.restore.former.keep(key, last.named(volume.Name))
 	}
 	s.goneVolumes.add(volume.Name, nil)
 }
@@ -99,13 +122,13 @@ func (s *State) recallFormer(volume *corev1.PersistentVolume) {
 // buryFormer notes what was to be given back to a volume that is gone: it is for whatever comes under its name, if the server went back.
 // Where that was not noticed, a late cache may have shown a volume of before.
 func (s *State) buryFormer(key obj.Key) {
-	if former := as[*corev1.PersistentVolume](s.restore.former[key]); former != nil {
+	if former := as[*corev1.PersistentVolume](s.restore.former.objects[key]); former != nil {
 		if last := s.lastOf(former); last != nil {
 			last.wentBack = !s.restore.calls.IsZero()
 			s.goneVolumes.add(key.Name, last)
 		}
 	}
-	delete(s.restore.former, key)
+	s.restore.former.drop(key)
 }
 
 // giveBack returns what comes before an action: the sync's own object, or the volume that is about to be written to, gets back what the
@@ -116,7 +139,7 @@ func (s *State) giveBack(t *task, action decision.Action) (next decision.Action,
 		keys = append(keys, target)
 	}
 	for _, key := range keys {
-		former, known := s.restore.former[key], s.Known(key)
+		former, known := s.restore.former.objects[key], s.Known(key)
 		if _, doubted := s.inDoubt[key]; former == nil || known == nil || doubted {
 			continue
 		}
@@ -127,10 +150,23 @@ func (s *State) giveBack(t *task, action decision.Action) (next decision.Action,
 		if lost {
 			return next, true
 		}
-		delete(s.restore.former, key)
+		s.restore.former.drop(key)
 		s.index.Release(key.Name, key)
 	}
 	return decision.Action{}, false
+}
+
+// awaitFormer returns the Wait of a claim that would begin a binding, and has a volume that is still to be given back: it would have that no more.
+func (s *State) awaitFormer(t *task, action decision.Action) (waiting decision.Action, awaited bool) {
+	claim := s.claim(t.key)
+	if claim == nil || action.Rule != "B1" || !action.Writes() {
+		return decision.Action{}, false
+	}
+	key, awaited := s.restore.former.volumesOf[claim.UID]
+	if !awaited || key == action.Target() {
+		return decision.Action{}, false
+	}
+	return decision.AwaitFormer(claim, key.Name), true
 }
 
 // postpone returns the Wait in place of an action that comes too soon after the server went back. It may have taken with it what

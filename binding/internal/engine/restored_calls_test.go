@@ -28,9 +28,9 @@ func TestW8CallsOfOthersAreWaitedFor(t *testing.T) {
 		d.starts().says("W8 Read pvc/default/data").gets(ProvisioningClaim(), nil).says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).ends()
 		assert.Equal(t, 150*time.Second, d.step.After)
 		d.state.SetTime(time.Time{}.Add(149 * time.Second))
-		assert.Equal(t, time.Second, d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).ends().step.After)
+		assert.Equal(t, time.Second, d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().ends().step.After)
 		d.state.SetTime(time.Time{}.Add(150 * time.Second))
-		d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+		d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1")
 	})
 	for policy, waits := range map[corev1.PersistentVolumeReclaimPolicy]bool{corev1.PersistentVolumeReclaimRecycle: true, corev1.PersistentVolumeReclaimDelete: true, corev1.PersistentVolumeReclaimRetain: false} {
 		t.Run("W8 who reclaims a volume that is free by it: "+string(policy), func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestW8CallsOfOthersAreWaitedFor(t *testing.T) {
 	})
 	t.Run("W8 what a provisioner has found before is found again, however late", func(t *testing.T) {
 		d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts()
-		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1")
 		d.state.ObserveRestore()
 		d.state.OutwaitCalls()
 		d.gets(MadeVolume(), nil).says("W8 Read pvc/default/data").gets(ProvisioningClaim(), nil).says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound)
@@ -70,11 +70,11 @@ func TestW8CallsOfOthersAreWaitedFor(t *testing.T) {
 	})
 	t.Run("W8 what a provisioner has found before is not stored: it is found again", func(t *testing.T) {
 		d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts()
-		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1")
 		d.state.ObserveRestore()
 		d.gets(MadeVolume(), nil).says("W8 Read pvc/default/data").gets(ProvisioningClaim(), nil).says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).ends()
 		assert.Equal(t, 150*time.Second, d.step.After)
-		d.outwaitsCalls().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+		d.outwaitsCalls().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1")
 	})
 	t.Run("W8 the deleter of what was made for a claim that is gone, but not the next claim of that name", func(t *testing.T) {
 		next := At("60", KnownClaim(OfUID("uid-9")))

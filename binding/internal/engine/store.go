@@ -47,7 +47,7 @@ type store struct {
 	// formerClaims has, by the name of a volume, the claimRef that it had before somebody removed it, or put a slip into its name.
 	formerClaims map[string]*corev1.ObjectReference
 	stored       tombstones[string, time.Time] // by volume: when the last create of this controller was answered (P2)
-	begun        map[string]types.UID          // by volume: the claim that it is being bound to, which was not seen to be Bound since (B1)
+	begun        map[string]beginning          // by volume: the claims that it is being bound to, which were not seen to be Bound since (B1)
 }
 
 // Known returns the object that is stored under a key; nil if there is none. A class has its name alone as its key.

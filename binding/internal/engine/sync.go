@@ -62,6 +62,9 @@ func (s *State) advance(t *task) Step {
 		action, err = write, nil
 	}
 	action = s.retainBegun(t, action)
+	if waiting, awaited := s.awaitFormer(t, action); awaited {
+		return s.finish(t, waiting, nil)
+	}
 	switch {
 	case err == nil && action.Kind == decision.Read:
 		return s.issue(t, action)

@@ -76,8 +76,12 @@ func (s *State) unsettled(t *task) (turn, others []decision.Answer) {
 	all := slices.Concat(s.unclaimed[t.key], t.answers)
 	for i, made := range all {
 		again := func(a decision.Answer) bool { return a.Of == made.Of && a.For == made.For && a.Hook == made.Hook }
+		later := max(i+1, before)
+		next := slices.IndexFunc(all[later:], again)
 		switch {
-		case made.Of != decision.RunProvisioner || s.settled(t, made) || slices.ContainsFunc(all[max(i+1, before):], again):
+		case made.Of != decision.RunProvisioner || s.settled(t, made):
+		case next >= 0:
+			all[later+next].Unsettled = all[later+next].Unsettled || made.Unsettled // a volume may have stood for it all the same
 		case i < before:
 			others = append(others, made)
 		default:

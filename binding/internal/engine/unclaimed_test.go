@@ -27,7 +27,7 @@ import (
 func provisioned(t *testing.T, volume *corev1.PersistentVolume, answer error) *talk {
 	t.Helper()
 	d := newTalk(t, withTwo(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts()
-	d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+	d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1")
 	if volume == nil {
 		return d.gets(nil, answer)
 	}
@@ -72,13 +72,13 @@ func TestP2WhatMayHaveBeenMadeForAClaimThatGoesLater(t *testing.T) {
 	})
 	t.Run("P2 it is at work for several syncs", func(t *testing.T) {
 		d := provisioned(t, nil, InProgress(time.Minute)).ends().starts()
-		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1").gets(nil, InProgress(time.Minute))
+		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1").gets(nil, InProgress(time.Minute))
 		d.lets().leftoverDeleted(nil).ends()
 		d.starts().ends()
 	})
 	t.Run("P2 while the claim exists its finalizer stands for that", func(t *testing.T) {
 		d := provisioned(t, nil, InProgress(time.Minute)).ends()
-		d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1")
+		d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1")
 	})
 	t.Run("P2 X2 a volume that is seen to stand for it has its say", func(t *testing.T) {
 		provisioned(t, nil, InProgress(time.Minute)).ends().comesAndGoes(storedOwn()).lets().ends()
@@ -88,7 +88,7 @@ func TestP2WhatMayHaveBeenMadeForAClaimThatGoesLater(t *testing.T) {
 		d.comesAndGoes(storedOwn()).says("P2 RunDeleter pv/pvc-uid-1").gets(nil, nil).says("R8 UpdateClaim pvc/default/data").stored()
 		d.state.ObserveDeleted(storedOwn()) // once more, late
 		d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).ends()
-		d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1").gets(nil, InProgress(time.Minute))
+		d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1").gets(nil, InProgress(time.Minute))
 		d.lets().leftoverDeleted(nil).ends()
 	})
 	t.Run("P2 the deleter has run before the claim went", func(t *testing.T) {
@@ -159,6 +159,26 @@ func TestP2WhatWasMadeHasBeenGivenToAnother(t *testing.T) {
 	}
 }
 
+// P2, X2: the reply to storing a volume is lost, and so is the read after it. The provisioner is called again, and fails; then the claim is gone. A volume may
+// have stood for what was made before that call, and been retained.
+func TestP2AVolumeThatMayHaveStoodForWhatWasMadeBefore(t *testing.T) {
+	for name, again := range map[string]error{"fails": ErrBroken, "is at work": InProgress(time.Minute)} {
+		t.Run("P2 X2 its provisioner "+name, func(t *testing.T) {
+			d := provisioned(t, MadeVolume(), nil).says("P2 CreateVolume pv/pvc-uid-1").gets(nil, ErrConnection)
+			d.says("B6 Read pv/pvc-uid-1").gets(nil, ErrConnection).starts()
+			d.says("B6 Read pv/pvc-uid-1").gets(nil, ErrNotFound)
+			d.says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1").gets(nil, again).ends()
+			d.state.ObserveDeleted(d.state.Known(DataKey))
+			d.starts()
+			for !d.step.Done {
+				require.NotEqual(t, decision.RunDeleter, d.step.Action.Kind)
+				d.gets(nil, ErrNotFound)
+			}
+			assert.Contains(t, d.published, "Warning ProvisioningCleanupFailed")
+		})
+	}
+}
+
 // Rh, X8: what was made for the former claim of a name cannot be deleted, while others wait for a slot. The claim that has the name now is provisioned all
 // the same, and neither deleter nor provisioner is called again before it is time.
 func TestRhALeftoverThatStaysBesideOthersThatWait(t *testing.T) {
@@ -169,14 +189,14 @@ func TestRhALeftoverThatStaysBesideOthersThatWait(t *testing.T) {
 				other := ProvisioningClaim(Named(fmt.Sprint("b", i)), OfUID(types.UID(fmt.Sprint("uid-b", i))))
 				other.Namespace = "b"
 				d.state.Observe(other)
-				step := reads(t, d.state, d.state.Start(obj.KeyOf(other)), obj.KeyOf(other))
+				step := reads(t, d.state, d.state.Start(obj.KeyOf(other)), obj.KeyOf(other), other)
 				require.Equal(t, i == 5, step.Done, "%s", step.Action)
 			}
-			d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-1").gets(nil, InProgress(time.Minute)).ends()
+			d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1").gets(nil, InProgress(time.Minute)).ends()
 			d.state.ObserveDeleted(d.state.Known(DataKey))
 			d.state.Observe(At("60", ProvisioningClaim(OfUID("uid-2"))))
 			d.starts().says("P2 Read pvc/default/data").again().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 RunDeleter pv/pvc-uid-1").gets(nil, answer)
-			d.says("P2 Read pv/pvc-uid-2").gets(nil, ErrNotFound).says("P2 RunProvisioner pv/pvc-uid-2").gets(nil, InProgress(time.Minute)).ends()
+			d.says("P2 Read pv/pvc-uid-2").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-2").gets(nil, InProgress(time.Minute)).ends()
 			require.NotContains(t, d.step.Next, DataKey)
 			require.Positive(t, d.step.After)
 		})
@@ -201,9 +221,15 @@ func leftovers(t *testing.T, n, slots int) *talk {
 // plays has the hooks of a sync give these answers until it ends, and returns which were called, in order.
 func (d *talk) plays(deleter, provisioner error) (called []string) {
 	d.Helper()
-	for !d.step.Done {
-		if action := d.step.Action; action.RunsHook() {
-			called = append(called, string(action.Kind)+" "+action.Target().Name)
+	for proven := false; !d.step.Done; {
+		switch action := d.step.Action; {
+		case action.RunsHook():
+			if action.Kind == decision.RunDeleter {
+				assert.True(d, proven, "P2 the claim is read after each call, which may have taken its time")
+			}
+			called, proven = append(called, string(action.Kind)+" "+action.Target().Name), false
+		case action.Kind == decision.Read && action.Key == d.key:
+			proven = true
 		}
 		d.answers(deleter, provisioner)
 	}

@@ -42,6 +42,14 @@ func TestTheJudgeOfData(t *testing.T) {
 		assert.Empty(t, judge.WrongHeir(mine, judge.Data{Of: "uid-of-gone", Freed: true}, claims), "somebody has freed it")
 		assert.Contains(t, judge.WrongHeir(mine, judge.Data{Of: theirs.UID, Freed: true}, claims), "X3", "M2")
 	})
+	t.Run("X2 nobody had what a person reserved", func(t *testing.T) {
+		reserved, removed := InPhase(corev1.VolumeAvailable), WithPolicy(corev1.PersistentVolumeReclaimDelete)
+		released := KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased), removed)
+		assert.Contains(t, judge.WrongOfVolume(KnownVolume("a", BoundToClaim, reserved, removed), released, nil), "X2")
+		assert.Empty(t, judge.WrongOfVolume(KnownVolume("a", BoundToClaim, reserved), released, nil), "it is retained")
+		assert.Empty(t, judge.WrongOfVolume(KnownVolume("a", BoundToClaim, reserved, removed, VolumeNote(BoundBy, "yes")), released, nil), "a controller has chosen it")
+		assert.Empty(t, judge.WrongOfVolume(KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), removed), released, nil), "it was Bound")
+	})
 	t.Run("X3 who may edit volumes gives data away", func(t *testing.T) {
 		bound, free, given := KnownVolume("a", BoundToClaim), KnownVolume("a"), KnownVolume("a", RefersTo("default", "other", ""))
 		data := judge.Data{Of: "uid"}

@@ -46,7 +46,12 @@ func (r *Runner) Run(ctx context.Context, set hooks.Set, action decision.Action,
 	if action.Kind != decision.RunProvisioner {
 		timeout = min(timeout, reclaim.LongestCall) // others wait no longer
 	}
-	inTime, cancel := context.WithTimeout(ctx, timeout-since.now())
+	age := since.now() // nothing but the start of a goroutine comes between this and the call
+	if latest := min(timeout, hooks.Margin); age > latest {
+		r.running.Delete(storage)
+		return engine.Reply{Err: tooLate(latest)}
+	}
+	inTime, cancel := context.WithTimeout(ctx, timeout-age)
 	defer cancel()
 	answer := make(chan engine.Reply, 1)
 	go func() {
@@ -60,10 +65,6 @@ func (r *Runner) Run(ctx context.Context, set hooks.Set, action decision.Action,
 		}()
 		if ctx.Err() != nil {
 			got.Err = context.Cause(ctx)
-			return
-		}
-		if since.now() > hooks.Margin { // nothing comes between this and the call
-			got.Err = &hooks.Error{Meaning: hooks.TooLate, Err: errTooLate}
 			return
 		}
 		got = replyOf(call(inTime))
@@ -106,9 +107,11 @@ func (e Elapsed) now() time.Duration {
 
 var errNoAnswer = errors.New("the hook ended its goroutine") // as runtime.Goexit does
 
-// errTooLate does not say how late, or it would be told anew each time (N).
-var errTooLate = fmt.Errorf("the hook was not called, for more than %s had passed since the call was announced or what it relies on was read. "+
-	"If that goes on, requests take too long: raise the limit of the controller's client (its QPS), or see why the API server is slow", hooks.Margin)
+// tooLate does not say how late, or it would be told anew each time (N).
+func tooLate(latest time.Duration) error {
+	return &hooks.Error{Meaning: hooks.TooLate, Err: fmt.Errorf("the hook was not called, for more than %s had passed since the call was announced or what it relies on was read. "+
+		"If that goes on, requests take too long: raise the limit of the controller's client (its QPS), or see why the API server is slow", latest)}
+}
 
 // hookCall is a hook with its arguments.
 type hookCall func(context.Context) (*corev1.PersistentVolume, error)

@@ -113,8 +113,8 @@ func ClaimOf(volume *corev1.PersistentVolume) obj.Key {
 }
 
 // WrongOfVolume returns what a write of a volume breaks; "" if nothing. Claim is the one of the name that the volume referred
-// to before. It is X2, that no volume is taken from a claim that exists and names no other, and X3, that none goes from
-// one claim to another in one step.
+// to before. It is X2, that no volume is taken from a claim that exists and names no other, nor reclaimed for one that never had what a person reserved for
+// it, and X3, that none goes from one claim to another in one step.
 func WrongOfVolume(before, after *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) string {
 	ref := before.Spec.ClaimRef
 	if ref == nil || ref.UID == "" {
@@ -127,6 +127,8 @@ func WrongOfVolume(before, after *corev1.PersistentVolume, claim *corev1.Persist
 		return fmt.Sprintf("X2: %s is taken from %s, which exists", before.Name, ref.Name)
 	case after.Spec.ClaimRef != nil && after.Spec.ClaimRef.UID != "" && Unbinds(before, after):
 		return fmt.Sprintf("X3: %s is handed on from one claim to another", before.Name)
+	case lets && before.Status.Phase == corev1.VolumeAvailable && !phase.BoundByController(before) && before.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain:
+		return fmt.Sprintf("X2: %s, which a person has reserved, is to be reclaimed for %s, which never had it", before.Name, ref.Name)
 	}
 	return ""
 }

@@ -42,6 +42,7 @@ func (s *Runner) fault(a *controller, text string) error {
 		if !known || (what == "before") != (meanwhile != "") {
 			return fmt.Errorf("unknown fault %q", what)
 		}
+		fault.planAfter(a.hookFaults[a.made["hook"]+n])
 		a.hookFaults[a.made["hook"]+n] = fault
 		return nil
 	}

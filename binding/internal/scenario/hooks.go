@@ -33,6 +33,15 @@ type hookFault struct {
 	last  func() // happens after
 }
 
+// planAfter keeps what was planned to happen before the same call.
+func (f *hookFault) planAfter(earlier hookFault) {
+	if last := f.first; earlier.first != nil && last != nil {
+		f.first = func() { earlier.first(); last() }
+	} else if earlier.first != nil {
+		f.first = earlier.first
+	}
+}
+
 // setHooks gives hooks to the controllers that start after it: "provisioner=own.example.com deleter=own.example.com,nfs".
 // A deleter is one of a provisioner if its name has a dot, and else one of a source.
 func (s *Runner) setHooks(words []string) error {
