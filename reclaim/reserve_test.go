@@ -57,6 +57,7 @@ func TestReserve(t *testing.T) {
 		{"R7 M2 one that is Lost and names it may have had it", released(unclaimed), toCome(), listing(boundClaim(lost)), nil, "ClaimLives/VolumeLost"},
 		{"R7 M2 nor one without claimRef that pods with a node may have, of a claim that names it", released(unclaimed), toCome(), listing(boundClaim(bare, waits), userOf("web", onNode)), nil, "InUse/PodsDisturbed"},
 		{"R7 M2 the same, and nobody listed the pods", released(unclaimed), toCome(), listing(fitting("bank", "data", bound("pv-1"), bare, waits)), nil, "Unknown(pods/bank)"},
+		{"R7 the same of two claims: it is asked for once", released(unclaimed), toCome(), listing(fitting("bank", "data", bound("pv-1"), bare, waits), fitting("bank", "logs", bound("pv-1"), bare, waits)), nil, "Unknown(pods/bank)"},
 		{"R7 M2 but those that wait for a node have none", released(unclaimed), toCome(), listing(boundClaim(bare, waits), userOf("web")), nil, "does"},
 		{"R7 R3 X3 its claimRef has a slip, and the claim whose UID it has is Bound", released(slip), toCome(), listing(boundClaim()), nil, "ClaimLives/VolumeLost"},
 		{"R7 R3 X3 or Lost by that", released(slip), toCome(), listing(boundClaim(lost)), nil, "ClaimLives/VolumeLost"},

@@ -40,6 +40,9 @@ func (r *review) reject(code ReasonCode, format string, args ...any) {
 
 // unread adds that something was not read.
 func (r *review) unread(read obj.Key) {
+	if slices.ContainsFunc(r.reasons, func(reason Reason) bool { return reason.Read == read }) {
+		return
+	}
 	r.reasons = append(r.reasons, Reason{Code: Unknown, Read: read, Message: fmt.Sprintf("%s was not read from the server", read)})
 }
 

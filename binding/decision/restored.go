@@ -82,10 +82,10 @@ func lostStorage(now, former obj.Object) bool {
 	return ok && announced && claim.Spec.VolumeName == "" && hadProvisioned(claim, former)
 }
 
-// hadProvisioned reports whether a claim named what was provisioned for it. An announcement that stood on it then was of no account.
+// hadProvisioned reports whether a claim was Bound to what was provisioned for it. An announcement that stood on it then was of no account.
 func hadProvisioned(claim *corev1.PersistentVolumeClaim, former obj.Object) bool {
 	had, ok := former.(*corev1.PersistentVolumeClaim)
-	return ok && claim.UID == had.UID && had.Spec.VolumeName == ProvisionedName(claim.UID)
+	return ok && claim.UID == had.UID && phase.Owned(had) == ProvisionedName(claim.UID)
 }
 
 // giveBackStorage withdraws the announcement, as the binding did that is undone by now: what was provisioned after it is not to be deleted. A crash

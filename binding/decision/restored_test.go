@@ -62,6 +62,8 @@ func TestW8AnAnnouncementOfNoAccount(t *testing.T) {
 	assert.Equal(t, "W8 UpdateClaim", action.Rule+" "+string(action.Kind))
 	assert.NotContains(t, action.Complete().Claim.Annotations, reclaim.AnnouncementAnnotation)
 
+	assert.True(t, decision.Lost(now, KnownClaim(Naming(OwnKey.Name), announced)), "its tenant may have written that")
+
 	action, lost = decision.GiveBack(now, KnownClaim(announced), decision.Snapshot{})
 	require.True(t, lost, "R8 one of a claim that had none is given back")
 	assert.Contains(t, action.Complete().Claim.Annotations, reclaim.AnnouncementAnnotation)

@@ -56,7 +56,7 @@ type View interface {
 	AbsentAsOf(key obj.Key) string
 	// Owners returns the claims that a volume without claimRef belongs to all the same (M2), in order. See match.Terms.
 	Owners(volume string) []obj.Key
-	// Claimant returns the claim that names the volume and has the UID in its claimRef, whatever else of that claimRef and of the claim's
+	// Claimant returns the claim that has the UID in the volume's claimRef and names the volume, or none, whatever else of that claimRef and of the claim's
 	// status: the volume may have its data. Zero if there is none.
 	Claimant(volume *corev1.PersistentVolume) obj.Key
 	// ListedOwners returns those of the claims that were listed from the server since the last write, all of them, and that for which
@@ -374,7 +374,7 @@ func (s Snapshot) AbsentAsOf(key obj.Key) string { return s.Absent[key] }
 // Owners returns the claims whose status is Bound and that name the volume.
 func (s Snapshot) Owners(volume string) []obj.Key { return s.owners()(volume) }
 
-// Claimant returns the claim that names the volume and has the UID in its claimRef.
+// Claimant returns the claim that has the UID in the volume's claimRef and names the volume, or none.
 func (s Snapshot) Claimant(volume *corev1.PersistentVolume) obj.Key {
 	for _, claim := range s.Claims {
 		if phase.Claims(claim, volume) {

@@ -390,7 +390,7 @@ func nextUnneeded(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 		action = reserveFor(obj.KeyOf(claim), volume, "V4", why)
 	case volume.Name == ProvisionedName(claim.UID):
 		action = reserveFor(obj.KeyOf(claim), volume, "V4", why+"; and what was made for it is no other's while it exists")
-	case volume.Status.Phase == corev1.VolumeBound && (!phase.BoundByController(volume) || volume.Spec.ClaimRef.ResourceVersion == ""): // which B1 writes
+	case volume.Status.Phase == corev1.VolumeBound && (!phase.BoundByController(volume) || volume.Spec.ClaimRef.ResourceVersion == "" || wasProvisioned(volume, claim)): // B1 writes both
 		action = reserveUsed(claim, volume, other)
 	}
 	return action.onceLive(source, obj.VolumeKey(other.Name), "V2", "before the volume is taken from the claim")
@@ -419,4 +419,11 @@ func awaitOther(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeC
 	message := fmt.Sprintf("volume %q is bound to claim %s/%s, which names volume %q; that one %s, so this one may have the claim's data, and is left as it is until that changes or the claim is gone",
 		volume.Name, claim.Namespace, claim.Name, obj.NamedVolume(claim).Name, lacks)
 	return wait("V2", message, warning(volume, EventVolumeMismatch, message), warning(claim, EventVolumeMismatch, message))
+}
+
+// wasProvisioned reports whether a volume that a claim does not need was provisioned, perhaps for another one, whose data is on it then: a person may have patched
+// the claimRef, and left in it what a controller had written (V4).
+func wasProvisioned(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
+	_, provisioned := volume.Annotations[phase.ProvisionedByAnnotation]
+	return provisioned && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete && !volume.CreationTimestamp.Before(&claim.CreationTimestamp)
 }

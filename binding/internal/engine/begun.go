@@ -58,8 +58,12 @@ func (s *State) noteBegun(t *task, action decision.Action) {
 // readReserved notes a volume into whose claimRef a person has written the UID of a claim that has no volume, or is not Bound to this one, as one whose binding
 // is begun. It returns the read that comes before: a claim in a cache may have had the volume since.
 func (s *State) readReserved(t *task, action decision.Action) (read decision.Action, needed bool) {
-	volume := s.volume(t.key.Name)
-	if t.key.Kind != obj.KindVolume || volume == nil || volume.Spec.ClaimRef == nil || action.Writes() && !makesBound(action) || action.RunsHook() {
+	of := t.key
+	if makesBound(action) { // also by the claim's own sync, which may come first
+		of = action.Target()
+	}
+	volume := s.volume(of.Name)
+	if of.Kind != obj.KindVolume || volume == nil || volume.Spec.ClaimRef == nil || action.Writes() && !makesBound(action) || action.RunsHook() {
 		return decision.Action{}, false
 	}
 	key := obj.ReferencedClaim(volume)

@@ -518,6 +518,20 @@ func testClaimOfAPerson(t *testing.T, name string, before corev1.PersistentVolum
 	})
 }
 
+// B1, X2: the claim's own sync makes a volume Bound that a person gave to it by UID. The claim is read live before, and what is begun is noted.
+func TestB1AClaimIsReadBeforeWhatAPersonGaveItIsBound(t *testing.T) {
+	given := KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeAvailable), WithPolicy(corev1.PersistentVolumeReclaimDelete))
+	newTalk(t, decision.Options{}, DataKey, given, KnownClaim()).starts().says("B1 Read pvc/default/data").gets(nil, ErrNotFound).ends()
+
+	d := newTalk(t, decision.Options{}, DataKey, given, KnownClaim()).starts().says("B1 Read pvc/default/data").again().says("B2 UpdateVolumeStatus pv/a").stored().says("B3 UpdateClaim pvc/default/data")
+	d.state.ObserveDeleted(d.state.Known(DataKey))
+	d.gets(nil, ErrNotFound).says("B6 Read pvc/default/data").gets(nil, ErrNotFound).ends()
+	d.key = AKey
+	d.starts().says("V3 Read pvc/default/data").gets(nil, ErrNotFound)
+	require.Equal(t, "B1 UpdateVolume", d.step.Action.Rule+" "+string(d.step.Action.Kind))
+	assert.Equal(t, corev1.PersistentVolumeReclaimRetain, d.step.Action.Volume.Spec.PersistentVolumeReclaimPolicy)
+}
+
 // boundBefore is a volume that another claim had.
 func boundBefore(volume *corev1.PersistentVolume) {
 	volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain

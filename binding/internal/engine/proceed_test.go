@@ -267,7 +267,7 @@ func TestWhatALiveReadProves(t *testing.T) {
 // TestW2WhatALiveReadOfThePairShows begins to bind, and a live read shows that the volume is being deleted: the
 // claim looks further, and the volume's own sync is due (F3).
 func TestW2WhatALiveReadOfThePairShows(t *testing.T) {
-	state := stateOf(KnownVolume("a", BoundToClaim), KnownClaim())
+	state := stateOf(KnownVolume("a", BoundToClaim, VolumeNote(BoundBy, "yes")), KnownClaim())
 	require.Equal(t, "B2", state.Start(DataKey).Action.Rule)
 	conflict := apierrors.NewConflict(schema.GroupResource{}, "a", errors.New("changed"))
 	require.Equal(t, decision.Read, state.Proceed(DataKey, engine.Reply{Err: conflict}).Action.Kind)

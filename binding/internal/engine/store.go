@@ -225,7 +225,7 @@ func (s *store) relinkUID(claim obj.Key, old, uid types.UID) {
 	}
 }
 
-// Claimant returns the claim that names the volume and has the UID in its claimRef. It does not look at the others that name it: anybody may,
+// Claimant returns the claim that has the UID in the volume's claimRef and names the volume, or none. It does not look at the others that name it: anybody may,
 // in as many claims as they like (X9).
 func (s *store) Claimant(volume *corev1.PersistentVolume) obj.Key {
 	key := s.claimsByUID[uidInClaimRef(volume)]

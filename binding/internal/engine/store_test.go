@@ -115,7 +115,7 @@ func TestB5AnEmptyVersionIsNeverSent(t *testing.T) {
 		objects []obj.Object
 	}{
 		{"B5 of a volume", DataKey, []obj.Object{At("", KnownVolume("a")), KnownClaim()}},
-		{"B5 of a volume's status", DataKey, []obj.Object{At("", KnownVolume("a", BoundToClaim)), KnownClaim()}},
+		{"B5 of a volume's status", DataKey, []obj.Object{At("", KnownVolume("a", BoundToClaim, VolumeNote(BoundBy, "yes"))), KnownClaim()}},
 		{"B5 of a claim", DataKey, []obj.Object{KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound)), At("", KnownClaim())}},
 		{"B5 of a claim's status", DataKey, []obj.Object{KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound)), At("", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimPending)))}},
 		{"B5 of a volume's phase", obj.VolumeKey("a"), []obj.Object{At("", KnownVolume("a", InPhase(corev1.VolumePending)))}},

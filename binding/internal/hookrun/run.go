@@ -46,8 +46,8 @@ func (r *Runner) Run(ctx context.Context, set hooks.Set, action decision.Action,
 	if action.Kind != decision.RunProvisioner {
 		timeout = min(timeout, reclaim.LongestCall) // others wait no longer
 	}
-	age := since.now() // nothing but the start of a goroutine comes between this and the call
-	if latest := min(timeout, hooks.Margin); age > latest {
+	age, latest := since.now(), min(timeout, hooks.Margin)
+	if age > latest {
 		r.running.Delete(storage)
 		return engine.Reply{Err: tooLate(latest)}
 	}
@@ -65,6 +65,10 @@ func (r *Runner) Run(ctx context.Context, set hooks.Set, action decision.Action,
 		}()
 		if ctx.Err() != nil {
 			got.Err = context.Cause(ctx)
+			return
+		}
+		if since.now() > latest { // once more, for nothing comes between this and the call
+			got.Err = tooLate(latest)
 			return
 		}
 		got = replyOf(call(inTime))
