@@ -61,16 +61,26 @@ func VolumeBindingStateOf(volume *corev1.PersistentVolume, claim *corev1.Persist
 // claimRef from the first, and is Pending until the claim has it: one that is Available was free, and one that is Bound had another claim, unless its name
 // says that it was made for this one. It was given to the claim by a person, and may have data, as one that is older than the claim (V2).
 func mayBeMadeFor(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
-	_, provisioned := volume.Annotations[ProvisionedByAnnotation]
-	isOlder := !volume.CreationTimestamp.IsZero() && volume.CreationTimestamp.Before(&claim.CreationTimestamp)
 	isNamedForIt := volume.Name == "pvc-"+string(claim.UID) // as provisioners name them; whoever stored it may have a clock that is behind
 	switch volume.Status.Phase {
 	case corev1.VolumeAvailable:
 		return false
 	case corev1.VolumeBound:
-		return provisioned && isNamedForIt
+		return provisioned(volume) && isNamedForIt
 	}
-	return provisioned && (isNamedForIt || !isOlder)
+	return provisioned(volume) && isNamedForIt || ProvisionedSince(volume, claim)
+}
+
+// ProvisionedSince reports whether a volume was provisioned, for whatever claim, and not
+// before this claim was there, by their creationTimestamps, in seconds.
+func ProvisionedSince(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
+	isOlder := !volume.CreationTimestamp.IsZero() && volume.CreationTimestamp.Before(&claim.CreationTimestamp)
+	return provisioned(volume) && !isOlder
+}
+
+func provisioned(volume *corev1.PersistentVolume) bool {
+	_, provisioned := volume.Annotations[ProvisionedByAnnotation]
+	return provisioned
 }
 
 // OfVolume returns the phase that the volume should have in the given state, which may

@@ -20,6 +20,7 @@ type review struct {
 	known     Known
 	accepted  []Risk
 	reasons   []Reason
+	asked     map[obj.Key]bool // what was not read, and is among the reasons
 	warnings  []Warning
 }
 
@@ -38,11 +39,15 @@ func (r *review) reject(code ReasonCode, format string, args ...any) {
 	r.reasons = append(r.reasons, Reason{Code: code, Message: fmt.Sprintf(format, args...), Risk: risk})
 }
 
-// unread adds that something was not read.
+// unread adds that something was not read, once: very many claims may name a volume.
 func (r *review) unread(read obj.Key) {
-	if slices.ContainsFunc(r.reasons, func(reason Reason) bool { return reason.Read == read }) {
+	if r.asked[read] {
 		return
 	}
+	if r.asked == nil {
+		r.asked = map[obj.Key]bool{}
+	}
+	r.asked[read] = true
 	r.reasons = append(r.reasons, Reason{Code: Unknown, Read: read, Message: fmt.Sprintf("%s was not read from the server", read)})
 }
 

@@ -61,10 +61,7 @@ func releaseAndReclaim(volume *corev1.PersistentVolume, claim *corev1.Persistent
 // claimRef and names it, or none (R3). A person has edited the claimRef, perhaps by mistake, or a restore of the server has. That a claim is Lost is no
 // proof by itself: who writes bind-completed onto a claim makes it so, and Pending who removes it.
 func keepForOwner(volume *corev1.PersistentVolume, view View) (waiting Action, kept bool) {
-	owners, claimant := slices.Clone(view.Owners(volume.Name)), view.Claimant(volume)
-	if claimant != (obj.Key{}) && !slices.Contains(owners, claimant) {
-		owners = append(owners, claimant)
-	}
+	owners, claimant := claimants(volume, view), view.Claimant(volume)
 	if len(owners) == 0 || volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain || storageDeleted(volume, view) {
 		return Action{}, false
 	}

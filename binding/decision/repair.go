@@ -2,7 +2,6 @@ package decision
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -130,10 +129,7 @@ func (r *PairRequest) setUID() (Repair, error) {
 	if err == nil && r.Claim.UID == "" {
 		err = missingUID(r.Claim)
 	}
-	owners := slices.Clone(r.View.Owners(r.Volume.Name))
-	if claimant := r.View.Claimant(r.Volume); claimant != (obj.Key{}) && !slices.Contains(owners, claimant) {
-		owners = append(owners, claimant)
-	}
+	owners := claimants(r.Volume, r.View)
 	switch {
 	case err != nil:
 		return Repair{}, err

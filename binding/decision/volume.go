@@ -106,7 +106,7 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 	switch {
 	case MayBeLate(volume, options):
 		action = retainLate(volume, view.Former(volume.Name), action)
-	case reservedInVain(volume):
+	case action.Writes() && reservedInVain(volume): // and it is not kept for a claim that has the UID
 		action = RetainUnfinished(volume)
 	}
 	if outdated(key, claim, volume.Spec.ClaimRef.ResourceVersion, view) && (action.Writes() || action.RunsHook()) {
@@ -134,13 +134,12 @@ func mayName(namespace, name string) bool {
 // written again (C11); without it a person has to say what is to become of the data.
 func nextUnnamed(volume *corev1.PersistentVolume, view View) Action {
 	ref := volume.Spec.ClaimRef
-	owners := view.Owners(volume.Name)
-	for _, key := range append(slices.Clone(owners), view.Claimant(volume)) {
+	for _, key := range claimants(volume, view) {
 		claim, _ := view.Claim(key.Namespace, key.Name)
 		if claim == nil || phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefNone {
 			continue
 		}
-		if match.OwnedByAnother(key, owners) { // neither it nor the other one may write it (C11)
+		if match.OwnedByAnother(key, view.Owners(volume.Name)) { // neither it nor the other one may write it (C11)
 			continue
 		}
 		if phase.ClaimBindingStateOf(claim, volume) == phase.ClaimBound || ownsThoughLost(claim, volume, view) || takesNamed(claim, volume, view) {
@@ -150,6 +149,15 @@ func nextUnnamed(volume *corev1.PersistentVolume, view View) Action {
 	message := fmt.Sprintf("claimRef of volume %q has namespace %q, name %q and UID %q, and no claim can have that name: write namespace and name of the claim whose data is on the volume, or remove claimRef, which gives the volume to any claim",
 		volume.Name, obj.Name(ref.Namespace), obj.Name(ref.Name), ref.UID)
 	return wait("V1", message, warning(volume, EventVolumeMismatch, message))
+}
+
+// claimants returns the claims whose data a volume may have, whatever name is in its claimRef: those that are Bound to it, and the one that has the UID in it.
+func claimants(volume *corev1.PersistentVolume, view View) []obj.Key {
+	owners, claimant := view.Owners(volume.Name), view.Claimant(volume)
+	if claimant == (obj.Key{}) || slices.Contains(owners, claimant) {
+		return owners
+	}
+	return append(slices.Clone(owners), claimant)
 }
 
 // takesNamed reports whether a claim that names a volume and was not bound to it is bound to it next (C7): not one that is being deleted, which
@@ -390,7 +398,7 @@ func nextUnneeded(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 		action = reserveFor(obj.KeyOf(claim), volume, "V4", why)
 	case volume.Name == ProvisionedName(claim.UID):
 		action = reserveFor(obj.KeyOf(claim), volume, "V4", why+"; and what was made for it is no other's while it exists")
-	case volume.Status.Phase == corev1.VolumeBound && (!phase.BoundByController(volume) || volume.Spec.ClaimRef.ResourceVersion == "" || wasProvisioned(volume, claim)): // B1 writes both
+	case volume.Status.Phase == corev1.VolumeBound && (!phase.BoundByController(volume) || volume.Spec.ClaimRef.ResourceVersion == "" || mayHaveServed(volume, claim)): // B1 writes both
 		action = reserveUsed(claim, volume, other)
 	}
 	return action.onceLive(source, obj.VolumeKey(other.Name), "V2", "before the volume is taken from the claim")
@@ -421,9 +429,8 @@ func awaitOther(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeC
 	return wait("V2", message, warning(volume, EventVolumeMismatch, message), warning(claim, EventVolumeMismatch, message))
 }
 
-// wasProvisioned reports whether a volume that a claim does not need was provisioned, perhaps for another one, whose data is on it then: a person may have patched
+// mayHaveServed reports whether a volume that a claim does not need may have been provisioned for another claim, and have its data: a person may have patched
 // the claimRef, and left in it what a controller had written (V4).
-func wasProvisioned(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
-	_, provisioned := volume.Annotations[phase.ProvisionedByAnnotation]
-	return provisioned && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete && !volume.CreationTimestamp.Before(&claim.CreationTimestamp)
+func mayHaveServed(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
+	return phase.ProvisionedSince(volume, claim) && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete
 }

@@ -237,6 +237,8 @@ func TestV3AVolumeWhoseClaimIsGone(t *testing.T) {
 		{name: "V3 X2 B1 reserved by a person, and not Bound since: what is on it is of before", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeAvailable), recycle), known: absent,
 			want: "B1 UpdateVolume pv/a: spec.persistentVolumeReclaimPolicy=Retain", events: []string{"Warning VolumeMismatch pv/a"}, says: []string{"default/data with UID uid-1"}},
 		{name: "V3 X2 B1 read it first", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeAvailable), recycle), want: reads},
+		{name: "R3 B1 it is kept for a claim that has the UID, under another name, and not retained", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeAvailable), recycle), known: Proving(Knowing(KnownClaim(Named("other"), OfUID("uid-1"))), DataKey),
+			want: "R3 Wait", events: []string{"Warning VolumeMismatch pv/a"}, retry: decision.RetryBackoff},
 		{name: "V3 X2 B1 then Released", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeAvailable)), known: absent, want: releases},
 		{name: "V3 chosen by a controller: it had nobody's data", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeAvailable), VolumeNote(BoundBy, "yes"), recycle), known: absent, want: releases},
 		{name: "V3 Released: nothing, and no read", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased)), want: "R2 Nothing"},

@@ -18,8 +18,8 @@ import (
 // had the volume. Or another controller has gone on with what was begun, and the claim was Bound, used and deleted before anything showed that
 // here. Nothing tells the one from the other. So the volume is retained: nobody gets its data, and it is not destroyed (B1).
 
-// beginning is for which claims a binding of a volume was begun since it has that resourceVersion. They are several where the write for the first is still on
-// its way, and its claim is gone.
+// beginning is for which claims a binding of a volume was begun while it had that resourceVersion. They are several where the write for the first is still on
+// its way, and its claim is gone: none of these writes takes effect on a later version.
 type beginning struct {
 	version string
 	claims  []types.UID
@@ -59,11 +59,14 @@ func (s *State) noteBegun(t *task, action decision.Action) {
 // is begun. It returns the read that comes before: a claim in a cache may have had the volume since.
 func (s *State) readReserved(t *task, action decision.Action) (read decision.Action, needed bool) {
 	of := t.key
-	if makesBound(action) { // also by the claim's own sync, which may come first
+	switch {
+	case makesBound(action): // also in the claim's own sync, which may come first
 		of = action.Target()
+	case action.Writes(), action.RunsHook():
+		return decision.Action{}, false
 	}
 	volume := s.volume(of.Name)
-	if of.Kind != obj.KindVolume || volume == nil || volume.Spec.ClaimRef == nil || action.Writes() && !makesBound(action) || action.RunsHook() {
+	if of.Kind != obj.KindVolume || volume == nil || volume.Spec.ClaimRef == nil {
 		return decision.Action{}, false
 	}
 	key := obj.ReferencedClaim(volume)

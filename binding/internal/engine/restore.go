@@ -156,7 +156,7 @@ func (s *State) giveBack(t *task, action decision.Action) (next decision.Action,
 	return decision.Action{}, false
 }
 
-// awaitFormer returns the Wait of a claim that would begin a binding, and has a volume that is still to be given back: it would have that no more.
+// awaitFormer returns the Wait of a claim that would be bound to another volume before its own is given back to it: then it could not have that any more.
 func (s *State) awaitFormer(t *task, action decision.Action) (waiting decision.Action, awaited bool) {
 	claim := s.claim(t.key)
 	if claim == nil || action.Rule != "B1" || !action.Writes() {
