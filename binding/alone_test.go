@@ -74,14 +74,15 @@ func TestX9ManyObjectsThatNameOne(t *testing.T) {
 	const manyClaims = engine.MaxLinks + 1
 	again := bindingtest.Claim("tenant", "data-0", "1Gi", ofClass(""), isPending, func(c *corev1.PersistentVolumeClaim) { c.CreationTimestamp = metav1.Unix(1_000_000, 0) })
 	for name, churnOf := range map[string]func(n int) func(){
-		"X9 W5 C3 pods of the same claims":                        func(n int) func() { return churnPodsOfWaiting(n, 16) },
-		"X9 W5 C3 pods of the same many claims":                   func(n int) func() { return churnPodsOfWaiting(n, manyClaims) },
-		"X9 W5 F2 pods of many claims, of which one goes":         func(n int) func() { return churnPodsOfGoing(n, manyClaims) },
-		"X9 W5 R4 pods of what is to be recycled":                 func(n int) func() { return churnPodsOfReleased(n, 16, nil) },
-		"X9 W5 R4 pods of that and very many claims":              func(n int) func() { return churnPodsOfReleased(n, manyClaims, nil) },
-		"X9 W5 R4 pods of the next claim of its name":             func(n int) func() { return churnPodsOfReleased(n, 16, again) },
-		"X9 W5 R4 pods of the next claim of its name and of many": func(n int) func() { return churnPodsOfReleased(n, manyClaims, again) },
-		"X9 R4 pods that are listed before a volume is recycled":  listPodsOfReleased,
+		"X9 W5 C3 pods of the same claims":                                                      func(n int) func() { return churnPodsOfWaiting(n, 16) },
+		"X9 W5 C3 pods of the same many claims":                                                 func(n int) func() { return churnPodsOfWaiting(n, manyClaims) },
+		"X9 W5 F2 pods of many claims, of which one goes":                                       func(n int) func() { return churnPodsOfGoing(n, manyClaims) },
+		"X9 W5 F2 pods with many ephemeral volumes, of which one has the name of one that goes": churnPodsOfEphemeral,
+		"X9 W5 R4 pods of what is to be recycled":                                               func(n int) func() { return churnPodsOfReleased(n, 16, nil) },
+		"X9 W5 R4 pods of that and very many claims":                                            func(n int) func() { return churnPodsOfReleased(n, manyClaims, nil) },
+		"X9 W5 R4 pods of the next claim of its name":                                           func(n int) func() { return churnPodsOfReleased(n, 16, again) },
+		"X9 W5 R4 pods of the next claim of its name and of many":                               func(n int) func() { return churnPodsOfReleased(n, manyClaims, again) },
+		"X9 R4 pods that are listed before a volume is recycled":                                listPodsOfReleased,
 		"X9 W3 claims that name one volume": func(n int) func() {
 			disk := bindingtest.Volume("disk", "1Mi", func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeAvailable })
 			return churn(stateOf(decision.ProtectionOff, append(claimsNaming("disk", n), disk)...), claimsNaming("disk", n+1)[n])
@@ -192,6 +193,29 @@ func churnPodsOfGoing(n, claims int) func() {
 		objects = append(objects, podNaming(fmt.Sprint("web-", i), claims))
 	}
 	return churn(stateOf(decision.ProtectionOn, objects...), podNaming("another", claims))
+}
+
+// churnPodsOfEphemeral has pods come and go that name a claim which is being deleted. Twenty others have so many volumes each, and to each of them the claim
+// is that of a generic ephemeral one, though they do not own it. The last one uses it.
+func churnPodsOfEphemeral(n int) func() {
+	name := "x" + strings.Repeat("-a", 20)
+	going := bindingtest.Claim("tenant", name, "1Gi", ofClass(""), isPending, func(c *corev1.PersistentVolumeClaim) {
+		c.DeletionTimestamp, c.Finalizers = new(metav1.Unix(1_000_000, 0)), []string{reclaim.ClaimProtection}
+	})
+	objects := []obj.Object{going, bindingtest.Pod("tenant", "z", "node", name)}
+	for i := range 20 {
+		pod := bindingtest.Pod("tenant", "x"+strings.Repeat("-a", i), "node")
+		pod.UID = types.UID(pod.Name)
+		for j := range n {
+			of := strings.TrimPrefix(name, pod.Name+"-")
+			if j < n-1 {
+				of = fmt.Sprint("other-", j)
+			}
+			pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: of, VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}})
+		}
+		objects = append(objects, pod)
+	}
+	return churn(stateOf(decision.ProtectionOn, objects...), bindingtest.Pod("tenant", "another", "", name))
 }
 
 // lastOfData0 returns a volume whose claim, data-0, is gone.

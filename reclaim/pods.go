@@ -91,9 +91,14 @@ func UsesClaim(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
 		return false
 	}
 	return slices.ContainsFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool {
-		return ClaimName(pod, &volume) == claim.Name &&
-			(volume.Ephemeral == nil || metav1.IsControlledBy(claim, pod) && !shutDown(pod))
+		return ClaimName(pod, &volume) == claim.Name && (volume.Ephemeral == nil || OwnsEphemeral(pod, claim))
 	})
+}
+
+// OwnsEphemeral reports whether a pod that has the claim as a generic ephemeral volume
+// owns it, and is not shut down yet.
+func OwnsEphemeral(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
+	return metav1.IsControlledBy(claim, pod) && !shutDown(pod)
 }
 
 // shutDown reports whether the kubelet has ended the pod, or it was deleted by force:

@@ -108,8 +108,13 @@ func (w *world) CSIDriver(string) *storagev1.CSIDriver { return nil }
 // CSIStorageCapacities returns none.
 func (w *world) CSIStorageCapacities(string) []*storagev1.CSIStorageCapacity { return nil }
 
-// PodsOf returns the pods that name the claim.
-func (w *world) PodsOf(namespace, claim string) ([]*corev1.Pod, decision.Source) {
+// UsersOf returns the names of pods that use the claim.
+func (w *world) UsersOf(claim *corev1.PersistentVolumeClaim, atMost int) (names []string, source decision.Source) {
+	return decision.UsersOf(w.podsOf(claim.Namespace, claim.Name), claim, atMost), decision.FromLiveRead
+}
+
+// podsOf returns the pods that name the claim.
+func (w *world) podsOf(namespace, claim string) []*corev1.Pod {
 	if w.pods == nil {
 		w.pods = map[obj.Key][]*corev1.Pod{}
 		for _, pod := range all[*corev1.Pod](w) {
@@ -119,20 +124,18 @@ func (w *world) PodsOf(namespace, claim string) ([]*corev1.Pod, decision.Source)
 			}
 		}
 	}
-	return w.pods[obj.ClaimKey(namespace, claim)], decision.FromLiveRead
+	return w.pods[obj.ClaimKey(namespace, claim)]
 }
 
 // UnscheduledPods returns the names of the first pods that name the claim and are still to be scheduled.
 func (w *world) UnscheduledPods(namespace, claim string, atMost int) (names []string, count int) {
-	pods, _ := w.PodsOf(namespace, claim)
-	return decision.Unscheduled(pods, atMost)
+	return decision.Unscheduled(w.podsOf(namespace, claim), atMost)
 }
 
 // RecyclingBlockedBy returns the names of the first pods that name the claim and keep its volume from being recycled.
 func (w *world) RecyclingBlockedBy(namespace, claim string, again *corev1.PersistentVolumeClaim, atMost int) (names []string, count int, source decision.Source) {
-	pods, source := w.PodsOf(namespace, claim)
-	names, count = decision.RecyclingBlockedBy(pods, again, atMost)
-	return names, count, source
+	names, count = decision.RecyclingBlockedBy(w.podsOf(namespace, claim), again, atMost)
+	return names, count, decision.FromLiveRead
 }
 
 // Find returns the best volume for the claim.

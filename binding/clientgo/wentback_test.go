@@ -2,6 +2,7 @@ package clientgo_test
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"strings"
 	"sync"
@@ -12,7 +13,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/clientgo"
@@ -74,6 +79,46 @@ func TestW8TheRunnerNotices(t *testing.T) {
 		assert.Equal(t, times, told(server), "and so do events")
 	}
 	assert.True(t, r.bound("data"))
+}
+
+// While the server is away something else answers that nobody may watch or list, as a load balancer or a server that starts does. An informer that has begun
+// no watch twice notices none the less.
+func TestW8AnInformerNoticesWhatCameBehindAnError(t *testing.T) {
+	server := newPair(t)
+	claims := clientset(t, server).CoreV1().PersistentVolumeClaims("")
+	informer := clientgo.NewInformer(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return claims.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return claims.Watch(ctx, options)
+		},
+	}, &corev1.PersistentVolumeClaim{}, 0, cache.Indexers{})
+	noticed := make(chan error, 100)
+	informer.(interface{ OnWentBack(func(error)) }).OnWentBack(func(err error) { noticed <- err })
+	go informer.RunWithContext(t.Context())
+	require.True(t, cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced))
+	snapshot := server.Snapshot()
+	pair(t, server, "lost")
+	require.Eventually(t, func() bool { return len(informer.GetStore().List()) == 2 }, patience, time.Millisecond)
+
+	denied := make(chan struct{}, 100)
+	server.Deny(func(request apitest.Request) bool {
+		denied <- struct{}{}
+		return true
+	})
+	server.Disconnect()
+	for range 3 { // the watch is begun again, and then the list
+		<-denied
+	}
+	server.Restore(snapshot)
+	server.Deny(nil)
+	select {
+	case <-noticed:
+	case <-time.After(patience):
+		require.Fail(t, "the informer does not notice")
+	}
+	require.Eventually(t, func() bool { return len(informer.GetStore().List()) == 1 }, patience, time.Millisecond)
 }
 
 // pair creates a claim and a volume for it.

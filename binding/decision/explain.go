@@ -3,6 +3,7 @@ package decision
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -11,7 +12,6 @@ import (
 	"github.com/pvbind/pvbind/binding/internal/oneline"
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
-	"github.com/pvbind/pvbind/reclaim"
 )
 
 // Explanation is the state of a claim, and what it waits for. As JSON it has the fields below;
@@ -141,12 +141,7 @@ func explainTerminating(claim *corev1.PersistentVolumeClaim) Explanation {
 
 // usersOf returns the names of the pods that use the claim, in order (F2). A pod without a node does not.
 func usersOf(claim *corev1.PersistentVolumeClaim, view View) (names []string) {
-	pods, _ := view.PodsOf(claim.Namespace, claim.Name)
-	for _, pod := range pods {
-		if reclaim.UsesClaim(pod, claim) {
-			names = append(names, pod.Name)
-		}
-	}
+	names, _ = view.UsersOf(claim, math.MaxInt)
 	slices.Sort(names)
 	return names
 }

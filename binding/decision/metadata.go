@@ -65,9 +65,9 @@ func unprotectClaim(claim *corev1.PersistentVolumeClaim, view View, options Opti
 	if options.Protection == ProtectionOff || !reclaim.ClaimReleasable(claim, nil) { // whatever pods there are
 		return Action{}, false
 	}
-	pods, source := view.PodsOf(claim.Namespace, claim.Name)
+	users, source := view.UsersOf(claim, 1)
 	switch {
-	case !reclaim.ClaimReleasable(claim, pods):
+	case len(users) > 0:
 		return Action{}, false
 	case hasUnseenVolume(claim, view):
 		return ReadLive(obj.VolumeKey(claim.Spec.VolumeName), "F2", "before the claim is let go that has it"), true

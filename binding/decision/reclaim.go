@@ -54,7 +54,12 @@ func releaseAndReclaim(volume *corev1.PersistentVolume, claim *corev1.Persistent
 	case reclaim.Keep:
 		return nothing("R2", "released; "+verdict.Message)
 	}
-	return wait("R3", verdict.Message)
+	waiting := wait("R3", verdict.Message)
+	if _, announced := reclaim.AnnouncementOf(volume); !announced && volume.DeletionTimestamp != nil && slices.Contains(reclaim.Finalizers(volume, options.reclaim()), reclaim.InTreeFinalizer) {
+		message := fmt.Sprintf("the finalizer %s keeps the volume, which its provisioner of before put on it, and nobody takes off: %s", reclaim.InTreeFinalizer, verdict.Message)
+		waiting.Events = []Event{warning(volume, EventVolumeFailedDelete, message)}
+	}
+	return waiting
 }
 
 // keepForOwner leaves a volume as it is that is to lose its data, while a claim names it that is Bound, or a claim has the UID in its
@@ -62,7 +67,7 @@ func releaseAndReclaim(volume *corev1.PersistentVolume, claim *corev1.Persistent
 // proof by itself: who writes bind-completed onto a claim makes it so, and Pending who removes it.
 func keepForOwner(volume *corev1.PersistentVolume, view View) (waiting Action, kept bool) {
 	owners, claimant := claimants(volume, view), view.Claimant(volume)
-	if len(owners) == 0 || volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain || storageDeleted(volume, view) {
+	if len(owners) == 0 || storageDeleted(volume, view) {
 		return Action{}, false
 	}
 	ref := volume.Spec.ClaimRef

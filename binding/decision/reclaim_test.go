@@ -38,6 +38,7 @@ func TestR3WhoDeletesTheStorage(t *testing.T) {
 	}
 	by := func(name string) VolumeEdit { return VolumeNote(ProvisionedBy, name) }
 	failed := []string{"Warning VolumeFailedDelete pv/a"}
+	unannounced := func(v *corev1.PersistentVolume) { delete(v.Annotations, reclaim.AnnouncementAnnotation) }
 	inTree := Hooked(func(names *hooks.Names) { names.Deleters = sets.New("kubernetes.io/ours") })
 	inTree.Migrations = storageclass.Migrations{}
 	swapped := decision.Options{Hooks: hooks.Names{Deleters: sets.New("hostPath"), SourceDeleters: sets.New(Own, "csi")}}
@@ -46,6 +47,7 @@ func TestR3WhoDeletesTheStorage(t *testing.T) {
 		{name: "R3 the one registered under provisioned-by", volume: MadeByOwn(), known: readLive, options: Hooked(), want: byOwn},
 		{name: "R3 whatever its source", volume: MadeByOwn(csi), known: readLive, options: Hooked(), want: byOwn},
 		{name: "R3 its source decides nothing beside it", volume: MadeByOwn(by("their.example.com")), known: readLive, options: Hooked(), want: "R3 Wait"},
+		{name: "R6 X10 another's name was written onto it, and what a provisioner of ours had put on it keeps it", volume: MadeByOwn(by("their.example.com"), BeingDeleted, VolumeFinalizers(InTreeFinalizer), unannounced), known: readLive, options: Hooked(), want: "R3 Wait", events: failed},
 		{name: "R3 an in-tree name that is registered", volume: MadeByOwn(by("kubernetes.io/ours")), known: readLive, options: inTree, want: "R3 RunDeleter pv/a by kubernetes.io/ours"},
 		{name: "R1 migrated: nobody of ours", volume: MadeByOwn(by("kubernetes.io/cinder"), VolumeNote(MigratedTo, "cinder.csi.openstack.org")), known: readLive, options: Hooked(func(n *hooks.Names) { n.Deleters.Insert("kubernetes.io/cinder") }),
 			want: "R6 UpdateVolume pv/a: -finalizer " + InTreeFinalizer},
@@ -120,8 +122,8 @@ func TestR3WhatMustBeProvenBeforeStorageIsDeleted(t *testing.T) {
 			want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
 		{name: "V3 X2 a claim that was never bound to it does not count", volume: MadeByOwn(InPhase(corev1.VolumeBound)), known: Proving(Knowing(KnownClaim(Naming("a"), ClaimNote(Completed, "yes"), Named("other"))), AKey, DataKey, detached),
 			want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
-		{name: "V3 under Retain nothing is lost", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound)), known: Proving(Knowing(KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost), Named("other"), OfUID("uid-1"))), AKey, DataKey, detached),
-			want: "V3 UpdateVolumeStatus pv/a: status.phase=Released"},
+		{name: "R3 X2 nor under Retain: another policy may be set later, which an external provisioner carries out", volume: KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound)), known: Proving(Knowing(KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost), Named("other"), OfUID("uid-1"))), AKey, DataKey, detached),
+			want: "R3 Wait", events: []string{"Warning VolumeMismatch pv/a"}, says: []string{"default/other was bound to it"}},
 		{name: "R3 R8 X2 a person took the claimRef away: never", volume: MadeByOwn(func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }), known: Answering(Proving(decision.Snapshot{}, AKey, DataKey, detached), reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(),
 			want: "R8 UpdateVolume pv/a: " + notedDone + letsGo},
 	})

@@ -13,7 +13,7 @@ import (
 
 func TestSnapshotEvidence(t *testing.T) {
 	volume, claim := KnownVolume("a"), KnownClaim()
-	known := Knowing(volume, claim, PodUsing("web-0"))
+	known := Knowing(volume, claim, PodUsing("web-0", Scheduled))
 	proof := Proving(known, obj.VolumeKey("a"), obj.VolumeKey("none"), DataKey, obj.ClaimKey("default", "none"), obj.PodsKey("default"))
 	type answer struct {
 		found  bool
@@ -28,8 +28,8 @@ func TestSnapshotEvidence(t *testing.T) {
 			found, source := s.Claim("default", name)
 			return answer{found != nil, source}
 		}
-		found, source := s.PodsOf("default", name)
-		return answer{found != nil, source}
+		users, source := s.UsersOf(KnownClaim(Named(name)), 1)
+		return answer{len(users) > 0, source}
 	}
 	for _, test := range []struct {
 		name, kind, of string

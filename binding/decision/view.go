@@ -31,14 +31,14 @@ type View interface {
 	Class(name string) *storagev1.StorageClass
 	// DefaultClass returns the class that claims without one get (C2); nil if there is none.
 	DefaultClass() *storagev1.StorageClass
-	// PodsOf returns the pods of the namespace that name the claim in a volume, finished ones too. NotInCache
+	// UsersOf returns the names of as many pods as are asked for that use the claim (reclaim.UsesClaim). NotInCache
 	// means that no pods are known at all. A cache proves nothing, and may leave out some where it would take long to find all.
-	PodsOf(namespace, claim string) ([]*corev1.Pod, Source)
-	// UnscheduledPods returns the names of the first of them, in order, that have no node and have not finished, and how many
+	UsersOf(claim *corev1.PersistentVolumeClaim, atMost int) (names []string, source Source)
+	// UnscheduledPods returns the names of the first pods, in order, that name the claim, have no node and have not finished, and how many
 	// there are: for a message, so that it may leave out some where it would take long to find all.
 	UnscheduledPods(namespace, claim string, atMost int) (names []string, count int)
-	// RecyclingBlockedBy returns the names of some of them, in order, that keep a volume of the claim from being recycled
-	// (reclaim.BlocksRecycling), and how many there are; 0 only if there is none, as far as PodsOf tells, with the same source.
+	// RecyclingBlockedBy returns the names of some pods, in order, that name the claim and keep a volume of it from being recycled
+	// (reclaim.BlocksRecycling), and how many there are; 0 only if there is none, as far as the source tells.
 	// again is the claim that has the name by now; nil if there is none.
 	RecyclingBlockedBy(namespace, claim string, again *corev1.PersistentVolumeClaim, atMost int) (names []string, count int, source Source)
 	// AttachmentsOf returns the attachments that name the volume, those being deleted too. NotInCache means that none is
@@ -304,14 +304,27 @@ func (s Snapshot) AnnouncedFor(key obj.Key) time.Duration {
 // DefaultClass returns the default among the classes (C2).
 func (s Snapshot) DefaultClass() *storagev1.StorageClass { return storageclass.Default(s.Classes) }
 
-// PodsOf returns the pods that name the claim. Without any pod in the lists they are NotInCache.
-func (s Snapshot) PodsOf(namespace, claim string) ([]*corev1.Pod, Source) {
-	users := reclaim.PodsOf(s.Pods, namespace, claim)
+// UsersOf returns the names of pods that use the claim. Without any pod in the lists they are NotInCache.
+func (s Snapshot) UsersOf(claim *corev1.PersistentVolumeClaim, atMost int) (names []string, source Source) {
+	return UsersOf(s.Pods, claim, atMost), s.podSource(claim.Namespace)
+}
+
+// UsersOf is to View.UsersOf what Unscheduled is to View.UnscheduledPods.
+func UsersOf(pods []*corev1.Pod, claim *corev1.PersistentVolumeClaim, atMost int) (names []string) {
+	for _, pod := range pods {
+		if len(names) < atMost && reclaim.UsesClaim(pod, claim) {
+			names = append(names, pod.Name)
+		}
+	}
+	return names
+}
+
+func (s Snapshot) podSource(namespace string) Source {
 	otherwise := FromCache
 	if len(s.Pods) == 0 {
 		otherwise = NotInCache
 	}
-	return users, s.source(obj.PodsKey(namespace), FromLiveRead, otherwise)
+	return s.source(obj.PodsKey(namespace), FromLiveRead, otherwise)
 }
 
 // UnscheduledPods returns the names of the first pods that name the claim and are still to be scheduled.
@@ -327,9 +340,8 @@ func Unscheduled(pods []*corev1.Pod, atMost int) (names []string, count int) {
 
 // RecyclingBlockedBy returns the names of the first pods that name the claim and keep its volume from being recycled.
 func (s Snapshot) RecyclingBlockedBy(namespace, claim string, again *corev1.PersistentVolumeClaim, atMost int) (names []string, count int, source Source) {
-	pods, source := s.PodsOf(namespace, claim)
-	names, count = RecyclingBlockedBy(pods, again, atMost)
-	return names, count, source
+	names, count = RecyclingBlockedBy(reclaim.PodsOf(s.Pods, namespace, claim), again, atMost)
+	return names, count, s.podSource(namespace)
 }
 
 // RecyclingBlockedBy is to View.RecyclingBlockedBy what Unscheduled is to View.UnscheduledPods.

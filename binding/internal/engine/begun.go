@@ -50,7 +50,7 @@ func (s *State) noteBegun(t *task, action decision.Action) {
 	if volume == nil || phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefBound || claim.DeletionTimestamp != nil || phase.Owned(claim) == volume.Name {
 		return
 	}
-	if volume.Spec.ClaimRef != nil || claim.Spec.VolumeName == volume.Name { // else it was chosen, and had nobody's data
+	if volume.Spec.ClaimRef != nil || claim.Spec.VolumeName == volume.Name && volume.Status.Phase != corev1.VolumeAvailable { // else it was anybody's
 		s.begin(volume, claim.UID)
 	}
 }
@@ -104,8 +104,8 @@ func (s *State) retainBegun(t *task, action decision.Action) decision.Action {
 	}
 	uid, key := uidInClaimRef(volume), obj.ReferencedClaim(volume)
 	claim := s.claim(key)
-	_, announced := reclaim.AnnouncementOf(volume)
-	if !s.hasBegun(volume.Name, uid) || announced || claim != nil && claim.UID == uid && (claim.Spec.VolumeName == "" || claim.Spec.VolumeName == volume.Name) {
+	announcement, _ := reclaim.AnnouncementOf(volume)
+	if !s.hasBegun(volume.Name, uid) || announcement.Done || claim != nil && claim.UID == uid && (claim.Spec.VolumeName == "" || claim.Spec.VolumeName == volume.Name) {
 		return action
 	}
 	if volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain {

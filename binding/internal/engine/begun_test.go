@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stretchr/testify/assert"
@@ -17,6 +18,7 @@ import (
 	"github.com/pvbind/pvbind/binding/hooks"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // B1, X2, X3: a claim is deleted, and made again, while the first write of its binding waits (client-go's rate limit, a 429, a paused process). The
@@ -530,6 +532,57 @@ func TestB1AClaimIsReadBeforeWhatAPersonGaveItIsBound(t *testing.T) {
 	d.starts().says("V3 Read pvc/default/data").gets(nil, ErrNotFound)
 	require.Equal(t, "B1 UpdateVolume", d.step.Action.Rule+" "+string(d.step.Action.Kind))
 	assert.Equal(t, corev1.PersistentVolumeReclaimRetain, d.step.Action.Volume.Spec.PersistentVolumeReclaimPolicy)
+}
+
+// B1, R8, X2: a deleter of before has failed, and its announcement stands, when a person gives the volume to a claim that waits. That one goes: the volume is
+// retained, and the deleter not called for it.
+func TestB1AVolumeIsRescuedFromItsDeleter(t *testing.T) {
+	for name, announced := range map[string]string{"its deleter has failed": `{"by":"me","token":9}`, "nobody can read it": "{}"} {
+		t.Run("B1 X2 "+name, func(t *testing.T) {
+			given := KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeFailed), DeletedPolicy, OnHostPath, VolumeNote(reclaim.AnnouncementAnnotation, announced))
+			d := newTalk(t, Hooked(), AKey, given, KnownClaim(Requesting("20Gi")))
+			d.starts().says("B1 Read pvc/default/data").again()
+			d.state.ObserveDeleted(d.state.Known(DataKey))
+			for d.ends().starts(); !d.step.Done && d.step.Action.Kind == decision.Read; {
+				d.gets(nil, ErrNotFound)
+			}
+			require.Equal(t, "B1 UpdateVolume", d.step.Action.Rule+" "+string(d.step.Action.Kind), "%s", d.step.Action)
+			assert.Equal(t, corev1.PersistentVolumeReclaimRetain, d.step.Action.Complete().Volume.Spec.PersistentVolumeReclaimPolicy)
+		})
+	}
+}
+
+// B1, X10: a tenant names a volume that is free for anybody, keeps the binding from its end, and goes. The volume is not retained for that: else a quota of one
+// claim would take all that are free out of use.
+func TestB1AFreeVolumeIsNotRetainedForWhoNamesIt(t *testing.T) {
+	recycler := &scrubber{}
+	cluster := NewDrivenWith(bindingtest.DriverOptions{Hooks: hooks.Set{Recyclers: map[string]hooks.Recycler{"hostPath": recycler}}},
+		bindingtest.Volume("pv", "1Gi", WithPolicy(corev1.PersistentVolumeReclaimRecycle)))
+	require.NoError(t, cluster.Settle(t.Context()))
+	require.Equal(t, corev1.VolumeAvailable, cluster.Volume("pv").Status.Phase)
+	cluster.Client.Use(func(call *bindingtest.Call, do func() error) error {
+		if bindingtest.On(bindingtest.VerbUpdate, obj.KindClaim)(call) {
+			return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind(), "data", nil)
+		}
+		return do()
+	})
+	_, err := cluster.Create(t.Context(), bindingtest.Claim("default", "data", "1Gi", Naming("pv")))
+	require.NoError(t, err)
+	_ = cluster.Settle(t.Context())
+	require.Equal(t, corev1.VolumeBound, cluster.Volume("pv").Status.Phase)
+	vanish(t, cluster, DataKey)
+	require.NoError(t, cluster.Settle(t.Context()))
+	assert.Equal(t, 1, recycler.calls)
+	assert.Equal(t, corev1.VolumeAvailable, cluster.Volume("pv").Status.Phase)
+	assert.Equal(t, corev1.PersistentVolumeReclaimRecycle, cluster.Volume("pv").Spec.PersistentVolumeReclaimPolicy)
+}
+
+// scrubber is a recycler that succeeds.
+type scrubber struct{ calls int }
+
+func (s *scrubber) Recycle(context.Context, hooks.ReclaimRequest) error {
+	s.calls++
+	return nil
 }
 
 // boundBefore is a volume that another claim had.

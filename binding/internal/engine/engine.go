@@ -107,6 +107,7 @@ type Reply struct {
 	parsed      Parsed
 	owners      map[string][]*corev1.PersistentVolumeClaim // of the claims: those that may own each volume (M2)
 	podsByClaim podLists                                   // of the pods: those of very many claims too
+	podClaims   map[obj.Key]*podClaims
 }
 
 // SetTime sets the time, which the engine does not read itself. Call it before every other method, once time has passed. It

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -85,7 +86,9 @@ func (s *store) bury(volume *corev1.PersistentVolume) {
 	if claim := s.claim(key); last != nil && claim != nil && s.lostOwners[key] == claim.UID && obj.NamedVolume(claim).Name == volume.Name {
 		last.owners = append(last.owners, claim.UID) // it may have a slip in the UID of claimRef
 	}
-	s.goneVolumes.add(volume.Name, last)
+	if !s.startedOver.has(volume.UID) { // its storage is no more and no less its claim's than before
+		s.goneVolumes.add(volume.Name, last)
+	}
 	s.stored.remove(volume.Name)
 	s.relistOwners(volume.Name, nil)
 }
@@ -199,6 +202,14 @@ func (s *store) withoutSlip(volume *corev1.PersistentVolume) *corev1.ObjectRefer
 		return former
 	}
 	return ref
+}
+
+// hadBy returns the name of the volume that a claim had, be it Bound to it or Lost, or when the server went back; "" if there is none.
+func (s *store) hadBy(claim *corev1.PersistentVolumeClaim) string {
+	if claim == nil {
+		return ""
+	}
+	return cmp.Or(phase.Owned(s.asOwner(claim)), s.hadBefore[claim.UID])
 }
 
 func referenceTo(claim *corev1.PersistentVolumeClaim) *corev1.ObjectReference {

@@ -52,8 +52,8 @@ func (s store) clone() store {
 	s.claimsByUID, s.podsByClaim = maps.Clone(old.claimsByUID), old.podsByClaim.clone()
 	s.largePods, s.parsedClaims, s.podClaims = old.largePods.clone(), maps.Clone(old.parsedClaims), maps.Clone(old.podClaims) // what they point to is never changed
 	s.waiting, s.notified = old.waiting.Clone(), old.notified.Clone()
-	s.gone, s.gonePods, s.goneVolumes, s.stored = old.gone.clone(), old.gonePods.clone(), old.goneVolumes.clone(), old.stored.clone()
-	s.lostOwners, s.formerClaims, s.begun = maps.Clone(old.lostOwners), maps.Clone(old.formerClaims), maps.Clone(old.begun)
+	s.gone, s.gonePods, s.goneVolumes, s.stored, s.startedOver = old.gone.clone(), old.gonePods.clone(), old.goneVolumes.clone(), old.stored.clone(), old.startedOver.clone()
+	s.lostOwners, s.formerClaims, s.begun, s.hadBefore = maps.Clone(old.lostOwners), maps.Clone(old.formerClaims), maps.Clone(old.begun), maps.Clone(old.hadBefore)
 	s.index = &index.Index{}
 	s.index.Load(slices.Collect(all[*corev1.PersistentVolume](&s, obj.KindVolume))...)
 	for volume := range all[*corev1.PersistentVolume](&s, obj.KindVolume) {
@@ -213,6 +213,7 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 					n.Text(string(claim))
 				}
 			}
+			describeFlag(n, s.startedOver.has(uidOf(s.Known(key))))
 			describeFlag(n, s.stored.has(key.Name) && s.stored.of(key.Name).Add(hooks.Margin).After(s.now))
 			describeKeys(n, s.index.Owners(key.Name))
 			if claim, reserved := s.index.Reservation(key.Name); describeFlag(n, reserved) {
@@ -220,6 +221,7 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 			}
 		case obj.KindClaim:
 			n.Text(string(s.lostOwners[key]))
+			n.Text(s.hadBefore[uidOf(s.Known(key))])
 			n.Object(orNil(s.waiting.Get(key)))
 			n.Object(orNil(s.notified.Get(key)))
 		}
@@ -241,7 +243,7 @@ func (s *State) describeOffer(n Notebook, volume obj.Key) {
 	n.Number(len(made.claims))
 	for _, claim := range slices.SortedFunc(maps.Keys(made.claims), obj.CompareKeys) {
 		n.Key(claim)
-		n.Version(claim, made.claims[claim])
+		n.Text(string(made.claims[claim]))
 	}
 }
 

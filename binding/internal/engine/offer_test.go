@@ -165,12 +165,19 @@ func TestW1OneAtATime(t *testing.T) {
 		assert.True(t, offered.Done)
 		assert.Empty(t, offered.Next)
 	})
-	t.Run("W1 asked again once the claim has changed", func(t *testing.T) {
+	t.Run("W1 X9 not asked again when it changes: a tenant who changes it all the time would keep the volume from others", func(t *testing.T) {
+		state := stateOf(small, large, KnownVolume("a"))
+		state.Start(DataKey)
+		state.Proceed(DataKey, engine.Reply{Err: forbidden})
+		changed := At("50", KnownClaim(Requesting("5Gi")))
+		assert.Equal(t, []obj.Key{DataKey}, state.Observe(changed), "it looks for a volume by itself")
+		assert.Equal(t, []obj.Key{smallKey}, state.Start(a).Next)
+	})
+	t.Run("W1 asked again once it is made again", func(t *testing.T) {
 		state := stateOf(large, KnownVolume("a"))
 		state.Start(DataKey)
 		state.Proceed(DataKey, engine.Reply{Err: forbidden})
-		assert.Empty(t, state.Start(a).Next)
-		state.Observe(At("50", KnownClaim(Requesting("6Gi"))))
+		state.Observe(At("50", KnownClaim(Requesting("5Gi"), OfUID("uid-9"))))
 		assert.Equal(t, []obj.Key{DataKey}, state.Start(a).Next)
 	})
 	t.Run("W1 and once the volume has", func(t *testing.T) {

@@ -5,13 +5,15 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
 // offers remembers which claims a volume was offered to. A claim that does not take the volume is not offered it again
-// until one of the two has changed; the next claim is offered it instead (W1).
+// until that has changed; the next claim is offered it instead (W1). Were it offered again to a claim that has changed, a tenant who changes one
+// that can take none, all the time, would keep it from others.
 //
 // An offer ends in one of three ways: the claim's sync ends (endWait), another claim's sync binds the volume or the volume
 // changes (withdraw), or the volume is offered to another claim (revoke). Only the first counts as an attempt.
@@ -22,14 +24,14 @@ type offers struct {
 	order      []obj.Key           // the claims that were notified, in order, and some that no longer are
 }
 
-// offer has the claims that one version of a volume was offered to, each with its version.
+// offer has the claims that one version of a volume was offered to, by name. A claim that changes looks for a volume by itself.
 type offer struct {
 	version string
-	claims  map[obj.Key]string
+	claims  map[obj.Key]types.UID
 }
 
 // offerTo queues a sync of the claim, and after it one of the task's volume, and reports whether such a sync is to come. It does
-// nothing if this version of the claim had its attempt with this version of the volume, or is queued for it.
+// nothing if the claim had its attempt with this version of the volume, or is queued for it.
 func (s *State) offerTo(t *task, to obj.Key) (awaited bool) {
 	volume, claim := s.volume(t.key.Name), s.claim(to)
 	switch {
@@ -56,12 +58,12 @@ func (s *State) recordAttempt(volume *corev1.PersistentVolume, claim *corev1.Per
 	key := obj.VolumeKey(volume.Name)
 	made := s.offers.made[key]
 	if made.claims == nil || made.version != volume.ResourceVersion {
-		made = offer{volume.ResourceVersion, map[obj.Key]string{}}
+		made = offer{volume.ResourceVersion, map[obj.Key]types.UID{}}
 		zeromap.Put(&s.offers.made, key, made)
 	}
-	made.claims[obj.KeyOf(claim)] = claim.ResourceVersion
+	made.claims[obj.KeyOf(claim)] = claim.UID
 	if len(made.claims) > 2*len(s.objects[obj.KindClaim]) {
-		maps.DeleteFunc(made.claims, func(key obj.Key, _ string) bool { return s.claim(key) == nil })
+		maps.DeleteFunc(made.claims, func(key obj.Key, _ types.UID) bool { return s.claim(key) == nil })
 	}
 }
 
@@ -138,9 +140,8 @@ func (o *offers) endWait(claim obj.Key) []obj.Key {
 	return volumes
 }
 
-// tried reports whether the claim had its attempt with the volume, both as they are now.
+// tried reports whether the claim had its attempt with the volume as it is now.
 func (o *offers) tried(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
 	made := o.made[obj.VolumeKey(volume.Name)]
-	version, offered := made.claims[obj.KeyOf(claim)]
-	return offered && made.version == volume.ResourceVersion && version == claim.ResourceVersion
+	return made.version == volume.ResourceVersion && made.claims[obj.KeyOf(claim)] == claim.UID
 }

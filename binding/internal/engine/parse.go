@@ -71,9 +71,11 @@ func (r Reply) Parsed() Reply {
 		}
 	}
 	if len(r.Pods) > 0 && r.podsByClaim == nil {
-		r.podsByClaim = podLists{}
+		r.podsByClaim, r.podClaims = podLists{}, map[obj.Key]*podClaims{}
 		for _, pod := range slices.SortedFunc(slices.Values(r.Pods), comparePods) {
-			for _, claim := range claimsOf(pod).keys {
+			claims := claimsOf(pod)
+			r.podClaims[obj.KeyOfPod(pod)] = claims
+			for _, claim := range claims.keys {
 				r.podsByClaim[claim] = append(r.podsByClaim[claim], pod)
 			}
 		}

@@ -21,8 +21,9 @@ type podClaims struct {
 	pod  *corev1.Pod
 	keys []obj.Key
 	// set has the keys, if they are so many that the pod is kept with those of its namespace and not with each claim.
-	set   map[obj.Key]struct{}
-	facts podFacts
+	set    map[obj.Key]struct{}
+	byName map[obj.Key]struct{} // those that a volume names itself, where others are generic ephemeral ones; nil if none is
+	facts  podFacts
 }
 
 // MaxLinks is how many claims a pod may name to be kept with each of them. It is also how many are looked at while the lock is
@@ -52,6 +53,14 @@ func claimsOf(pod *corev1.Pod) *podClaims {
 	for _, name := range reclaim.ClaimNames(pod) {
 		if key := obj.ClaimKey(pod.Namespace, name); !key.IsNobodys() {
 			claims.keys = append(claims.keys, key)
+		}
+	}
+	if slices.ContainsFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool { return volume.Ephemeral != nil }) {
+		claims.byName = map[obj.Key]struct{}{}
+		for _, volume := range pod.Spec.Volumes {
+			if volume.PersistentVolumeClaim != nil {
+				claims.byName[obj.ClaimKey(pod.Namespace, volume.PersistentVolumeClaim.ClaimName)] = struct{}{}
+			}
 		}
 	}
 	if len(claims.keys) > MaxLinks {
@@ -125,9 +134,28 @@ func (s *store) eachPodList(claims *podClaims, visit func(pods *podLists, of obj
 // sameKeys reports whether the keys of two versions of a pod are the same slice, or equal if they are few.
 func sameKeys(a, b []obj.Key) bool { return len(a) <= MaxLinks && slices.Equal(a, b) }
 
-// podsOf returns the pods that name a claim, those that use it first. Of the pods of very many claims it looks at the first maxPods alone.
-func (s *store) podsOf(claim obj.Key) []*corev1.Pod {
-	return append(slices.Clip(s.podsByClaim[claim]), s.largeOf(claim, s.largePods[obj.PodsKey(claim.Namespace)])...)
+// usersOf returns the names of as many pods as are asked for that use a claim (reclaim.UsesClaim), without a look at all that they name. Of the pods
+// of very many claims it looks at the first maxPods alone.
+func (s *store) usersOf(claim *corev1.PersistentVolumeClaim, atMost int) (names []string) {
+	key := obj.KeyOf(claim)
+	for _, pods := range [][]*corev1.Pod{s.podsByClaim[key], s.largeOf(key, s.largePods[obj.PodsKey(key.Namespace)])} {
+		for _, pod := range pods {
+			if len(names) == atMost || pod.Spec.NodeName == "" { // nor has any that follows a node
+				break
+			}
+			if s.isNamedIn(pod, key) || reclaim.OwnsEphemeral(pod, claim) {
+				names = append(names, pod.Name)
+			}
+		}
+	}
+	return names
+}
+
+// isNamedIn reports whether a volume of a pod, which is in a list of the claim, names it itself.
+func (s *store) isNamedIn(pod *corev1.Pod, claim obj.Key) bool {
+	claims := s.podClaims[obj.KeyOfPod(pod)]
+	_, byName := claims.byName[claim]
+	return claims.byName == nil || byName
 }
 
 // largeOf returns those of the first maxPods of the pods of very many claims that name this one.

@@ -138,7 +138,8 @@ func TestX9TheListsOfPodsAgainstAScan(t *testing.T) {
 					known[name] = pod
 				}
 				all := slices.Collect(maps.Values(known))
-				require.ElementsMatch(t, all, state.podsOf(data), "seed %d", seed)
+				users := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data"}}
+				require.ElementsMatch(t, decision.UsersOf(all, users, len(all)), state.usersOf(users, len(all)), "seed %d", seed)
 				wantNames, wantCount := decision.Unscheduled(all, 5)
 				names, count := state.unscheduled(data, 5)
 				require.Equal(t, wantCount, count, "seed %d", seed)
@@ -163,6 +164,42 @@ func TestX9TheListsOfPodsAgainstAScan(t *testing.T) {
 			require.Empty(t, state.largePods, "seed %d", seed)
 			require.Empty(t, state.podClaims, "seed %d", seed)
 		}
+	})
+}
+
+// A pod that has a claim as a generic ephemeral volume uses it only if it owns that, whatever else it names, and whoever else names it.
+func TestF2TheUsersOfAClaimAgainstAScan(t *testing.T) {
+	t.Run("F2 X9", func(t *testing.T) {
+		used := 0
+		for seed := range uint64(300) {
+			random := rand.New(rand.NewPCG(seed, 2))
+			state := New(decision.Options{}, 1)
+			var pods []*corev1.Pod
+			for _, name := range []string{"a", "a-a", "a-a-a"} { // each has a-a-a-a by a volume of that suffix
+				pod := podNaming(name, []string{"other", "a-a-a-a"}[random.IntN(2)])
+				pod.UID, pod.ResourceVersion = types.UID("uid-"+name), "1"
+				if random.IntN(3) > 0 {
+					suffix := []string{strings.TrimPrefix("a-a-a-a", name+"-"), "b"}[random.IntN(2)]
+					pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: suffix, VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}})
+				}
+				if random.IntN(3) > 0 {
+					pod.Spec.NodeName = "node"
+				}
+				if random.IntN(3) == 0 {
+					pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = new(metav1.Unix(3_000, 0)), new(random.Int64N(2))
+				}
+				pods = append(pods, pod)
+				state.Observe(pod)
+			}
+			claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a-a-a-a"}}
+			claim.OwnerReferences = []metav1.OwnerReference{{UID: pods[random.IntN(3)].UID, Controller: new(true)}}
+			want, listed := decision.UsersOf(pods, claim, 10), Reply{Pods: pods}.Parsed()
+			require.ElementsMatch(t, want, state.usersOf(claim, 10), "seed %d", seed)
+			require.ElementsMatch(t, want, (&store{podsByClaim: listed.podsByClaim, podClaims: listed.podClaims}).usersOf(claim, 10), "seed %d", seed)
+			require.Len(t, state.usersOf(claim, 1), min(1, len(want)), "seed %d", seed)
+			used += len(want)
+		}
+		assert.Positive(t, used)
 	})
 }
 
@@ -217,11 +254,12 @@ func TestX9APodThatIsNotLookedAtIsListed(t *testing.T) {
 	}
 	listed := map[obj.Key]Reply{obj.PodsKey("default"): Reply{Pods: pods}.Parsed()}
 	t.Run("X9 F2", func(t *testing.T) {
-		users, source := view(t, nil).PodsOf("default", "data")
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data"}}
+		users, source := view(t, nil).UsersOf(claim, 10)
 		assert.Empty(t, users)
 		assert.Equal(t, decision.FromCache, source, "which proves nothing")
-		users, source = view(t, listed).PodsOf("default", "data")
-		assert.Equal(t, []*corev1.Pod{last}, users)
+		users, source = view(t, listed).UsersOf(claim, 10)
+		assert.Equal(t, []string{last.Name}, users)
 		assert.Equal(t, decision.FromLiveRead, source)
 	})
 	t.Run("X9 R4", func(t *testing.T) {

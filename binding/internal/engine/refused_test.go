@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -61,6 +62,7 @@ func TestNAWriteThatIsRejectedIsTold(t *testing.T) {
 	}{
 		"N Invalid":               {engine.Reply{Err: apierrors.NewInvalid(schema.GroupKind{Kind: "PersistentVolumeClaim"}, "data", full)}, true},
 		"N Forbidden":             {engine.Reply{Err: apierrors.NewForbidden(schema.GroupResource{}, "data", errors.New("exceeded quota"))}, true},
+		"N too large for etcd":    {engine.Reply{Err: &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 500, Message: "etcdserver: request is too large"}}}, true},
 		"N RequestEntityTooLarge": {engine.Reply{Err: apierrors.NewRequestEntityTooLargeError("limit is 3145728")}, true},
 		"N nothing is stored":     {engine.Reply{Object: KnownClaim()}, true},
 		"N TooManyRequests":       {engine.Reply{Err: apierrors.NewTooManyRequests("later", 1)}, false},

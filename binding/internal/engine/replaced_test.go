@@ -84,7 +84,7 @@ func TestV1AVolumeInPlaceOfAnother(t *testing.T) {
 // Bound again; nor who read the claim before the volume.
 func TestB2AVolumeThatAnotherHasReleasedIsNotMadeBoundByALateCache(t *testing.T) {
 	requests := At("5", KnownClaim(Naming("a")))
-	free := At("10", KnownVolume("a", InPhase(corev1.VolumeAvailable)))
+	free := At("10", KnownVolume("a", InPhase(corev1.VolumePending)))
 	released := At("40", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased)))
 	next := At("30", KnownClaim(OfUID("uid-9")))
 	t.Run("its first write gets a conflict", func(t *testing.T) {

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,10 +38,16 @@ func outcomeOf(err error) outcome {
 		return conflict
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsBadRequest(err),
 		apierrors.IsMethodNotSupported(err), apierrors.IsTooManyRequests(err), apierrors.IsNotAcceptable(err),
-		apierrors.IsUnsupportedMediaType(err), apierrors.IsRequestEntityTooLargeError(err):
+		apierrors.IsUnsupportedMediaType(err), apierrors.IsRequestEntityTooLargeError(err), isTooLargeForEtcd(err):
 		return rejected
 	}
 	return unknown
+}
+
+// isTooLargeForEtcd reports whether an API server says that etcd takes no object which is so large: with code 500 and that text.
+func isTooLargeForEtcd(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code == http.StatusInternalServerError && status.Status().Message == "etcdserver: request is too large"
 }
 
 // handleWrite takes the reply to a write. What was read live holds until a write, whatever its outcome.
@@ -55,6 +62,9 @@ func (s *State) handleWrite(t *task, got Reply) error {
 	}
 	switch outcome := outcomeOf(got.Err); {
 	case outcome == done && t.pending.Kind == decision.DeleteVolume:
+		if t.key.Kind == obj.KindClaim {
+			s.startedOver.add(t.pending.Volume.UID, struct{}{})
+		}
 		s.markInDoubt(target, t.key) // its finalizers may keep it
 		return nil
 	case t.pending.Kind == decision.CreateVolume && outcome != done: // or perhaps it was stored
@@ -294,10 +304,11 @@ func (s *State) handleRead(t *task, got Reply) error {
 		delete(t.live, key)
 		return nil // the next decision reads it again
 	case contradicts && !found.missing:
+		noticed := s.notice(t, got.Object.GetResourceVersion(), got.Object) // first: it keeps what is known of its volume, too
 		t.wake(s.replace(key, got.Parsed().parsed), t.key)
-		if err := s.notice(t, got.Object.GetResourceVersion(), got.Object); err != nil {
+		if noticed != nil {
 			t.wake(s.clearDoubt(key), t.key)
-			return err
+			return noticed
 		}
 	case contradicts:
 		if err := s.checkAbsence(t, obj.AbsentAsOf(got.Err)); err != nil {
@@ -343,7 +354,7 @@ func (s *State) contradictionIn(got Reply, t *task) (found contradiction, contra
 		return contradiction{}, false
 	}
 	found.uid = got.Object.GetUID()
-	return found, s.gone.has(found.uid) || t.before != nil && obj.Older(got.Object, t.before)
+	return found, s.gone.has(found.uid) || t.before != nil && obj.Older(got.Object, t.before) || lostName(t.before, got.Object)
 }
 
 // isConfirmed reports whether a reply says that the object does not exist, and as of no earlier version than was known of anything in
@@ -384,6 +395,7 @@ func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 		s.keepFormer(key)
 		former, owner := s.restore.former.objects[key], s.lostOwners[key]
 		claim, begun := s.begun[key.Name]
+		had := s.hadBy(as[*corev1.PersistentVolumeClaim](known))
 		woken = s.ObserveDeleted(known)
 		if begun && key.Kind == obj.KindVolume && known.GetUID() == parsed.object.GetUID() {
 			zeromap.Put(&s.begun, key.Name, claim)
@@ -391,6 +403,9 @@ func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 		was, back := as[*corev1.PersistentVolumeClaim](known), as[*corev1.PersistentVolumeClaim](parsed.object)
 		if owner != "" && owner == back.UID && obj.NamedVolume(was) == obj.NamedVolume(back) { // or its tenant may write whatever they like
 			zeromap.Put(&s.lostOwners, key, owner)
+		}
+		if had != "" && was.UID == back.UID && had != back.Spec.VolumeName {
+			zeromap.Put(&s.hadBefore, back.UID, had)
 		}
 		if former != nil {
 			s.restore.former.keep(key, former)

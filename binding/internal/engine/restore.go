@@ -169,6 +169,20 @@ func (s *State) awaitFormer(t *task, action decision.Action) (waiting decision.A
 	return decision.AwaitFormer(claim, key.Name), true
 }
 
+// keepUsed returns the action or, in place of one that frees a volume whose claim has another one, that which reserves it for the claim's name, where that
+// had it when the server went back: its data is on it (V4).
+func (s *State) keepUsed(t *task, action decision.Action) decision.Action {
+	volume := s.volume(t.key.Name)
+	if t.key.Kind != obj.KindVolume || volume == nil || action.Rule != "V4" || action.Kind != decision.UpdateVolume || action.Volume.Spec.ClaimRef != nil {
+		return action
+	}
+	claim := s.claim(obj.ReferencedClaim(volume))
+	if claim == nil || s.hadBefore[claim.UID] != volume.Name {
+		return action
+	}
+	return decision.ReserveUsed(claim, volume)
+}
+
 // postpone returns the Wait in place of an action that comes too soon after the server went back. It may have taken with it what
 // another controller has announced, and that one may be paused, or not have noticed. So nothing is announced until its call is
 // over, no hook called, and nothing stored that a provisioner has found or made before. No claim gets a volume that is not
@@ -216,10 +230,14 @@ func (s *State) readAnew(key obj.Key) decision.Action {
 }
 
 // maybeBack reports whether a claim or volume was known to be gone before the server went back, or another has been known in its place since,
-// though the server was not known to have gone back. That a cache shows it proves no more than that it was gone: its next sync reads it, and
-// that shows it or not.
+// though the server was not known to have gone back; or a claim has lost the volume that it named. That a cache shows it proves no more than that it was
+// gone: its next sync reads it, and that shows it or not.
 func (s *State) maybeBack(key obj.Key, object obj.Object) bool {
 	uid := object.GetUID()
+	if known := s.Known(key); lostName(known, object) && obj.Newer(object, known) {
+		s.doubt(key)
+		return true
+	}
 	if key.Kind != obj.KindVolume && key.Kind != obj.KindClaim || !s.restore.gone.has(uid) || s.gone.has(uid) {
 		return false
 	}
@@ -228,6 +246,13 @@ func (s *State) maybeBack(key obj.Key, object obj.Object) bool {
 	}
 	s.doubt(key)
 	return true
+}
+
+// lostName reports whether an object is a claim that names no volume, or another one, than it did as it was known. The API server clears and changes
+// no volumeName (A3): it went back in time, though its revisions go on.
+func lostName(known, object obj.Object) bool {
+	before, claim := as[*corev1.PersistentVolumeClaim](known), as[*corev1.PersistentVolumeClaim](object)
+	return before != nil && claim != nil && before.UID == claim.UID && before.Spec.VolumeName != "" && before.Spec.VolumeName != claim.Spec.VolumeName
 }
 
 // observeLive stores what a live read shows and returns whom that wakes. It replaces what is known in the same version: after

@@ -255,3 +255,73 @@ func TestW8WhatWasToldIsReadAnewAndNotTold(t *testing.T) {
 	assert.Equal(t, []obj.Key{DataKey}, state.Observe(claim))
 	assert.Nil(t, state.Known(DataKey), "it is read before it is believed")
 }
+
+// The server clears no volumeName: a claim that has lost it is of before a restore, though its revisions go on, and somebody has changed it since. What
+// an informer shows is read first.
+func TestW8AClaimHasLostTheVolumeThatItNamed(t *testing.T) {
+	bound, volume := At("20", KnownClaim(BoundTo("a"))), At("19", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound)))
+	for name, back := range map[string]*corev1.PersistentVolumeClaim{"it names none": At("99", KnownClaim()), "it names another": At("99", KnownClaim(Naming("other")))} {
+		t.Run("W8 X2 "+name, func(t *testing.T) {
+			d := newTalk(t, decision.Options{}, DataKey, volume, bound)
+			require.Equal(t, []obj.Key{DataKey}, d.state.Observe(back))
+			assert.Equal(t, bound, d.state.Known(DataKey), "not yet")
+			d.starts().says("B6 Read pvc/default/data").gets(back, nil).says("B6 Read pvc/default/data").gets(back, nil)
+			require.ErrorIs(t, d.step.Err, engine.ErrWentBack)
+			assert.Equal(t, back, d.state.Known(DataKey))
+			assert.Contains(t, d.step.Next, AKey, "whose claim it was is known")
+
+			d = newTalk(t, decision.Options{}, DataKey, volume, bound)
+			d.state.Observe(back)
+			d.starts().says("B6 Read pvc/default/data").gets(bound, nil).ends()
+			assert.Equal(t, bound, d.state.Known(DataKey), "an informer proves nothing")
+		})
+	}
+}
+
+// A claim owns a volume by status alone, for a cache of volumes is late. A live read of that very claim shows first that the server went back: the volume
+// is kept for its name.
+func TestW8WhatAClaimOwnsByStatusIsNotForgotten(t *testing.T) {
+	free := At("10", KnownVolume("a", InPhase(corev1.VolumeAvailable)))
+	before := At("5", KnownClaim(OfUID("uid-before")))
+	d := newTalk(t, decision.Options{}, DataKey, free, At("20", KnownClaim(BoundTo("a"))))
+	d.state.Recheck(before)
+	d.starts().says("B6 Read pvc/default/data").gets(before, nil).says("B6 Read pvc/default/data").gets(before, nil)
+	require.ErrorIs(t, d.step.Err, engine.ErrWentBack)
+	d.key = AKey
+	d.took(reads(t, d.state, d.starts().step, AKey, free, before))
+	require.Equal(t, "W8 UpdateVolume pv/a", d.step.Action.Rule+" "+string(d.step.Action.Kind)+" "+d.step.Action.Target().String())
+	assert.Equal(t, DataKey, obj.ReferencedClaim(d.step.Action.Complete().Volume))
+}
+
+// V4: the backup is from between B1 and B3 of a binding, and the claim takes another volume before it has its own again. Its data is not anybody's.
+func TestW8AVolumeWhoseClaimTakesAnother(t *testing.T) {
+	for name, claim := range map[string]*corev1.PersistentVolumeClaim{
+		"it was Bound": KnownClaim(BoundTo("a")),
+		"the volume was deleted, and it was Lost": KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost)),
+	} {
+		t.Run("W8 X3 "+name, func(t *testing.T) {
+			chosen := At("5", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), VolumeNote(BoundBy, "yes")))
+			d := newTalk(t, decision.Options{}, DataKey, chosen, At("20", KnownClaim(BoundTo("a"))))
+			if claim.Status.Phase == corev1.ClaimLost {
+				d.state.ObserveDeleted(chosen)
+			}
+			d.state.Observe(At("21", claim))
+			d.state.ObserveRestore()
+			back := At("6", KnownClaim())
+			d.starts().says("W8 Read pvc/default/data").gets(back, nil).says("W8 Read pvc/default/data").gets(back, nil)
+			for !d.step.Done {
+				d.gets(nil, ErrConnection)
+			}
+			d.state.Observe(chosen)
+			now, other := At("30", KnownClaim(BoundTo("b"))), At("31", KnownVolume("b", BoundToClaim, InPhase(corev1.VolumeBound)))
+			d.state.Observe(now)
+			d.state.Observe(other)
+			d.key = AKey
+			d.state.OutwaitCalls()
+			d.took(reads(t, d.state, d.starts().step, AKey, chosen, now, other))
+			require.Equal(t, "V4 UpdateVolume pv/a", d.step.Action.Rule+" "+string(d.step.Action.Kind)+" "+d.step.Action.Target().String())
+			assert.Equal(t, DataKey, obj.ReferencedClaim(d.step.Action.Complete().Volume))
+			assert.Empty(t, d.step.Action.Complete().Volume.Spec.ClaimRef.UID)
+		})
+	}
+}

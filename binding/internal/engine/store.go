@@ -46,8 +46,10 @@ type store struct {
 	lostOwners  map[obj.Key]types.UID // the claims that own the volume that they name, though they are not Bound (M2)
 	// formerClaims has, by the name of a volume, the claimRef that it had before somebody removed it, or put a slip into its name.
 	formerClaims map[string]*corev1.ObjectReference
-	stored       tombstones[string, time.Time] // by volume: when the last create of this controller was answered (P2)
-	begun        map[string]beginning          // by volume: the claims that it is being bound to, which were not seen to be Bound since (B1)
+	stored       tombstones[string, time.Time]   // by volume: when the last create of this controller was answered (P2)
+	hadBefore    map[types.UID]string            // by the UID of a claim: the volume that it had when the server went back, and does not name any more (W8)
+	startedOver  tombstones[types.UID, struct{}] // the volumes that a claim's sync has deleted, to have their storage provisioned anew (P2): they stood for none
+	begun        map[string]beginning            // by volume: the claims that it is being bound to, which were not seen to be Bound since (B1)
 }
 
 // Known returns the object that is stored under a key; nil if there is none. A class has its name alone as its key.

@@ -54,11 +54,11 @@ func TestX9TheClaimantAgainstAScan(t *testing.T) {
 				delete(known, name)
 				continue
 			}
-			uid := types.UID(fmt.Sprint("uid-", version))
+			uid, named := types.UID(fmt.Sprint("uid-", version)), fmt.Sprint("pv-", random.IntN(2))
 			if old != nil && random.IntN(2) == 0 {
-				uid = old.UID
+				uid, named = old.UID, old.Spec.VolumeName
 			}
-			claim := KnownClaim(OfUID(uid), Naming(fmt.Sprint("pv-", random.IntN(2))), func(c *corev1.PersistentVolumeClaim) {
+			claim := KnownClaim(OfUID(uid), Naming(named), func(c *corev1.PersistentVolumeClaim) {
 				c.Name, c.ResourceVersion = name, fmt.Sprint(1+version)
 			})
 			state.Observe(claim)

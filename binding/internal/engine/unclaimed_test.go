@@ -365,3 +365,50 @@ func TestP2AVolumeThatMayHaveStoodForWhatWasMade(t *testing.T) {
 		})
 	}
 }
+
+// P2: what was stored is deleted, for its tenant has written an announcement onto the claim, and made anew. The claim goes, without its finalizer, before the
+// provisioner answers: what it made has no volume that stands for it, and is deleted. Where an earlier volume stood for it, that one's policy decides.
+func TestP2WhatIsMadeAnewForAClaimThatGoes(t *testing.T) {
+	announced := ProvisioningClaim(ClaimNote(reclaim.AnnouncementAnnotation, `{"by":"x","token":1,"seconds":1,"done":true}`))
+	stored := MadeVolume(BoundToClaim, VolumeNote(ProvisionedBy, Own), DeletedPolicy, InPhase(corev1.VolumePending))
+	stored.UID, stored.ResourceVersion = "uid-v", "2"
+	for name, before := range map[string]bool{"no other": false, "an earlier one was seen": true} {
+		t.Run("P2 X2 "+name, func(t *testing.T) {
+			d := newTalk(t, withTwo(), DataKey, ClassOf("fast", Own), announced)
+			if before {
+				earlier := stored.DeepCopy()
+				earlier.UID = "uid-earlier"
+				d.state.Observe(earlier)
+				d.state.ObserveDeleted(earlier)
+			}
+			d.state.Observe(stored)
+			d.state.Outwait(DataKey)
+			d.starts()
+			for d.step.Action.Kind != decision.DeleteVolume {
+				if d.step.Action.Kind == decision.Read {
+					d.again()
+				} else {
+					d.stored()
+				}
+			}
+			d.gets(stored, nil)
+			for d.step.Action.Kind != decision.RunProvisioner {
+				require.False(t, d.step.Done, "%s", d.step.Action)
+				switch {
+				case d.step.Action.Key == OwnKey:
+					d.gets(nil, ErrNotFound)
+				case d.step.Action.Kind == decision.Read:
+					d.again()
+				default:
+					d.stored()
+				}
+			}
+			d.state.ObserveDeleted(d.state.Known(DataKey))
+			d.gets(MadeVolume(), nil)
+			for !d.step.Done && d.step.Action.Kind == decision.Read {
+				d.gets(nil, ErrNotFound)
+			}
+			assert.Equal(t, !before, d.step.Action.Kind == decision.RunDeleter, "%s", d.step.Action)
+		})
+	}
+}

@@ -74,21 +74,22 @@ func (v *taskView) DefaultClass() *storagev1.StorageClass {
 	return storageclass.Default(slices.Collect(all[*storagev1.StorageClass](&v.store, obj.KindClass)))
 }
 
-func (v *taskView) PodsOf(namespace, claim string) ([]*corev1.Pod, decision.Source) {
-	listed, source := v.listedPods(namespace)
-	return append(v.podsOf(obj.ClaimKey(namespace, claim)), listed[obj.ClaimKey(namespace, claim)]...), source
+func (v *taskView) UsersOf(claim *corev1.PersistentVolumeClaim, atMost int) (names []string, source decision.Source) {
+	listed, source := v.listedPods(claim.Namespace)
+	names = v.usersOf(claim, atMost)
+	return append(names, listed.usersOf(claim, atMost-len(names))...), source
 }
 
-// listedPods returns the pods that the sync itself listed from the server, if it has, by the claims that they name, and the source of these and of
-// those in the cache.
-func (v *taskView) listedPods(namespace string) (podLists, decision.Source) {
+// listedPods returns the pods that the sync itself listed from the server, if it has, and the source of these and of those in the cache.
+func (v *taskView) listedPods(namespace string) (*store, decision.Source) {
 	if read, live := v.task.live[obj.PodsKey(namespace)]; live {
-		return read.Parsed().podsByClaim, decision.FromLiveRead
+		parsed := read.Parsed()
+		return &store{podsByClaim: parsed.podsByClaim, podClaims: parsed.podClaims}, decision.FromLiveRead
 	}
 	if len(v.objects[obj.KindPod]) == 0 {
-		return nil, decision.NotInCache
+		return &store{}, decision.NotInCache
 	}
-	return nil, decision.FromCache
+	return &store{}, decision.FromCache
 }
 
 func (v *taskView) UnscheduledPods(namespace, claim string, atMost int) (names []string, count int) {
@@ -98,7 +99,7 @@ func (v *taskView) UnscheduledPods(namespace, claim string, atMost int) (names [
 func (v *taskView) RecyclingBlockedBy(namespace, claim string, again *corev1.PersistentVolumeClaim, atMost int) (names []string, count int, source decision.Source) {
 	listed, source := v.listedPods(namespace)
 	if names, count = v.blocking(obj.ClaimKey(namespace, claim), again, atMost); count == 0 { // else those count that the cache has, whatever the list has
-		names, count = (&store{podsByClaim: listed}).blocking(obj.ClaimKey(namespace, claim), again, atMost)
+		names, count = listed.blocking(obj.ClaimKey(namespace, claim), again, atMost)
 	}
 	return names, count, source
 }

@@ -84,6 +84,7 @@ func (s *State) ForgetDeleted(object obj.Object) (woken, rest []obj.Key) {
 	}
 	if claim := as[*corev1.PersistentVolumeClaim](object); claim != nil {
 		s.endBegun(claim)
+		delete(s.hadBefore, claim.UID)
 	}
 	old, named := s.drop(key, object.GetUID())
 	if old == nil {

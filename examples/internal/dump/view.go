@@ -177,6 +177,12 @@ func (v *View) PodsOf(namespace, claim string) ([]*corev1.Pod, decision.Source) 
 	return v.pods[obj.ClaimKey(namespace, claim)], source(v.podCount > 0, false)
 }
 
+// UsersOf returns the names of pods that use the claim.
+func (v *View) UsersOf(claim *corev1.PersistentVolumeClaim, atMost int) (names []string, source decision.Source) {
+	pods, source := v.PodsOf(claim.Namespace, claim.Name)
+	return decision.UsersOf(pods, claim, atMost), source
+}
+
 // UnscheduledPods returns the names of the first pods that name the claim and are still to be scheduled.
 func (v *View) UnscheduledPods(namespace, claim string, atMost int) (names []string, count int) {
 	return decision.Unscheduled(v.pods[obj.ClaimKey(namespace, claim)], atMost)

@@ -71,9 +71,9 @@ func TestViewAnswersAsASnapshot(t *testing.T) {
 			gotSummary, err := view.Summary(claim)
 			require.NoError(t, err)
 			assert.Equal(t, wantSummary, gotSummary, "E2: %s in %s", claim.Name, file)
-			wantPods, _ := snapshot.PodsOf(claim.Namespace, claim.Name)
-			gotPods, _ := view.PodsOf(claim.Namespace, claim.Name)
-			assert.ElementsMatch(t, wantPods, gotPods)
+			wantUsers, _ := snapshot.UsersOf(claim, 10)
+			gotUsers, _ := view.UsersOf(claim, 10)
+			assert.ElementsMatch(t, wantUsers, gotUsers, "F2: %s in %s", claim.Name, file)
 		}
 	}
 }
