@@ -304,7 +304,12 @@ func (s *State) handleRead(t *task, got Reply) error {
 		delete(t.live, key)
 		return nil // the next decision reads it again
 	case contradicts && !found.missing:
-		noticed := s.notice(t, got.Object.GetResourceVersion(), got.Object) // first: it keeps what is known of its volume, too
+		var noticed error
+		if s.isFormer(found.uid, got.Object, t) { // which is what a restore that is known brings back
+			s.restore.gone.remove(found.uid)
+		} else {
+			noticed = s.notice(t, got.Object.GetResourceVersion(), got.Object) // first: it keeps what is known of its volume, too
+		}
 		t.wake(s.replace(key, got.Parsed().parsed), t.key)
 		if noticed != nil {
 			t.wake(s.clearDoubt(key), t.key)
@@ -354,8 +359,16 @@ func (s *State) contradictionIn(got Reply, t *task) (found contradiction, contra
 		return contradiction{}, false
 	}
 	found.uid = got.Object.GetUID()
-	return found, s.gone.has(found.uid) || t.before != nil && obj.Older(got.Object, t.before) || lostName(t.before, got.Object)
+	return found, s.isFormer(found.uid, got.Object, t) || s.gone.has(found.uid) || isOlder(got.Object, t.before) || lostName(t.before, got.Object)
 }
+
+// isFormer reports whether what is read was known to be gone before the server went back, and nothing else contradicts it. It may be there again; and it may be
+// an old reply, which does not look old any more.
+func (s *State) isFormer(uid types.UID, read obj.Object, t *task) bool {
+	return s.restore.gone.has(uid) && !s.gone.has(uid) && !isOlder(read, t.before)
+}
+
+func isOlder(read, known obj.Object) bool { return known != nil && obj.Older(read, known) }
 
 // isConfirmed reports whether a reply says that the object does not exist, and as of no earlier version than was known of anything in
 // this sync when its read was sent.

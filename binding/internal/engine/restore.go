@@ -150,7 +150,9 @@ func (s *State) giveBack(t *task, action decision.Action) (next decision.Action,
 		if lost {
 			return next, true
 		}
-		s.restore.former.drop(key)
+		if !decision.Lost(known, former) { // else an owner is to have it by C11 or C7, which one reply has shown
+			s.restore.former.drop(key)
+		}
 		s.index.Release(key.Name, key)
 	}
 	return decision.Action{}, false

@@ -152,7 +152,7 @@ func TestW8WhatWasSupersededIsReadBeforeItIsBelieved(t *testing.T) {
 	assert.Empty(t, d.state.Observe(made), "a late report")
 	d.state.ObserveDeleted(former)
 	assert.NotEmpty(t, d.state.Observe(made))
-	d.starts().says("B6 Read pv/a").gets(written, nil)
+	d.starts().says("B6 Read pv/a").gets(written, nil).says("B6 Read pv/a").gets(written, nil)
 	require.True(t, d.step.Done)
 	assert.Equal(t, written, d.state.Known(a))
 }
@@ -199,6 +199,9 @@ func TestW8WhatWasGoneIsReadBeforeItIsBelieved(t *testing.T) {
 	require.Equal(t, []obj.Key{DataKey}, state.Observe(claim), "each time")
 	assert.Nil(t, state.Known(DataKey))
 	step = state.Start(DataKey)
+	require.Equal(t, decision.Read, step.Action.Kind)
+	step = state.Proceed(DataKey, engine.Reply{Object: claim})
+	assert.Nil(t, state.Known(DataKey), "it may be an old reply, which does not look old any more")
 	require.Equal(t, decision.Read, step.Action.Kind)
 	step = state.Proceed(DataKey, engine.Reply{Object: claim})
 	assert.Equal(t, claim, state.Known(DataKey), "%v", step.Err)
@@ -324,4 +327,39 @@ func TestW8AVolumeWhoseClaimTakesAnother(t *testing.T) {
 			assert.Empty(t, d.step.Action.Complete().Volume.Spec.ClaimRef.UID)
 		})
 	}
+}
+
+// An old reply of a proxy says, after the restore is known, that a claim which the server has not any more is Bound to its volume. What the volume is to get
+// back is not forgotten by that.
+func TestW8AnOldReplyAfterTheRestore(t *testing.T) {
+	volume, ghost := At("25", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound))), At("25", KnownClaim(BoundTo("a")))
+	free, now := At("10", KnownVolume("a", InPhase(corev1.VolumeAvailable))), At("20", KnownClaim(OfUID("uid-now")))
+	t.Run("W8 X2 a claim has its name by then", func(t *testing.T) {
+		d := newTalk(t, decision.Options{}, DataKey, volume, ghost)
+		d.state.ObserveDeleted(ghost)
+		d.state.ObserveRestore()
+		d.state.Observe(now)
+		d.state.OutwaitCalls()
+		d.state.Recheck(At("19", now.DeepCopy()))
+		d.starts().says("B6 Read pvc/default/data").gets(ghost, nil).says("B6 Read pvc/default/data").gets(now, nil)
+		assert.Equal(t, now, d.state.Known(DataKey))
+	})
+	t.Run("W8 X3 it is still the one that was known", func(t *testing.T) {
+		d := newTalk(t, decision.Options{}, AKey, volume, ghost)
+		d.state.ObserveRestore()
+		d.starts().says("W8 Read pv/a").gets(free, nil).says("W8 Read pv/a").gets(free, nil).says("W8 Read pvc/default/data").gets(ghost, nil)
+		for !d.step.Done {
+			d.gets(nil, ErrConnection)
+		}
+		d.key = DataKey
+		for d.starts(); !d.step.Done; {
+			require.Equal(t, decision.Read, d.step.Action.Kind, "%s", d.step.Action)
+			d.gets(nil, ErrNotFound)
+		}
+		d.key = AKey
+		d.state.OutwaitCalls()
+		d.took(reads(t, d.state, d.starts().step, AKey, free))
+		require.Equal(t, "W8 UpdateVolume pv/a", d.step.Action.Rule+" "+string(d.step.Action.Kind)+" "+d.step.Action.Target().String())
+		assert.Equal(t, DataKey, obj.ReferencedClaim(d.step.Action.Complete().Volume))
+	})
 }
