@@ -45,10 +45,13 @@ func TestMutants(t *testing.T) {
 
 // killer is the first test that fails on the mutant; "" if none does.
 func (m mutant) killer(t *testing.T) string {
+	dir, err := os.MkdirTemp("", "mutant") // not t's: all of them together would fill a disk
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, os.RemoveAll(dir)) }()
 	binaries := map[string]string{}
 	for _, killer := range killers {
 		if binaries[killer.room] == "" {
-			binaries[killer.room] = m.build(t, killer.room)
+			binaries[killer.room] = m.build(t, dir, killer.room)
 		}
 		run := exec.Command(binaries[killer.room], append([]string{"-test.failfast", "-test.timeout", "20m", "-test.run"}, killer.run...)...)
 		run.Dir, run.Env = killer.room, append(os.Environ(), "PVBIND_MODE="+killer.mode)
@@ -95,12 +98,13 @@ var (
 	aWorld  = regexp.MustCompile(`--- FAIL: (\S+/\S+)`)
 )
 
-// build compiles the tests of a room with the mutant in the place of the file.
-func (m mutant) build(t *testing.T, room string) string {
+// build compiles the tests of a room with the mutant in the place of the file, into a folder of its own in dir.
+func (m mutant) build(t *testing.T, dir, room string) string {
 	original, err := filepath.Abs(m.file)
 	require.NoError(t, err)
 
-	dir := t.TempDir()
+	dir, err = os.MkdirTemp(dir, "room")
+	require.NoError(t, err)
 	mutated, overlay, binary := filepath.Join(dir, "mutated.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "binding.test")
 	require.NoError(t, os.WriteFile(mutated, []byte(m.source(t)), 0o600))
 	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{original: mutated}})

@@ -176,7 +176,7 @@ func (h *History) wrongOf(call bindingtest.Call, actor string) string {
 			if h.outrun && !judge.Unbinds(before, after) {
 				return "" // a release that the restore has overtaken: it destroys nothing, and is taken back (V2)
 			}
-			return judge.WrongOfVolume(before, after, h.Server.Claim(before.Spec.ClaimRef.Namespace, before.Spec.ClaimRef.Name))
+			return judge.WrongOfVolume(before, after, h.snapshot().Claims)
 		}
 	case *corev1.PersistentVolumeClaim:
 		if h.hasNotNoticed(actor) {

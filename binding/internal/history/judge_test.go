@@ -50,6 +50,14 @@ func TestTheJudgeOfData(t *testing.T) {
 		assert.Empty(t, judge.WrongOfVolume(KnownVolume("a", BoundToClaim, reserved, removed, VolumeNote(BoundBy, "yes")), released, nil), "a controller has chosen it")
 		assert.Empty(t, judge.WrongOfVolume(KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), removed), released, nil), "it was Bound")
 	})
+	t.Run("X2 a slip hides who has it", func(t *testing.T) {
+		lost := KnownClaim(BoundTo("a"), Lost)
+		slip := func(p corev1.PersistentVolumePhase) *corev1.PersistentVolume {
+			return KnownVolume("a", RefersTo("defualt", "data", lost.UID), InPhase(p))
+		}
+		assert.Contains(t, judge.WrongOfVolume(slip(corev1.VolumeBound), slip(corev1.VolumeReleased), []*corev1.PersistentVolumeClaim{lost}), "X2")
+		assert.Empty(t, judge.WrongOfVolume(slip(corev1.VolumeBound), slip(corev1.VolumeReleased), []*corev1.PersistentVolumeClaim{pending}))
+	})
 	t.Run("X3 who may edit volumes gives data away", func(t *testing.T) {
 		bound, free, given := KnownVolume("a", BoundToClaim), KnownVolume("a"), KnownVolume("a", RefersTo("default", "other", ""))
 		data := judge.Data{Of: "uid"}

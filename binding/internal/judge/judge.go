@@ -112,19 +112,23 @@ func ClaimOf(volume *corev1.PersistentVolume) obj.Key {
 	return obj.ClaimKey(ref.Namespace, ref.Name)
 }
 
-// WrongOfVolume returns what a write of a volume breaks; "" if nothing. Claim is the one of the name that the volume referred
-// to before. It is X2, that no volume is taken from a claim that exists and names no other, nor reclaimed for one that never had what a person reserved for
-// it, and X3, that none goes from one claim to another in one step.
-func WrongOfVolume(before, after *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) string {
+// WrongOfVolume returns what a write of a volume breaks; "" if nothing. Claims are those that the server has. It is X2, that no volume is taken from a claim
+// that exists and names no other, nor Released while any claim is Bound to it, or Lost with the UID in its claimRef, nor reclaimed for one that never had what
+// a person reserved for it, and X3, that none goes from one claim to another in one step.
+func WrongOfVolume(before, after *corev1.PersistentVolume, claims []*corev1.PersistentVolumeClaim) string {
 	ref := before.Spec.ClaimRef
 	if ref == nil || ref.UID == "" {
 		return ""
 	}
-	serves := claim != nil && claim.UID == ref.UID && (claim.Spec.VolumeName == "" || claim.Spec.VolumeName == before.Name)
+	serves := slices.ContainsFunc(claims, func(claim *corev1.PersistentVolumeClaim) bool {
+		return phase.ClaimRefStateOf(before, claim) == phase.ClaimRefBound && (claim.Spec.VolumeName == "" || claim.Spec.VolumeName == before.Name)
+	})
 	lets := after.Status.Phase != before.Status.Phase && IsReleased(after)
 	switch {
 	case serves && (lets || Unbinds(before, after)):
 		return fmt.Sprintf("X2: %s is taken from %s, which exists", before.Name, ref.Name)
+	case lets && before.Status.Phase == corev1.VolumeBound && slices.ContainsFunc(claims, func(claim *corev1.PersistentVolumeClaim) bool { return WasBoundTo(claim, before) }):
+		return fmt.Sprintf("X2: %s is Released for %s, and a claim that was bound to it names it", before.Name, ref.Name)
 	case after.Spec.ClaimRef != nil && after.Spec.ClaimRef.UID != "" && Unbinds(before, after):
 		return fmt.Sprintf("X3: %s is handed on from one claim to another", before.Name)
 	case lets && before.Status.Phase == corev1.VolumeAvailable && !phase.BoundByController(before) && before.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain:

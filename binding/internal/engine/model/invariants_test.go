@@ -138,7 +138,7 @@ func (m *model) judgeVolumeWrite(now *state, at int, before, after *corev1.Persi
 	if before.Spec.ClaimRef == nil {
 		return
 	}
-	if wrong := judge.WrongOfVolume(before, after, now.server.claim(judge.ClaimOf(before))); wrong != "" {
+	if wrong := judge.WrongOfVolume(before, after, now.server.claims()); wrong != "" {
 		m.broke("%s", wrong)
 	} else if judge.Unbinds(before, after) && judge.IsReleased(before) && now.storage.written.has(at) {
 		m.broke("R4: %s is free for others with the data of %s", before.Name, before.Spec.ClaimRef.Name)
