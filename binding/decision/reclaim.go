@@ -84,6 +84,9 @@ func keepForOwner(volume *corev1.PersistentVolume, view View) (waiting Action, k
 // list must show that there is none, once the call is announced. The claim is the one that has the name by now; nil if none.
 func awaitPods(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, next reclaim.Action, view View, options Options) (action Action, blocked bool) {
 	ref := volume.Spec.ClaimRef
+	if claim != nil && phase.Lost(claim) == volume.Name { // it was bound to it, and its pods have it mounted, whenever they were started
+		claim = nil
+	}
 	pods, count, source := view.RecyclingBlockedBy(ref.Namespace, ref.Name, claim, namedPods)
 	if count == 0 {
 		blocked = source == NotInCache

@@ -236,6 +236,7 @@ func TestR4Recycling(t *testing.T) {
 	fails := `R4 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: the disk is broken" status.phase=Failed status.reason=VolumeFailedRecycle`
 	created := metav1.Unix(1_000_000, 0)
 	again := KnownClaim(OfUID("uid-9"), func(c *corev1.PersistentVolumeClaim) { c.CreationTimestamp = created })
+	slipped := KnownClaim(OfUID("uid-9"), BoundTo("a"), ClaimPhase(corev1.ClaimLost), func(c *corev1.PersistentVolumeClaim) { c.CreationTimestamp = created })
 	startedAt := func(seconds int64) func(*corev1.Pod) {
 		return func(p *corev1.Pod) { p.Status.StartTime = new(metav1.Unix(seconds, 0)) }
 	}
@@ -268,6 +269,8 @@ func TestR4Recycling(t *testing.T) {
 		{name: "R4 X3 one of the same second may have it", volume: recycled(), known: besideAgain(Scheduled, startedAt(1_000_000)), options: Hooked(), want: "R4 Wait", events: used, retry: decision.RetryBackoff},
 		{name: "R4 X3 one of which that is not known may have it", volume: recycled(), known: besideAgain(Scheduled), options: Hooked(), want: "R4 Wait", events: used, retry: decision.RetryBackoff},
 		{name: "R4 X3 one that has finished has none", volume: recycled(), known: besideAgain(Scheduled, PodPhase(corev1.PodSucceeded)), options: Hooked(), want: runs},
+		{name: "R4 X2 the claim of the name has lost it, by a slip in the UID: its pods have it mounted, whenever they were started", volume: recycled(),
+			known: Proving(Knowing(PodUsing("web-0", Scheduled, startedAt(1_000_301)), slipped), DataKey, AKey, pods, detached), options: Hooked(), want: "R4 Wait", events: used, retry: decision.RetryBackoff},
 		{name: "R4 a live list of pods, though a claim of the name is there again", volume: recycled(), known: Proving(Knowing(again), DataKey, AKey, detached), options: Hooked(), want: "R4 Read pods/default"},
 		{name: "R4 R1 migrated: not ours", volume: recycled(VolumeNote(MigratedTo, "csi.example.com")), known: readLive, options: Hooked(), want: "R3 Wait"},
 

@@ -171,15 +171,15 @@ func (s *State) awaitFormer(t *task, action decision.Action) (waiting decision.A
 	return decision.AwaitFormer(claim, key.Name), true
 }
 
-// keepUsed returns the action or, in place of one that frees a volume whose claim has another one, that which reserves it for the claim's name, where that
-// had it when the server went back: its data is on it (V4).
+// keepUsed returns the action or, in place of one that frees or reclaims a volume whose claim has another one, that which reserves it for the claim's name, where
+// that had it when the server went back: its data is on it (V4).
 func (s *State) keepUsed(t *task, action decision.Action) decision.Action {
 	volume := s.volume(t.key.Name)
-	if t.key.Kind != obj.KindVolume || volume == nil || action.Rule != "V4" || action.Kind != decision.UpdateVolume || action.Volume.Spec.ClaimRef != nil {
+	if t.key.Kind != obj.KindVolume || volume == nil || !slices.Contains([]string{"V3", "V4", "R3", "R4", "R8"}, action.Rule) || !action.Writes() && !action.RunsHook() {
 		return action
 	}
 	claim := s.claim(obj.ReferencedClaim(volume))
-	if claim == nil || s.hadBefore[claim.UID] != volume.Name {
+	if claim == nil || claim.UID != volume.Spec.ClaimRef.UID || s.hadBefore[claim.UID] != volume.Name || claim.Spec.VolumeName == "" || claim.Spec.VolumeName == volume.Name {
 		return action
 	}
 	return decision.ReserveUsed(claim, volume)

@@ -15,6 +15,7 @@ import (
 	"github.com/pvbind/pvbind/binding/internal/engine"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // reads answers the reads of a sync with these objects until it asks for something else, and returns that.
@@ -296,35 +297,46 @@ func TestW8WhatAClaimOwnsByStatusIsNotForgotten(t *testing.T) {
 	assert.Equal(t, DataKey, obj.ReferencedClaim(d.step.Action.Complete().Volume))
 }
 
-// V4: the backup is from between B1 and B3 of a binding, and the claim takes another volume before it has its own again. Its data is not anybody's.
+// V2, V4: the backup is from between B1 and B3 of a binding, and the claim takes another volume before it has its own again. Its data is not anybody's, and not
+// reclaimed, be it on what was made for it.
 func TestW8AVolumeWhoseClaimTakesAnother(t *testing.T) {
-	for name, claim := range map[string]*corev1.PersistentVolumeClaim{
-		"it was Bound": KnownClaim(BoundTo("a")),
-		"the volume was deleted, and it was Lost": KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost)),
+	lost := At("21", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost)))
+	for name, test := range map[string]struct {
+		volume string
+		was    *corev1.PersistentVolumeClaim
+		edits  []VolumeEdit
+	}{
+		"it was Bound": {volume: "a", was: At("21", KnownClaim(BoundTo("a")))},
+		"the volume was deleted, and it was Lost": {volume: "a", was: lost},
+		"it was provisioned for it":               {volume: OwnKey.Name, was: At("21", KnownClaim(BoundTo(OwnKey.Name))), edits: []VolumeEdit{DeletedPolicy, VolumeNote(ProvisionedBy, Own), VolumeFinalizers(reclaim.InTreeFinalizer)}},
+		"that is Released already":                {volume: OwnKey.Name, was: At("21", KnownClaim(BoundTo(OwnKey.Name))), edits: []VolumeEdit{DeletedPolicy, VolumeNote(ProvisionedBy, Own), VolumeFinalizers(reclaim.InTreeFinalizer), InPhase(corev1.VolumeReleased)}},
 	} {
 		t.Run("W8 X3 "+name, func(t *testing.T) {
-			chosen := At("5", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), VolumeNote(BoundBy, "yes")))
-			d := newTalk(t, decision.Options{}, DataKey, chosen, At("20", KnownClaim(BoundTo("a"))))
-			if claim.Status.Phase == corev1.ClaimLost {
-				d.state.ObserveDeleted(chosen)
+			key := obj.VolumeKey(test.volume)
+			made := KnownVolume(test.volume, append([]VolumeEdit{BoundToClaim, InPhase(corev1.VolumeBound), VolumeNote(BoundBy, "yes")}, test.edits...)...)
+			made.ResourceVersion = "5"
+			d := newTalk(t, Hooked(), DataKey, made, At("20", KnownClaim(BoundTo(test.volume))))
+			if test.was.Status.Phase == corev1.ClaimLost {
+				d.state.ObserveDeleted(made)
 			}
-			d.state.Observe(At("21", claim))
+			d.state.Observe(test.was)
 			d.state.ObserveRestore()
 			back := At("6", KnownClaim())
 			d.starts().says("W8 Read pvc/default/data").gets(back, nil).says("W8 Read pvc/default/data").gets(back, nil)
 			for !d.step.Done {
 				d.gets(nil, ErrConnection)
 			}
-			d.state.Observe(chosen)
 			now, other := At("30", KnownClaim(BoundTo("b"))), At("31", KnownVolume("b", BoundToClaim, InPhase(corev1.VolumeBound)))
+			d.state.Observe(made)
 			d.state.Observe(now)
 			d.state.Observe(other)
-			d.key = AKey
+			d.key = key
 			d.state.OutwaitCalls()
-			d.took(reads(t, d.state, d.starts().step, AKey, chosen, now, other))
-			require.Equal(t, "V4 UpdateVolume pv/a", d.step.Action.Rule+" "+string(d.step.Action.Kind)+" "+d.step.Action.Target().String())
-			assert.Equal(t, DataKey, obj.ReferencedClaim(d.step.Action.Complete().Volume))
-			assert.Empty(t, d.step.Action.Complete().Volume.Spec.ClaimRef.UID)
+			d.took(reads(t, d.state, d.starts().step, key, made, now, other))
+			require.Equal(t, "V4 UpdateVolume "+key.String(), d.step.Action.Rule+" "+string(d.step.Action.Kind)+" "+d.step.Action.Target().String())
+			kept := d.step.Action.Complete().Volume
+			assert.Equal(t, DataKey, obj.ReferencedClaim(kept))
+			assert.Empty(t, kept.Spec.ClaimRef.UID)
 		})
 	}
 }
