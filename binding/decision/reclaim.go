@@ -55,7 +55,9 @@ func releaseAndReclaim(volume *corev1.PersistentVolume, claim *corev1.Persistent
 		return nothing("R2", "released; "+verdict.Message)
 	}
 	waiting := wait("R3", verdict.Message)
-	if _, announced := reclaim.AnnouncementOf(volume); !announced && volume.DeletionTimestamp != nil && slices.Contains(reclaim.Finalizers(volume, options.reclaim()), reclaim.InTreeFinalizer) {
+	_, announced := reclaim.AnnouncementOf(volume) // which is told as R8 says
+	stays := volume.DeletionTimestamp != nil && slices.Contains(reclaim.Finalizers(volume, options.reclaim()), reclaim.InTreeFinalizer)
+	if stays && (!announced || storageDeleted(volume, view)) {
 		message := fmt.Sprintf("the finalizer %s keeps the volume, which its provisioner of before put on it, and nobody takes off: %s", reclaim.InTreeFinalizer, verdict.Message)
 		waiting.Events = []Event{warning(volume, EventVolumeFailedDelete, message)}
 	}

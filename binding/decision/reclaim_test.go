@@ -48,6 +48,8 @@ func TestR3WhoDeletesTheStorage(t *testing.T) {
 		{name: "R3 whatever its source", volume: MadeByOwn(csi), known: readLive, options: Hooked(), want: byOwn},
 		{name: "R3 its source decides nothing beside it", volume: MadeByOwn(by("their.example.com")), known: readLive, options: Hooked(), want: "R3 Wait"},
 		{name: "R6 X10 another's name was written onto it, and what a provisioner of ours had put on it keeps it", volume: MadeByOwn(by("their.example.com"), BeingDeleted, VolumeFinalizers(InTreeFinalizer), unannounced), known: readLive, options: Hooked(), want: "R3 Wait", events: failed},
+		{name: "R6 X10 also where our deleter has deleted its storage before", volume: MadeByOwn(by("their.example.com"), BeingDeleted, VolumeFinalizers(InTreeFinalizer), VolumeNote(reclaim.AnnouncementAnnotation, `{"by":"me","token":9}`)),
+			known: Answering(readLive, reclaimed(decision.RunDeleter, Own, nil)), options: Hooked(), want: "R3 Wait", events: failed},
 		{name: "R3 an in-tree name that is registered", volume: MadeByOwn(by("kubernetes.io/ours")), known: readLive, options: inTree, want: "R3 RunDeleter pv/a by kubernetes.io/ours"},
 		{name: "R1 migrated: nobody of ours", volume: MadeByOwn(by("kubernetes.io/cinder"), VolumeNote(MigratedTo, "cinder.csi.openstack.org")), known: readLive, options: Hooked(func(n *hooks.Names) { n.Deleters.Insert("kubernetes.io/cinder") }),
 			want: "R6 UpdateVolume pv/a: -finalizer " + InTreeFinalizer},

@@ -399,18 +399,18 @@ func nextUnneeded(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 	case volume.Name == ProvisionedName(claim.UID):
 		action = reserveFor(obj.KeyOf(claim), volume, "V4", why+"; and what was made for it is no other's while it exists")
 	case volume.Status.Phase == corev1.VolumeBound && (!phase.BoundByController(volume) || volume.Spec.ClaimRef.ResourceVersion == "" || mayHaveServed(volume, claim)): // B1 writes both
-		action = ReserveUsed(claim, volume)
+		action = ReserveUsed(claim, volume, obj.KeyOf(claim))
 	}
 	return action.onceLive(source, obj.VolumeKey(other.Name), "V2", "before the volume is taken from the claim")
 }
 
-// ReserveUsed returns the draft of the write that keeps a volume, into whose claimRef a person has written its claim, for the name of that, which has another
-// one (V4). That a controller has chosen it is of an earlier binding then: it may have the data of a claim that is Lost, or gone; or of this one, from before
-// the server went back (W8).
-func ReserveUsed(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) Action {
+// ReserveUsed returns the draft of the write that keeps a volume for a name, whose claim has another one (V4). A person has written that claim into its claimRef,
+// and it is the claim's name: that a controller has chosen it is of an earlier binding then, so that it may have the data of a claim that is Lost, or gone. Or it
+// has the data of the claim that had it before the server went back, and is for the name of that (W8).
+func ReserveUsed(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, name obj.Key) Action {
 	message := fmt.Sprintf("volume %q was given by its claimRef to claim %s/%s with UID %s, which has another volume, %q; what is on it may be of a claim that had it before, "+
-		"so that it is reserved for a claim of that name until its claimRef is removed, which gives it to any claim", volume.Name, claim.Namespace, claim.Name, claim.UID, obj.NamedVolume(claim).Name)
-	action := reserveFor(obj.KeyOf(claim), volume, "V4", message)
+		"so that it is reserved for a claim named %s/%s until its claimRef is removed, which gives it to any claim", volume.Name, claim.Namespace, claim.Name, claim.UID, obj.NamedVolume(claim).Name, name.Namespace, name.Name)
+	action := reserveFor(name, volume, "V4", message)
 	action.Events = []Event{warning(volume, EventVolumeMismatch, message)}
 	return action
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -202,14 +201,6 @@ func (s *store) withoutSlip(volume *corev1.PersistentVolume) *corev1.ObjectRefer
 		return former
 	}
 	return ref
-}
-
-// hadBy returns the name of the volume that a claim had, be it Bound to it or Lost, or when the server went back; "" if there is none.
-func (s *store) hadBy(claim *corev1.PersistentVolumeClaim) string {
-	if claim == nil {
-		return ""
-	}
-	return cmp.Or(phase.Owned(s.asOwner(claim)), s.hadBefore[claim.UID])
 }
 
 func referenceTo(claim *corev1.PersistentVolumeClaim) *corev1.ObjectReference {

@@ -207,6 +207,10 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 				n.Key(obj.ReferencedClaim(&corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{ClaimRef: former}}))
 				n.Text(string(former.UID))
 			}
+			if had := s.hadBefore[key.Name]; describeFlag(n, had != nil) {
+				n.Key(obj.ClaimKey(had.Namespace, had.Name))
+				n.Text(string(had.UID))
+			}
 			if begun, any := s.begun[key.Name]; describeFlag(n, any) {
 				n.Version(key, begun.version)
 				for _, claim := range begun.claims {
@@ -221,7 +225,6 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 			}
 		case obj.KindClaim:
 			n.Text(string(s.lostOwners[key]))
-			n.Text(s.hadBefore[uidOf(s.Known(key))])
 			n.Object(orNil(s.waiting.Get(key)))
 			n.Object(orNil(s.notified.Get(key)))
 		}

@@ -408,17 +408,17 @@ func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 		s.keepFormer(key)
 		former, owner := s.restore.former.objects[key], s.lostOwners[key]
 		claim, begun := s.begun[key.Name]
-		had := s.hadBy(as[*corev1.PersistentVolumeClaim](known))
+		had, used := s.hadBefore[key.Name]
 		woken = s.ObserveDeleted(known)
 		if begun && key.Kind == obj.KindVolume && known.GetUID() == parsed.object.GetUID() {
 			zeromap.Put(&s.begun, key.Name, claim)
 		}
+		if used && key.Kind == obj.KindVolume {
+			zeromap.Put(&s.hadBefore, key.Name, had)
+		}
 		was, back := as[*corev1.PersistentVolumeClaim](known), as[*corev1.PersistentVolumeClaim](parsed.object)
 		if owner != "" && owner == back.UID && obj.NamedVolume(was) == obj.NamedVolume(back) { // or its tenant may write whatever they like
 			zeromap.Put(&s.lostOwners, key, owner)
-		}
-		if had != "" && was.UID == back.UID && had != back.Spec.VolumeName {
-			zeromap.Put(&s.hadBefore, back.UID, had)
 		}
 		if former != nil {
 			s.restore.former.keep(key, former)

@@ -152,6 +152,9 @@ func (s *State) giveBack(t *task, action decision.Action) (next decision.Action,
 		}
 		if !decision.Lost(known, former) { // else an owner is to have it by C11 or C7, which one reply has shown
 			s.restore.former.drop(key)
+			if volume := as[*corev1.PersistentVolume](former); uidInClaimRef(volume) != "" {
+				zeromap.Put(&s.hadBefore, key.Name, volume.Spec.ClaimRef)
+			}
 		}
 		s.index.Release(key.Name, key)
 	}
@@ -171,18 +174,18 @@ func (s *State) awaitFormer(t *task, action decision.Action) (waiting decision.A
 	return decision.AwaitFormer(claim, key.Name), true
 }
 
-// keepUsed returns the action or, in place of one that frees or reclaims a volume whose claim has another one, that which reserves it for the claim's name, where
-// that had it when the server went back: its data is on it (V4).
+// keepUsed returns the action or, in place of one that frees or reclaims a volume whose claim has another one, that which reserves it for the name of the claim
+// that had it when the server went back, be it this one or a later one: the data of that is on it (V4).
 func (s *State) keepUsed(t *task, action decision.Action) decision.Action {
-	volume := s.volume(t.key.Name)
-	if t.key.Kind != obj.KindVolume || volume == nil || !slices.Contains([]string{"V3", "V4", "R3", "R4", "R8"}, action.Rule) || !action.Writes() && !action.RunsHook() {
+	volume, had := s.volume(t.key.Name), s.hadBefore[t.key.Name]
+	if t.key.Kind != obj.KindVolume || volume == nil || had == nil || !slices.Contains([]string{"V3", "V4", "R3", "R4", "R8"}, action.Rule) || !action.Writes() && !action.RunsHook() {
 		return action
 	}
 	claim := s.claim(obj.ReferencedClaim(volume))
-	if claim == nil || claim.UID != volume.Spec.ClaimRef.UID || s.hadBefore[claim.UID] != volume.Name || claim.Spec.VolumeName == "" || claim.Spec.VolumeName == volume.Name {
+	if claim == nil || claim.UID != volume.Spec.ClaimRef.UID || claim.Spec.VolumeName == "" || claim.Spec.VolumeName == volume.Name {
 		return action
 	}
-	return decision.ReserveUsed(claim, volume)
+	return decision.ReserveUsed(claim, volume, obj.ClaimKey(had.Namespace, had.Name))
 }
 
 // postpone returns the Wait in place of an action that comes too soon after the server went back. It may have taken with it what

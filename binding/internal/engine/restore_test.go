@@ -317,7 +317,9 @@ func TestW8AVolumeWhoseClaimTakesAnother(t *testing.T) {
 			made.ResourceVersion = "5"
 			d := newTalk(t, Hooked(), DataKey, made, At("20", KnownClaim(BoundTo(test.volume))))
 			if test.was.Status.Phase == corev1.ClaimLost {
-				d.state.ObserveDeleted(made)
+				last := At("8", made.DeepCopy())
+				d.state.Observe(last)
+				d.state.ObserveDeleted(last)
 			}
 			d.state.Observe(test.was)
 			d.state.ObserveRestore()
@@ -374,4 +376,50 @@ func TestW8AnOldReplyAfterTheRestore(t *testing.T) {
 		require.Equal(t, "W8 UpdateVolume pv/a", d.step.Action.Rule+" "+string(d.step.Action.Kind)+" "+d.step.Action.Target().String())
 		assert.Equal(t, DataKey, obj.ReferencedClaim(d.step.Action.Complete().Volume))
 	})
+}
+
+// V4: the backup is from between B1 and B3 of an earlier claim's binding, which takes another volume then. A later claim has written onto its own since: that is kept for
+// the later one's name, also after a second restore, until somebody frees it.
+func TestW8AVolumeThatALaterClaimHad(t *testing.T) {
+	for _, way := range []string{"one restore", "two", "somebody has freed it since"} {
+		t.Run("W8 X3 "+way, func(t *testing.T) {
+			retain := WithPolicy(corev1.PersistentVolumeReclaimRetain)
+			chosen := At("5", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), VolumeNote(BoundBy, "yes"), retain))
+			chosen.Spec.ClaimRef.ResourceVersion = "4"
+			later := At("40", KnownVolume("a", RefersTo("default", "later", "uid-later"), InPhase(corev1.VolumeBound), VolumeNote(BoundBy, "yes"), retain))
+			back, now, other := At("6", KnownClaim()), At("60", KnownClaim(BoundTo("b"))), At("61", KnownVolume("b", BoundToClaim, InPhase(corev1.VolumeBound)))
+			d := newTalk(t, decision.Options{}, AKey, later, At("41", KnownClaim(BoundTo("a"), Named("later"), OfUID("uid-later"))))
+			restored := func() {
+				for _, key := range d.state.ObserveRestore() {
+					step := reads(t, d.state, d.state.Start(key), key, chosen, back)
+					for !step.Done {
+						step = d.state.Proceed(key, engine.Reply{Err: ErrConnection})
+					}
+				}
+			}
+			restored()
+			if way == "two" {
+				d.state.Observe(At("50", KnownVolume("a", RefersTo("default", "later", ""), InPhase(corev1.VolumeAvailable), retain)))
+				restored()
+			}
+			if way == "somebody has freed it since" {
+				d.state.Observe(At("50", KnownVolume("a", InPhase(corev1.VolumeAvailable), retain)))
+				chosen = At("51", chosen.DeepCopy())
+				d.state.Observe(chosen)
+			}
+			d.state.Observe(now)
+			d.state.Observe(other)
+			d.state.OutwaitCalls()
+			d.took(reads(t, d.state, d.starts().step, AKey, chosen, now, other))
+			require.Equal(t, "V4 UpdateVolume pv/a", d.step.Action.Rule+" "+string(d.step.Action.Kind)+" "+d.step.Action.Target().String())
+			kept := d.step.Action.Complete().Volume.Spec.ClaimRef
+			if way == "somebody has freed it since" {
+				assert.Nil(t, kept)
+				return
+			}
+			require.NotNil(t, kept)
+			assert.Equal(t, "default/later", kept.Namespace+"/"+kept.Name)
+			assert.Empty(t, kept.UID)
+		})
+	}
 }

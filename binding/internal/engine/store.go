@@ -46,10 +46,11 @@ type store struct {
 	lostOwners  map[obj.Key]types.UID // the claims that own the volume that they name, though they are not Bound (M2)
 	// formerClaims has, by the name of a volume, the claimRef that it had before somebody removed it, or put a slip into its name.
 	formerClaims map[string]*corev1.ObjectReference
-	stored       tombstones[string, time.Time]   // by volume: when the last create of this controller was answered (P2)
-	hadBefore    map[types.UID]string            // by the UID of a claim: the volume that it had when the server went back, and does not name any more (W8)
-	startedOver  tombstones[types.UID, struct{}] // the volumes that a claim's sync has deleted, to have their storage provisioned anew (P2): they stood for none
-	begun        map[string]beginning            // by volume: the claims that it is being bound to, which were not seen to be Bound since (B1)
+	stored       tombstones[string, time.Time] // by volume: when the last create of this controller was answered (P2)
+	// hadBefore has, by the name of a volume, the claim that had it when the server went back, which may have its claimRef from before that (W8).
+	hadBefore   map[string]*corev1.ObjectReference
+	startedOver tombstones[types.UID, struct{}] // the volumes that a claim's sync has deleted, to have their storage provisioned anew (P2): they stood for none
+	begun       map[string]beginning            // by volume: the claims that it is being bound to, which were not seen to be Bound since (B1)
 }
 
 // Known returns the object that is stored under a key; nil if there is none. A class has its name alone as its key.
@@ -183,6 +184,7 @@ func (s *store) drop(key obj.Key, uid types.UID) (old obj.Object, named []obj.Ke
 	case obj.KindVolume:
 		s.bury(as[*corev1.PersistentVolume](old))
 		delete(s.begun, key.Name)
+		delete(s.hadBefore, key.Name)
 		delete(s.formerClaims, key.Name)
 		s.index.Delete(key.Name)
 	case obj.KindClaim:

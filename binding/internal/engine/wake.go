@@ -54,6 +54,8 @@ func (s *State) ObserveParsed(parsed Parsed) (woken, rest []obj.Key) {
 		}
 		if object.Spec.ClaimRef != nil {
 			s.forgetOffers(key)
+		} else {
+			delete(s.hadBefore, key.Name) // whoever freed it meant that
 		}
 	case *storagev1.StorageClass:
 		return s.wokenByClass(object), nil
@@ -84,7 +86,6 @@ func (s *State) ForgetDeleted(object obj.Object) (woken, rest []obj.Key) {
 	}
 	if claim := as[*corev1.PersistentVolumeClaim](object); claim != nil {
 		s.endBegun(claim)
-		delete(s.hadBefore, claim.UID)
 	}
 	old, named := s.drop(key, object.GetUID())
 	if old == nil {
