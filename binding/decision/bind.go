@@ -76,7 +76,7 @@ func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, 
 // isKnownOwner reports whether a volume without claimRef is the claim's, so that no list of all claims is needed to say whose else it may be (V1). It
 // is needed where the claimRef had another's UID since: that one may be Bound by now, which a late cache does not show.
 func isKnownOwner(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View) bool {
-	if former := view.FormerClaim(volume.Name); former != "" && former != claim.UID {
+	if former := view.FormerClaim(volume.Name); former != nil && former.UID != claim.UID {
 		return false
 	}
 	return phase.Owned(claim) == volume.Name || isNew(volume) && ownsThoughLost(claim, volume, view)

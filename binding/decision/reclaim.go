@@ -86,6 +86,16 @@ func keepForOwner(volume *corev1.PersistentVolume, view View) (waiting Action, k
 // list must show that there is none, once the call is announced. The claim is the one that has the name by now; nil if none.
 func awaitPods(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, next reclaim.Action, view View, options Options) (action Action, blocked bool) {
 	ref := volume.Spec.ClaimRef
+	action, blocked = awaitPodsOf(volume, ref, claim, next, view, options)
+	if former := view.FormerClaim(volume.Name); !blocked && former != nil && former.UID == ref.UID { // a slip in the name hides whose pods have it mounted
+		claim, _ = view.Claim(former.Namespace, former.Name)
+		return awaitPodsOf(volume, former, claim, next, view, options)
+	}
+	return action, blocked
+}
+
+// awaitPodsOf does so for the pods of the claim that a claimRef names.
+func awaitPodsOf(volume *corev1.PersistentVolume, ref *corev1.ObjectReference, claim *corev1.PersistentVolumeClaim, next reclaim.Action, view View, options Options) (action Action, blocked bool) {
 	if claim != nil && phase.Lost(claim) == volume.Name { // it was bound to it, and its pods have it mounted, whenever they were started
 		claim = nil
 	}

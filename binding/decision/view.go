@@ -65,8 +65,8 @@ type View interface {
 	// Former returns the last volume that had the name before, of which no more need be known than claimRef and policy; nil if none
 	// is known to have gone. A claim that a cache does not show yet may be Bound to that one.
 	Former(volume string) *corev1.PersistentVolume
-	// FormerClaim returns the UID that the claimRef of a volume had last which has none now; "" if none is known.
-	FormerClaim(volume string) types.UID
+	// FormerClaim returns the claimRef, with a UID, that a volume had before that was removed, or had another name for the same UID; nil if none is known.
+	FormerClaim(volume string) *corev1.ObjectReference
 	// Answered returns the answers to actions of this kind about the object with this UID that were given since
 	// the sync began, the oldest first.
 	Answered(of ActionKind, about types.UID) []Answer
@@ -409,8 +409,8 @@ func (s Snapshot) ListedOwners(volume string) (owners []*corev1.PersistentVolume
 // Former returns nil: the lists have nothing of what was before.
 func (s Snapshot) Former(string) *corev1.PersistentVolume { return nil }
 
-// FormerClaim returns "", as Former does.
-func (s Snapshot) FormerClaim(string) types.UID { return "" }
+// FormerClaim returns nil, as Former does.
+func (s Snapshot) FormerClaim(string) *corev1.ObjectReference { return nil }
 
 // Answered returns the answers to actions of this kind about this object.
 func (s Snapshot) Answered(of ActionKind, about types.UID) []Answer {

@@ -154,13 +154,8 @@ func (v *taskView) Former(volume string) *corev1.PersistentVolume {
 	return last.named(volume)
 }
 
-// FormerClaim returns the UID that the volume was seen to have in its claimRef before it had none.
-func (v *taskView) FormerClaim(volume string) types.UID {
-	if former := v.formerClaims[volume]; former != nil && uidInClaimRef(v.volume(volume)) == "" {
-		return former.UID
-	}
-	return ""
-}
+// FormerClaim returns the claimRef that the volume was seen to have before that was removed, or had another name for the same UID.
+func (v *taskView) FormerClaim(volume string) *corev1.ObjectReference { return v.formerClaims[volume] }
 
 // Waiting returns the claim to offer a volume to: the one that the volume is pre-bound to, or one that names it, or the
 // neediest that it fits (W1).

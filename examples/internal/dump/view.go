@@ -248,8 +248,8 @@ func (v *View) ListedOwners(volume string) (owners []*corev1.PersistentVolumeCla
 // Former returns nil: a dump has nothing of what was before.
 func (v *View) Former(string) *corev1.PersistentVolume { return nil }
 
-// FormerClaim returns "", as Former does.
-func (v *View) FormerClaim(string) types.UID { return "" }
+// FormerClaim returns nil, as Former does.
+func (v *View) FormerClaim(string) *corev1.ObjectReference { return nil }
 
 // Answered returns nil: no hook was run.
 func (v *View) Answered(decision.ActionKind, types.UID) []decision.Answer { return nil }
