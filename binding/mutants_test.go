@@ -79,6 +79,7 @@ var killers = []struct {
 }{
 	{room: "internal/scenario", run: []string{"^TestScenario$"}, failed: anyTest},
 	{room: "obj", run: []string{"", "-test.short"}, failed: anyTest},
+	{room: "../phase", run: []string{"", "-test.short"}, failed: anyTest},
 	{room: "decision", run: []string{"", "-test.short"}, failed: anyTest},
 	{room: "scheduling", run: []string{"", "-test.short"}, failed: anyTest},
 	{room: "internal/engine", run: []string{"", "-test.short"}, failed: anyTest},
