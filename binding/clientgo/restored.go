@@ -88,11 +88,12 @@ func (n *noticing) WatchWithContext(ctx context.Context, options metav1.ListOpti
 	if options.SendInitialEvents != nil {
 		options = n.atMost(options)
 	}
-	if options.ResourceVersion != "" && options.ResourceVersion != "0" { // also where the server is not there now: that may be the restore
+	seen := options.ResourceVersion != "" && options.ResourceVersion != "0"
+	if seen { // also where the server is not there now: that may be the restore
 		n.seen.Reached(options.ResourceVersion)
 	}
 	begun, err := cache.ToWatcherWithContext(n.ListerWatcher).WatchWithContext(ctx, options)
-	goesOn := options.SendInitialEvents == nil && options.ResourceVersion != "" && options.ResourceVersion != "0"
+	goesOn := options.SendInitialEvents == nil && seen
 	if err != nil || !goesOn && n.seen.Newest() == "" {
 		return begun, err
 	}

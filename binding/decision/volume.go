@@ -404,9 +404,9 @@ func nextUnneeded(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 	return action.onceLive(source, obj.VolumeKey(other.Name), "V2", "before the volume is taken from the claim")
 }
 
-// ReserveUsed returns the draft of the write that keeps a volume for a name, whose claim has another one (V4). A person has written that claim into its claimRef,
-// and it is the claim's name: that a controller has chosen it is of an earlier binding then, so that it may have the data of a claim that is Lost, or gone. Or it
-// has the data of the claim that had it before the server went back, and is for the name of that (W8).
+// ReserveUsed returns the draft of the write that reserves a volume for a claim of that name, because the one in its claimRef has another volume, and this one may
+// have data (V4). Where a person has written that claimRef, and left bound-by-controller of an earlier binding, the name is that of the claim in it. Where a claim had
+// the volume when the server went back, it is the name of that claim (W8).
 func ReserveUsed(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, name obj.Key) Action {
 	message := fmt.Sprintf("volume %q was given by its claimRef to claim %s/%s with UID %s, which has another volume, %q; what is on it may be of a claim that had it before, "+
 		"so that it is reserved for a claim named %s/%s until its claimRef is removed, which gives it to any claim", volume.Name, claim.Namespace, claim.Name, claim.UID, obj.NamedVolume(claim).Name, name.Namespace, name.Name)

@@ -85,7 +85,7 @@ func (s *store) bury(volume *corev1.PersistentVolume) {
 	if claim := s.claim(key); last != nil && claim != nil && s.lostOwners[key] == claim.UID && obj.NamedVolume(claim).Name == volume.Name {
 		last.owners = append(last.owners, claim.UID) // it may have a slip in the UID of claimRef
 	}
-	if !s.startedOver.has(volume.UID) { // its storage is no more and no less its claim's than before
+	if !s.startedOver.has(volume.UID) { // which P2 has deleted itself: it never stood for its storage
 		s.goneVolumes.add(volume.Name, last)
 	}
 	s.stored.remove(volume.Name)

@@ -12,8 +12,8 @@ import (
 )
 
 // offers remembers which claims a volume was offered to. A claim that does not take the volume is not offered it again
-// until that has changed; the next claim is offered it instead (W1). Were it offered again to a claim that has changed, a tenant who changes one
-// that can take none, all the time, would keep it from others.
+// until the volume has changed; the next claim is offered it instead (W1). That the claim changes is no reason: it looks for a volume by itself then,
+// and a tenant who keeps changing one that can take no volume would keep each of them from others.
 //
 // An offer ends in one of three ways: the claim's sync ends (endWait), another claim's sync binds the volume or the volume
 // changes (withdraw), or the volume is offered to another claim (revoke). Only the first counts as an attempt.
@@ -24,7 +24,7 @@ type offers struct {
 	order      []obj.Key           // the claims that were notified, in order, and some that no longer are
 }
 
-// offer has the claims that one version of a volume was offered to, by name. A claim that changes looks for a volume by itself.
+// offer has the claims that one version of a volume was offered to, with their UIDs.
 type offer struct {
 	version string
 	claims  map[obj.Key]types.UID

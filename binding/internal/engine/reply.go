@@ -62,7 +62,7 @@ func (s *State) handleWrite(t *task, got Reply) error {
 	}
 	switch outcome := outcomeOf(got.Err); {
 	case outcome == done && t.pending.Kind == decision.DeleteVolume:
-		if t.key.Kind == obj.KindClaim {
+		if t.key.Kind == obj.KindClaim { // to have its storage made anew (P2)
 			s.startedOver.add(t.pending.Volume.UID, struct{}{})
 		}
 		s.markInDoubt(target, t.key) // its finalizers may keep it
@@ -305,9 +305,7 @@ func (s *State) handleRead(t *task, got Reply) error {
 		return nil // the next decision reads it again
 	case contradicts && !found.missing:
 		var noticed error
-		if s.isFormer(found.uid, got.Object, t) { // which is what a restore that is known brings back
-			s.restore.gone.remove(found.uid)
-		} else {
+		if !s.isFormer(found.uid, got.Object, t) { // which is what a restore that is known brings back
 			noticed = s.notice(t, got.Object.GetResourceVersion(), got.Object) // first: it keeps what is known of its volume, too
 		}
 		t.wake(s.replace(key, got.Parsed().parsed), t.key)

@@ -178,7 +178,7 @@ func (s *State) awaitFormer(t *task, action decision.Action) (waiting decision.A
 // that had it when the server went back, be it this one or a later one: the data of that is on it (V4).
 func (s *State) keepUsed(t *task, action decision.Action) decision.Action {
 	volume, had := s.volume(t.key.Name), s.hadBefore[t.key.Name]
-	if t.key.Kind != obj.KindVolume || volume == nil || had == nil || !slices.Contains([]string{"V3", "V4", "R3", "R4", "R8"}, action.Rule) || !action.Writes() && !action.RunsHook() {
+	if t.key.Kind != obj.KindVolume || volume == nil || had == nil || !destroys(action, volume) {
 		return action
 	}
 	claim := s.claim(obj.ReferencedClaim(volume))

@@ -47,9 +47,9 @@ type store struct {
 	// formerClaims has, by the name of a volume, the claimRef that it had before somebody removed it, or put a slip into its name.
 	formerClaims map[string]*corev1.ObjectReference
 	stored       tombstones[string, time.Time] // by volume: when the last create of this controller was answered (P2)
-	// hadBefore has, by the name of a volume, the claim that had it when the server went back, which may have its claimRef from before that (W8).
+	// hadBefore has, by the name of a volume, the claim that had it when the server went back (W8). Its claimRef may be an earlier one.
 	hadBefore   map[string]*corev1.ObjectReference
-	startedOver tombstones[types.UID, struct{}] // the volumes that a claim's sync has deleted, to have their storage provisioned anew (P2): they stood for none
+	startedOver tombstones[types.UID, struct{}] // the volumes that a claim's sync has deleted, to have their storage made anew (P2)
 	begun       map[string]beginning            // by volume: the claims that it is being bound to, which were not seen to be Bound since (B1)
 }
 
