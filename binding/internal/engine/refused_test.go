@@ -63,10 +63,13 @@ func TestNAWriteThatIsRejectedIsTold(t *testing.T) {
 		"N Invalid":               {engine.Reply{Err: apierrors.NewInvalid(schema.GroupKind{Kind: "PersistentVolumeClaim"}, "data", full)}, true},
 		"N Forbidden":             {engine.Reply{Err: apierrors.NewForbidden(schema.GroupResource{}, "data", errors.New("exceeded quota"))}, true},
 		"N too large for etcd":    {engine.Reply{Err: &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 500, Message: "etcdserver: request is too large"}}}, true},
+		"N webhook is not there":  {engine.Reply{Err: apierrors.NewInternalError(errors.New(`failed calling webhook "a.b.c": connection refused`))}, true},
+		"N webhook denies":        {engine.Reply{Err: &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 503, Message: `admission webhook "a.b.c" denied the request: no`}}}, true},
 		"N RequestEntityTooLarge": {engine.Reply{Err: apierrors.NewRequestEntityTooLargeError("limit is 3145728")}, true},
 		"N nothing is stored":     {engine.Reply{Object: KnownClaim()}, true},
 		"N TooManyRequests":       {engine.Reply{Err: apierrors.NewTooManyRequests("later", 1)}, false},
 		"N Unauthorized":          {engine.Reply{Err: apierrors.NewUnauthorized("who are you")}, false},
+		"N internal error":        {engine.Reply{Err: apierrors.NewInternalError(errors.New("boom"))}, false},
 		"N no answer":             {engine.Reply{Err: context.DeadlineExceeded}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,16 +39,20 @@ func outcomeOf(err error) outcome {
 		return conflict
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsBadRequest(err),
 		apierrors.IsMethodNotSupported(err), apierrors.IsTooManyRequests(err), apierrors.IsNotAcceptable(err),
-		apierrors.IsUnsupportedMediaType(err), apierrors.IsRequestEntityTooLargeError(err), isTooLargeForEtcd(err):
+		apierrors.IsUnsupportedMediaType(err), apierrors.IsRequestEntityTooLargeError(err), isServerErrorOfRefusal(err):
 		return rejected
 	}
 	return unknown
 }
 
-// isTooLargeForEtcd reports whether an API server says that etcd takes no object which is so large: with code 500 and that text.
-func isTooLargeForEtcd(err error) bool {
+// refusals are the texts with which an API server tells, under a code of its own failures, that it has stored nothing: the object is too
+// large for etcd, an admission webhook cannot be called, or one denies the request with such a code.
+var refusals = regexp.MustCompile(`^etcdserver: request is too large$|^Internal error occurred: failed calling webhook |^admission webhook ".*" denied the request`)
+
+// isServerErrorOfRefusal reports whether a reply with a code of 500 or more says that nothing was stored.
+func isServerErrorOfRefusal(err error) bool {
 	var status apierrors.APIStatus
-	return errors.As(err, &status) && status.Status().Code == http.StatusInternalServerError && status.Status().Message == "etcdserver: request is too large"
+	return errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError && refusals.MatchString(status.Status().Message)
 }
 
 // handleWrite takes the reply to a write. What was read live holds until a write, whatever its outcome.
