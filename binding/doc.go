@@ -57,22 +57,25 @@
 // a volume that it is about to delete or recycle the storage, reads once more what that depends on, and calls the hook with a
 // token that grows; the other waits meanwhile (R8). Storage that refuses a smaller token than it has seen is never deleted or
 // scrubbed while somebody uses it. For storage that cannot refuse, package hooks says what remains. All Controllers need clocks
-// that are about right, or the storage refuses them until theirs have caught up. Storage that one makes for a claim while the
-// other deletes claim, storage and volume may be left behind.
+// that are about right, or the storage refuses them, and nothing is provisioned where one that was an hour ahead has announced,
+// until theirs have caught up. Storage that one makes for a claim while the other deletes claim, storage and volume may be left
+// behind.
 //
 // A release before R8 neither announces nor heeds an announcement. While one is at work beside this one, as during a rollout:
 //
 //   - Binding is as safe as ever, and so is all that is written: each write carries the version that it was decided on.
-//   - Deleters destroy nothing that is used, as long as the name of a volume or of its storage is not used again.
+//   - Deleters destroy nothing that is used, as long as the name of a volume or of its storage is not used again. A registered
+//     provisioner does so: while the one deletes what it has made and could not store, the other may find it, store it and have
+//     it bound.
 //   - Recyclers may: the one scrubs, frees the volume and has it bound to the next claim, while the other is still inside of its
 //     own call, and scrubs that claim's data. However short the pause, it need only span the other's work. Storage that refuses
 //     older tokens, and calls that bring none once it has seen one, is safe from a late call of the former release. It is not
 //     safe from a late call of this one, for the former has shown no token that would be larger.
 //
-// So a program with recyclers ends the former release before it starts this one, as a Deployment with strategy Recreate does.
-// With leader election on both sides a rolling update does as well, but for a process that is paused for longer than its lease
-// lasts. Without recyclers nothing needs to be done. An announcement of this release that a former one leaves on a volume which
-// it frees holds nobody up for longer than any other.
+// So a program with recyclers or provisioners ends the former release before it starts this one, as a Deployment with strategy
+// Recreate does. With leader election on both sides a rolling update does as well, but for a process that is paused for longer
+// than its lease lasts. Without either nothing needs to be done. An announcement of this release that a former one leaves on a
+// volume which it frees holds nobody up for longer than any other.
 //
 // # To and from kube-controller-manager
 //

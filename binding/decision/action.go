@@ -174,6 +174,9 @@ func (a Action) IsShownBy(object obj.Object) bool {
 	if announcement, _ := reclaim.AnnouncementOf(object); a.Announces() && announcement.Token != a.Token {
 		return false
 	}
+	if volume, ok := object.(*corev1.PersistentVolume); ok && a.Announces() && !StaysMeanwhile(volume) {
+		return false
+	}
 	switch object := object.(type) {
 	case *corev1.PersistentVolume:
 		switch a.Kind {

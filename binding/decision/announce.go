@@ -77,15 +77,20 @@ func announcedToken(object obj.Object, view View, options Options) int64 {
 }
 
 // provisionToken returns the token for the call of a provisioner: larger than that of each deleter that was called for the claim,
-// so that one which was paused is refused when it goes on, though a restore of the server has taken its announcement away. It is no
-// more than an hour ahead of the clock: a tenant may have written the announcement, and then nobody could delete the storage.
-func provisionToken(claim *corev1.PersistentVolumeClaim, view View) int64 {
+// so that one which was paused is refused when it goes on, though a restore of the server has taken its announcement away. None is more
+// than an hour ahead of the clock: a tenant may have written the announcement, and then nobody could delete the storage. Where it had to
+// be, there is a problem.
+func provisionToken(claim *corev1.PersistentVolumeClaim, view View) (token int64, problem string) {
 	previous, _ := reclaim.AnnouncementOf(claim)
 	for _, deleted := range view.Answered(RunDeleter, claim.UID) {
 		previous.Token = max(previous.Token, deleted.Token)
 	}
 	now := max(1, view.Clock().UnixNano())
-	return max(now, min(previous.Token, now+int64(reclaim.LongestCall)-1)+1)
+	if ahead := time.Duration(previous.Token - now); previous.Token > now && ahead >= reclaim.LongestCall {
+		return 0, fmt.Sprintf("the token of what was deleted for the claim before is %s ahead of the clock, as who has another clock or a tenant has written it: "+
+			"nothing is provisioned until it is less than an hour, or annotation %s is removed", ahead.Round(time.Second), reclaim.AnnouncementAnnotation)
+	}
+	return max(now, previous.Token+1), ""
 }
 
 // unspent returns the token for the next call of a deleter or recycler: the one that was announced, unless a call was made

@@ -17,7 +17,7 @@ func FailedUpdate(action Action, decidedFor obj.Object, err error) []Event {
 		return nil
 	}
 	change := fmt.Sprintf("the next change to %s (%s) fails", action.Target(), action.Why)
-	const again = "It is tried again, more and more seldom, and at once when the object changes"
+	const again = "It is tried again, more and more seldom"
 	because := oneline.Text(err.Error(), messageLimit/2) // so that the rest is not cut
 	events := []Event{warning(written, EventFailedUpdate, fmt.Sprintf("%s: %s. %s", change, because, again))}
 	if decidedFor != nil && decidedFor.GetUID() != written.GetUID() {

@@ -206,7 +206,11 @@ func runProvisioner(claim *corev1.PersistentVolumeClaim, class *storagev1.Storag
 	case !ran && !known.IsLive(): // or it may be gone, and what was made for it retained, which the provisioner would find
 		return ReadLive(obj.KeyOf(claim), "P2", "before storage is made for it"), nil
 	case !ran:
-		request.Token = provisionToken(claim, view)
+		token, problem := provisionToken(claim, view)
+		if problem != "" {
+			return wait("R8", problem, warning(claim, EventProvisioningFailed, problem)).withBackoff(), nil
+		}
+		request.Token = token
 		return Action{Kind: RunProvisioner, Hook: provisioner, Request: request, Rule: "P2", Why: "no volume fits, and class " + class.Name + " provisions"}, nil
 	case made.Err != nil:
 		return notProvisioned(claim, made), nil

@@ -200,6 +200,9 @@ func runHook(volume *corev1.PersistentVolume, kind ActionKind, hook string, view
 	if ran = ran && (answer.Err != nil || answer.Token == token); !ran {
 		token = unspent(token, view.Answered(kind, volume.UID))
 	}
+	if !StaysMeanwhile(volume) { // whoever took its finalizer off may delete it while the hook is at work
+		token = 0
+	}
 	attachments, listed := view.AttachmentsOf(volume.Name)
 	_, source := view.Volume(volume.Name)
 	switch {

@@ -37,13 +37,24 @@ func TestR8TheTokenOfAProvisioner(t *testing.T) {
 		"R8 another's clock was ahead":  {claim: ProvisioningClaim(done(now + 5)), want: now + 6},
 		"R8 the clock stands still":     {claim: ProvisioningClaim(done(now)), want: now + 1},
 		"R8 a deleter of this sync":     {claim: ProvisioningClaim(), answers: []decision.Answer{deleted}, want: now + 8},
-		"R8 a tenant wrote the largest": {claim: ProvisioningClaim(done(math.MaxInt64)), want: now + hour},
+		"R8 not quite an hour ahead":    {claim: ProvisioningClaim(done(now + hour - 1)), want: now + hour},
+		"R8 an hour ahead":              {claim: ProvisioningClaim(done(now + hour))},
+		"R8 a deleter an hour ahead":    {claim: ProvisioningClaim(), answers: []decision.Answer{{Of: decision.RunDeleter, Hook: "old.example.com", For: "uid-1", Token: now + hour}}},
+		"R8 a tenant wrote the largest": {claim: ProvisioningClaim(done(math.MaxInt64))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			known := Answering(Proving(Knowing(ClassOf("fast", Own)), OwnKey, DataKey), test.answers...)
 			known.Now, known.Announced = metav1.NewTime(time.Unix(0, now)), map[obj.Key]metav1.Time{DataKey: metav1.Unix(0, 0)}
 			action, err := decision.NextForClaim(test.claim, known, Hooked())
 			require.NoError(t, err)
+			if test.want == 0 { // a smaller one would not refuse that deleter, and a larger one no deleter of the volume would reach
+				require.Equal(t, decision.Wait, action.Kind, "%s", action)
+				assert.Equal(t, decision.RetryBackoff, action.Retry)
+				require.Len(t, action.Events, 1)
+				assert.Equal(t, decision.EventProvisioningFailed, action.Events[0].Reason)
+				assert.Contains(t, action.Events[0].Message, "ahead of the clock")
+				return
+			}
 			require.Equal(t, decision.RunProvisioner, action.Kind, "%s", action)
 			assert.Equal(t, test.want, action.Request.Token)
 		})

@@ -430,22 +430,25 @@ func TestW8WhatWasBegunBeforeARestore(t *testing.T) {
 
 // W8: the backup has a claim from before it was bound. Where its volume is given back only at the second attempt, it gets no other one meanwhile.
 func TestW8AClaimHasItsOwnVolumeAgain(t *testing.T) {
-	for _, way := range []string{"it is given back", "it is gone"} {
+	for _, way := range []string{"it is given back", "it is gone", "it is given back, and its class provisions"} {
 		t.Run("W8 "+way, func(t *testing.T) {
-			cluster := NewDriven(bindingtest.Claim("default", "data", "1Gi"))
+			provisions := way == "it is given back, and its class provisions"
+			cluster := NewDriven(ClassOf("fast", "ext.example.com"), bindingtest.Claim("default", "data", "1Gi", RequestingClass(new("fast"))))
 			backup := cluster.Snapshot()
 			make := func(name string) {
-				_, err := cluster.Create(t.Context(), bindingtest.Volume(name, "1Gi", WithPolicy(corev1.PersistentVolumeReclaimRetain)))
+				_, err := cluster.Create(t.Context(), bindingtest.Volume(name, "1Gi", WithPolicy(corev1.PersistentVolumeReclaimRetain), OfClass("fast")))
 				require.NoError(t, err)
 			}
 			make("pv")
-			if way == "it is given back" {
+			if way != "it is gone" {
 				backup = cluster.Snapshot()
 			}
 			require.NoError(t, cluster.Settle(t.Context()))
 			assertBound(t, cluster)
 			cluster.Restore(backup)
-			make("another")
+			if !provisions {
+				make("another")
+			}
 			cluster.ObserveRestore()
 			lists := 0
 			cluster.Client.Use(func(call *bindingtest.Call, do func() error) error {
@@ -464,6 +467,9 @@ func TestW8AClaimHasItsOwnVolumeAgain(t *testing.T) {
 				want = "another"
 			}
 			assert.Equal(t, want, cluster.Claim("default", "data").Spec.VolumeName)
+			if provisions {
+				assert.NotContains(t, cluster.Claim("default", "data").Annotations, "volume.kubernetes.io/storage-provisioner", "nobody was asked for another one")
+			}
 			assert.Equal(t, corev1.ClaimBound, cluster.Claim("default", "data").Status.Phase)
 		})
 	}

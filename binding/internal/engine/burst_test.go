@@ -193,17 +193,27 @@ func TestNAWriteThatIsSentTwiceIsTold(t *testing.T) {
 	assert.Len(t, told, 1)
 }
 
-// A policy of admission keeps announcements off volumes. The finalizer that comes with one would go and come without end.
+// A policy of admission keeps announcements off volumes, or the finalizer that comes with one: they would go and come without end, or a
+// person could delete the volume and make it again while its deleter is at work (R8).
 func TestX8AnAnnouncementThatIsNotStoredIsAnError(t *testing.T) {
-	d := newTalk(t, Hooked(), AKey, MadeByOwn()).starts()
-	require.True(t, d.step.Action.Announces())
-	stripped := At("90", d.step.Action.Volume.DeepCopy())
-	delete(stripped.Annotations, reclaim.AnnouncementAnnotation)
-	d.took(d.state.Proceed(d.key, engine.Reply{Object: stripped}))
-	assert.True(t, d.step.Done)
-	assert.ErrorContains(t, d.step.Err, "did not store it")
-	assert.NotZero(t, d.step.After)
-	assert.Equal(t, []string{"Warning FailedUpdate"}, d.published)
+	for name, strip := range map[string]func(*corev1.PersistentVolume){
+		"X8 the announcement": func(volume *corev1.PersistentVolume) { delete(volume.Annotations, reclaim.AnnouncementAnnotation) },
+		"R8 the finalizer":    func(volume *corev1.PersistentVolume) { volume.Finalizers = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newTalk(t, Hooked(), AKey, MadeByOwn()).starts()
+			require.True(t, d.step.Action.Announces())
+			stripped := At("90", d.step.Action.Volume.DeepCopy())
+			strip(stripped)
+			d.took(d.state.Proceed(d.key, engine.Reply{Object: stripped}))
+			assert.True(t, d.step.Done)
+			assert.ErrorContains(t, d.step.Err, "did not store it")
+			assert.NotZero(t, d.step.After)
+			assert.Equal(t, []string{"Warning FailedUpdate"}, d.published)
+			d.state.Observe(At("91", stripped.DeepCopy())) // as what it has written before is shown
+			assert.Equal(t, d.step.After, d.starts().step.After, "W6: whatever wakes it")
+		})
+	}
 }
 
 func TestX8AWriteThatChangesNothingIsAnError(t *testing.T) {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -42,8 +43,7 @@ type State struct {
 	// rejected are the claims whose last write the server rejected, and that are to be synced again after a delay.
 	rejected map[obj.Key]rejection
 	refused  map[obj.Key]refusal // by object: the last write that got a conflict for an answer
-	// failures counts the failures in a row of a key (W6).
-	failures map[obj.Key]int
+	failures map[obj.Key]failure
 	// restore is what is left to do since the server went back in time (W8).
 	restore restore
 	// unclaimed is what provisioners made in syncs that ended before there was a volume for it. It counts only once its claim is
@@ -62,6 +62,13 @@ type sighting struct {
 	since   time.Time
 	version string // "" if that is not known
 	halted  time.Time
+}
+
+// failure says how often a key has failed in a row, and until when it waits, whatever wakes it: its writes are undone, and what wakes it is most
+// often what it has written itself, or who has undone that (W6).
+type failure struct {
+	times int
+	held  time.Time // zero if a change of an object may help
 }
 
 // rejection has the versions of claim and volume that a rejected write was about.
@@ -124,6 +131,9 @@ func (s *State) StartDraft(key obj.Key) Step {
 		s.waiters.add(key, key)
 		return s.refuse(key)
 	}
+	if rest := s.failures[key].held.Sub(s.now); rest > 0 {
+		return s.keepWaiting(key, rest)
+	}
 	if !s.workers.acquire(key, s.namespaceOf(key)) {
 		return s.refuse(key)
 	}
@@ -142,6 +152,13 @@ func (s *State) refuse(key obj.Key) Step {
 	return Step{Done: true, Next: s.release(key)}
 }
 
+// keepWaiting ends a sync whose writes were undone before, and whose delay is not over. What was offered to it is offered to others.
+func (s *State) keepWaiting(key obj.Key, rest time.Duration) Step {
+	next := append(s.offers.endWait(key), s.release(key)...)
+	s.unnotify(key)
+	return Step{Done: true, Next: Unique(next), After: rest}
+}
+
 // Proceed takes the reply to the action of the last step, and returns the next step.
 func (s *State) Proceed(key obj.Key, got Reply) Step { return s.ProceedDraft(key, got).Complete() }
 
@@ -157,7 +174,7 @@ func (s *State) ProceedDraft(key obj.Key, got Reply) Step {
 			// What it was called for may not be so any more, and its context has ended meanwhile.
 			got = Reply{Err: &hooks.Error{Meaning: hooks.InProgress, Err: ErrWentBack}}
 		}
-		t.recordAnswer(got, false)
+		t.recordAnswer(got, t.outdated) // as unsettleMade says
 		switch {
 		case t.pending.Kind == decision.RunProvisioner: // somebody else may have stored the volume meanwhile, and the claim been deleted
 			delete(t.live, t.pending.Target())
@@ -170,6 +187,9 @@ func (s *State) ProceedDraft(key obj.Key, got Reply) Step {
 		}
 	default:
 		err = s.handleWrite(t, got)
+	}
+	if errors.Is(err, errNotStored) { // as by a policy, under which other writes of this sync may have made versions
+		return s.finishHeld(t, s.failedUpdate(t, err), fmt.Errorf("%s: %w", t.pending, err))
 	}
 	if err != nil {
 		return s.finish(t, decision.Action{Events: s.failedUpdate(t, err)}, fmt.Errorf("%s: %w", t.pending, err))

@@ -78,8 +78,9 @@ func (s *store) bury(volume *corev1.PersistentVolume) {
 		last.version = ""
 	case last.policy == corev1.PersistentVolumeReclaimRetain, slices.ContainsFunc(s.claimsByVolume.of(obj.VolumeKey(volume.Name)), func(key obj.Key) bool { return slices.Contains(last.owners, s.claim(key).UID) }):
 		last.announcement = ""
-	default:
-		last = nil
+	default: // a restore may bring it back, but not what was on it
+		announcement.Done = true
+		last = &lastVolume{uid: volume.UID, version: volume.ResourceVersion, announcement: announcement.String()}
 	}
 	key := obj.ReferencedClaim(volume)
 	if claim := s.claim(key); last != nil && claim != nil && s.lostOwners[key] == claim.UID && obj.NamedVolume(claim).Name == volume.Name {

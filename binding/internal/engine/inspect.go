@@ -286,6 +286,7 @@ func (t *task) describe(n Notebook) {
 		n.Text(string(t.contradicted[key].uid))
 		describeFlag(n, t.contradicted[key].missing)
 		describeFlag(n, t.contradicted[key].dated)
+		describeFlag(n, t.contradicted[key].early)
 	}
 	n.Number(len(t.live))
 	for _, key := range slices.SortedFunc(maps.Keys(t.live), obj.CompareKeys) {

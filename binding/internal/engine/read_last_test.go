@@ -3,6 +3,7 @@ package engine_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -14,6 +15,7 @@ import (
 	"github.com/pvbind/pvbind/binding/hooks"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // R8, X2: no other read comes between that of the volume and its deleter, whatever had to be read anew before.
@@ -68,6 +70,14 @@ func TestR8TheVolumeIsReadLast(t *testing.T) {
 		d.says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R8 Read pv/a").returns(At("19", released()))
 		d.says("R3 Read pv/a").again().says("R3 RunDeleter pv/a")
 	})
+	t.Run("somebody takes its finalizer off", func(t *testing.T) { // and may delete it while the deleter is at work
+		d := announced(t)
+		bare := At("30", d.state.Known(a).(*corev1.PersistentVolume).DeepCopy())
+		bare.Finalizers = nil
+		d.gets(bare, nil).announces()
+		assert.Contains(t, d.state.Known(a).GetFinalizers(), reclaim.AnnouncementFinalizer)
+		rest(d).says("R3 Read pv/a").again().says("R3 RunDeleter pv/a")
+	})
 	t.Run("somebody edits it all the time", func(t *testing.T) {
 		d := announced(t)
 		for version := 30; !d.step.Done; version++ {
@@ -84,6 +94,8 @@ func TestR8TheVolumeIsReadLast(t *testing.T) {
 		}
 		assert.ErrorContains(t, d.step.Err, "no end after 64 steps")
 		assert.NotZero(t, d.step.After, "W6")
+		assert.Equal(t, d.step.After, d.state.Start(d.key).After, "W6: whatever wakes it")
+		d.state.SetTime(time.Now().Add(d.step.After))
 		d.starts().announces()
 		rest(d).says("R3 Read pv/a").again().says("R3 RunDeleter pv/a")
 	})

@@ -160,6 +160,13 @@ func TestV3AServerThatWentBack(t *testing.T) {
 		require.ErrorIs(t, d.step.Err, engine.ErrWentBack)
 		require.ErrorContains(t, d.step.Err, "the server has 19")
 	})
+	t.Run("one NotFound from before, after a true one", func(t *testing.T) {
+		d := newTalk(t, rules, a, volume("20", corev1.VolumeBound))
+		d.starts().says("V3 Read pvc/default/data").gets(nil, AbsentAsOf(DataKey, "25")).says("V3 UpdateVolumeStatus pv/a").stored()
+		d.announces().says("R3 Read volumeattachments").gets(nil, nil)
+		d.says("V3 Read pvc/default/data").gets(nil, AbsentAsOf(DataKey, "19"))
+		d.says("V3 Read pvc/default/data").gets(nil, AbsentAsOf(DataKey, "200")).says("R3 Read pv/a")
+	})
 	t.Run("a NotFound from before, and one without a version, are not the same reply twice", func(t *testing.T) {
 		reserved := KnownVolume("a", RefersTo("default", "data", ""), InPhase(corev1.VolumeAvailable))
 		d := newTalk(t, rules, DataKey, reserved, At("30", KnownClaim()))

@@ -3,7 +3,6 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"regexp"
 	"slices"
 
@@ -39,25 +38,26 @@ func outcomeOf(err error) outcome {
 		return conflict
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsBadRequest(err),
 		apierrors.IsMethodNotSupported(err), apierrors.IsTooManyRequests(err), apierrors.IsNotAcceptable(err),
-		apierrors.IsUnsupportedMediaType(err), apierrors.IsRequestEntityTooLargeError(err), isServerErrorOfRefusal(err):
+		apierrors.IsUnsupportedMediaType(err), apierrors.IsRequestEntityTooLargeError(err), saysRefused(err):
 		return rejected
 	}
 	return unknown
 }
 
-// refusals are the texts with which an API server tells, under a code of its own failures, that it has stored nothing: the object is too
-// large for etcd, an admission webhook cannot be called, or one denies the request with such a code.
+// refusals are the texts with which an API server tells, under a code that does not say so, that it has stored nothing: the object is too
+// large for etcd, an admission webhook cannot be called, or one denies the request, with any code that it likes.
 var refusals = regexp.MustCompile(`^etcdserver: request is too large$|^Internal error occurred: failed calling webhook |^admission webhook ".*" denied the request`)
 
-// isServerErrorOfRefusal reports whether a reply with a code of 500 or more says that nothing was stored.
-func isServerErrorOfRefusal(err error) bool {
+// saysRefused reports whether the text of a reply says that nothing was stored.
+func saysRefused(err error) bool {
 	var status apierrors.APIStatus
-	return errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError && refusals.MatchString(status.Status().Message)
+	return errors.As(err, &status) && refusals.MatchString(status.Status().Message)
 }
 
 // handleWrite takes the reply to a write. What was read live holds until a write, whatever its outcome.
 func (s *State) handleWrite(t *task, got Reply) error {
 	target := t.pending.Target()
+	t.written = t.pending
 	t.live = nil
 	if t.outdated { // it may be the reply of the server before it went back
 		t.wake(s.distrust(target), t.key)
@@ -163,7 +163,7 @@ func (s *State) failedUpdate(t *task, err error) []decision.Event {
 	var invalid *obj.InvalidError
 	switch {
 	case errors.Is(err, errNotStored), errors.Is(err, errUnmoved):
-	case outcomeOf(err) != rejected, errors.As(err, &invalid), apierrors.IsTooManyRequests(err), apierrors.IsUnauthorized(err):
+	case outcomeOf(err) != rejected, errors.As(err, &invalid), !saysRefused(err) && (apierrors.IsTooManyRequests(err) || apierrors.IsUnauthorized(err)):
 		return nil
 	}
 	return decision.FailedUpdate(t.pending, s.Known(t.key), err)
@@ -291,6 +291,7 @@ type contradiction struct {
 	uid     types.UID // of the object that is missing, or that is there
 	missing bool
 	dated   bool // as of a resourceVersion: a cache's old reply and another's without one are not the same
+	early   bool // as of one that is too early to say so: one such reply after a true one is not the same either
 }
 
 // handleRead takes the reply to a live read.
@@ -325,7 +326,7 @@ func (s *State) handleRead(t *task, got Reply) error {
 		if known := s.Known(key); known != nil && known.GetUID() == found.uid { // one that was observed since is another
 			t.wake(s.ObserveDeleted(known), t.key)
 		}
-		zeromap.Put(&t.contradicted, key, contradiction{missing: true, dated: found.dated})
+		zeromap.Put(&t.contradicted, key, contradiction{missing: true, dated: found.dated, early: found.early})
 	case got.Err != nil:
 		return s.unreadError(key, got.Err)
 	case got.Object != nil:
@@ -357,7 +358,8 @@ func (s *State) handleRead(t *task, got Reply) error {
 func (s *State) contradictionIn(got Reply, t *task) (found contradiction, contradicts bool) {
 	switch {
 	case obj.IsAbsent(got.Err, t.pending.Key):
-		return contradiction{uid: uidOf(t.before), missing: true, dated: obj.AbsentAsOf(got.Err) != ""}, true
+		asOf := obj.AbsentAsOf(got.Err)
+		return contradiction{uid: uidOf(t.before), missing: true, dated: asOf != "", early: t.precedesObject(asOf) || t.precedesOwn(asOf)}, true
 	case got.Object == nil:
 		return contradiction{}, false
 	}

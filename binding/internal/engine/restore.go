@@ -73,6 +73,7 @@ func (s *State) ObserveRestoreAgain() []obj.Key {
 		running.live, running.contradicted, running.outdated = nil, nil, true
 		running.provided = "" // what was made is found again
 	}
+	s.unsettleMade()
 	keys := slices.AppendSeq(slices.Collect(maps.Keys(s.objects[obj.KindVolume])), maps.Keys(s.objects[obj.KindClaim]))
 	slices.SortFunc(keys, obj.CompareKeys)
 	s.restore.gone.take(&s.gone)
@@ -161,10 +162,12 @@ func (s *State) giveBack(t *task, action decision.Action) (next decision.Action,
 	return decision.Action{}, false
 }
 
-// awaitFormer returns the Wait of a claim that would be bound to another volume before its own is given back to it: then it could not have that any more.
+// awaitFormer returns the Wait of a claim that would be bound to another volume, or have one provisioned, before its own is given back to it: then it could
+// not have that any more.
 func (s *State) awaitFormer(t *task, action decision.Action) (waiting decision.Action, awaited bool) {
 	claim := s.claim(t.key)
-	if claim == nil || action.Rule != "B1" || !action.Writes() {
+	takes := action.Writes() && (action.Rule == "B1" || action.Rule == "P3") || action.Kind == decision.RunProvisioner || action.Kind == decision.CreateVolume
+	if claim == nil || !takes {
 		return decision.Action{}, false
 	}
 	key, awaited := s.restore.former.volumesOf[claim.UID]

@@ -423,3 +423,49 @@ func TestW8AVolumeThatALaterClaimHad(t *testing.T) {
 		})
 	}
 }
+
+// R8, W8: a volume went when its storage was deleted, and a restore brings it back as it was before. It is free by what it says, and has no storage: that
+// is noted on it again. What a person makes under its name is another one.
+func TestW8AVolumeComesBackWithoutItsStorage(t *testing.T) {
+	a := obj.VolumeKey("a")
+	gone := At("50", KnownVolume("a", BoundToClaim, DeletedPolicy, InPhase(corev1.VolumeReleased), OnHostPath, func(v *corev1.PersistentVolume) {
+		v.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+		v.Finalizers = []string{reclaim.AnnouncementFinalizer}
+		reclaim.Announce(v, reclaim.Announcement{By: "me", Token: 7, Seconds: 60})
+	}))
+	for name, test := range map[string]struct {
+		back  *corev1.PersistentVolume
+		noted bool
+	}{
+		"it is back, and Available":    {At("20", KnownVolume("a", DeletedPolicy, InPhase(corev1.VolumeAvailable), OnHostPath)), true},
+		"a person makes another one":   {At("60", KnownVolume("a", DeletedPolicy, OnHostPath, func(v *corev1.PersistentVolume) { v.UID = "uid-again" })), false},
+		"the same, the version is old": {At("20", KnownVolume("a", DeletedPolicy, OnHostPath, func(v *corev1.PersistentVolume) { v.UID = "uid-again" })), false},
+	} {
+		t.Run("W8 "+name, func(t *testing.T) {
+			state := engine.New(Unprotected(Hooked()), 10)
+			state.Observe(gone)
+			state.ObserveDeleted(gone)
+			state.Observe(KnownClaim())
+			state.ObserveRestore()
+			state.OutwaitCalls()
+			state.Observe(test.back)
+			step := reads(t, state, state.Start(a), a, test.back)
+			if !test.noted {
+				require.True(t, step.Done || !step.Action.Announces() && step.Action.Rule != "W8", "%s", step.Action)
+				return
+			}
+			require.Equal(t, "W8 UpdateVolume pv/a", step.Action.Rule+" "+string(step.Action.Kind)+" "+step.Action.Target().String())
+			written := step.Complete().Action.Volume
+			announcement, announced := reclaim.AnnouncementOf(written)
+			assert.True(t, announced && announcement.Done, "%s", written.Annotations)
+			step = state.Proceed(a, engine.Reply{Object: At("70", written)})
+			require.Equal(t, "R8 UpdateVolumeStatus", step.Action.Rule+" "+string(step.Action.Kind))
+			failed := step.Complete().Action.Volume
+			assert.Equal(t, corev1.VolumeFailed, failed.Status.Phase, "which tells it")
+			assert.Contains(t, failed.Status.Message, "the storage of volume \"a\" is deleted")
+			require.True(t, state.Proceed(a, engine.Reply{Object: At("80", failed)}).Done)
+			step = reads(t, state, state.Start(DataKey), DataKey, KnownClaim(), state.Known(a))
+			assert.True(t, step.Done, "nobody gets it: %s", step.Action)
+		})
+	}
+}

@@ -21,6 +21,7 @@ type task struct {
 
 	volume  obj.Key         // the volume that a claim's sync has locked; zero if none
 	pending decision.Action // what is being done
+	written decision.Action // the last write
 	before  obj.Object      // of a read: what was known when it was sent; nil if nothing
 
 	outdated bool // the server went back in time since the action was begun (W8)
@@ -120,13 +121,23 @@ func (s *State) isAnothersTurn(t *task, action decision.Action) bool {
 	return action.Kind == decision.RunProvisioner && len(s.hooks.turns) > 0 && t.provided != "" && t.provided != action.About()
 }
 
-// giveUp ends a sync that exceeds stepLimit, most likely because another client undoes each of its writes. It marks the claim as
+// errNoEnd ends a sync that exceeds stepLimit.
+var errNoEnd = fmt.Errorf("no end after %d steps: what is written is undone, or changed meanwhile", stepLimit)
+
+// giveUp ends a sync that exceeds stepLimit, most likely because a webhook or another client undoes each of its writes. It marks the claim as
 // rejected, so that no volume is offered to it before the delay is over.
 func (s *State) giveUp(t *task) Step {
 	if claim := s.claim(t.key); claim != nil {
 		zeromap.Put(&s.rejected, t.key, rejection{claimVersion: claim.ResourceVersion})
 	}
-	return s.finish(t, decision.Action{}, fmt.Errorf("%s: no end after %d steps, the last: %s", t.key, stepLimit, t.pending))
+	return s.finishHeld(t, decision.FailedUpdate(t.written, s.Known(t.key), errNoEnd), fmt.Errorf("%s: %w; the last: %s", t.key, errNoEnd, t.pending))
+}
+
+// finishHeld ends a sync with an error, and has nothing wake it before its delay is over.
+func (s *State) finishHeld(t *task, told []decision.Event, err error) Step {
+	ended := s.finish(t, decision.Action{Events: told}, err)
+	s.failures[t.key] = failure{s.failures[t.key].times, s.now.Add(ended.After)}
+	return ended
 }
 
 // dropStaleReads discards the live reads that were made for another version of the task's object, and reports whether the
@@ -180,9 +191,6 @@ func (s *State) decide(t *task) (decision.Action, error) {
 		return decision.Action{}, nil
 	}
 	leftover, left := decision.NextForLeftover(t.key, uidOf(s.Known(t.key)), slices.DeleteFunc(slices.Clone(t.answers), s.stoodFor), view, s.options)
-	if waiting, postponed := s.postpone(leftover); postponed {
-		leftover = waiting
-	}
 	claim := s.claim(t.key)
 	if claim == nil || left && leftover.Kind != decision.Wait {
 		return leftover, nil
@@ -322,8 +330,9 @@ func (s *State) delay(key obj.Key, action decision.Action, err error) time.Durat
 	case action.After > 0:
 		longest = min(longest, max(action.After, firstDelay/10))
 	}
-	zeromap.Put(&s.failures, key, s.failures[key]+1)
-	return min(longest, firstDelay<<min(s.failures[key]-1, 16))
+	times := s.failures[key].times
+	zeromap.Put(&s.failures, key, failure{times: times + 1})
+	return min(longest, firstDelay<<min(times, 16))
 }
 
 // repeatAfter is when an event is published again that still holds: the API server forgets it after an hour (its --event-ttl).

@@ -10,6 +10,7 @@ import (
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
 )
 
 // leftoversPerSync bounds of how many claims that are gone one sync deletes what was made for them. Each takes up to five steps, and most of
@@ -115,6 +116,41 @@ func (s *State) settled(t *task, made decision.Answer) bool {
 func (s *State) forgetUnclaimed(volume *corev1.PersistentVolume) {
 	if claim := obj.ReferencedClaim(volume); len(s.unclaimed[claim]) > 0 {
 		s.setUnclaimed(claim, slices.DeleteFunc(slices.Clone(s.unclaimed[claim]), s.stoodFor))
+	}
+}
+
+// noteStood notes that a volume stood for what was made for a claim, which is Bound to it by its status: no informer may have shown the volume yet, and
+// both may be gone before one does, by a restore.
+func (s *State) noteStood(claim *corev1.PersistentVolumeClaim) {
+	key, name := obj.KeyOf(claim), decision.ProvisionedName(claim.UID)
+	if phase.Owned(claim) != name || len(s.unclaimed[key]) == 0 && s.tasks[key] == nil {
+		return
+	}
+	if s.volume(name) == nil && !s.goneVolumes.has(name) {
+		s.goneVolumes.add(name, nil)
+	}
+	s.setUnclaimed(key, slices.DeleteFunc(slices.Clone(s.unclaimed[key]), s.stoodFor))
+}
+
+// unsettleMade notes of all that provisioners have made that a volume may have stood for it before the server went back: another controller may have stored
+// it, and bound it to its claim. That neither is there proves nothing.
+func (s *State) unsettleMade() {
+	unsettle := func(made []decision.Answer) {
+		for i := range made {
+			made[i].Unsettled = made[i].Unsettled || made[i].Of == decision.RunProvisioner
+		}
+	}
+	for key, made := range s.unclaimed {
+		s.unclaimed[key] = slices.Clone(made)
+		unsettle(s.unclaimed[key])
+	}
+	for key, made := range s.restore.made {
+		s.restore.made[key] = slices.Clone(made)
+		unsettle(s.restore.made[key])
+	}
+	for _, running := range s.tasks {
+		running.answers = slices.Clone(running.answers)
+		unsettle(running.answers)
 	}
 }
 

@@ -412,3 +412,47 @@ func TestP2WhatIsMadeAnewForAClaimThatGoes(t *testing.T) {
 		})
 	}
 }
+
+// P2, W8, X2: a provisioner is at work, or has failed, when another controller stores the volume and binds it. Then the server goes back to before the claim was
+// made. That there is neither claim nor volume does not say that nobody has used the storage: it stays, and that is told. So it is without the
+// notice, where the revisions go on, if the claim was seen Bound.
+func TestP2WhatAnotherHasStoredBeforeTheServerWentBack(t *testing.T) {
+	used := ProvisioningClaim(BoundTo("pvc-uid-1"))
+	for name, test := range map[string]struct {
+		before func(*engine.State)
+		told   bool
+	}{
+		"W8 the notice comes": {func(state *engine.State) { state.ObserveRestore() }, true},
+		"the claim is seen":   {func(state *engine.State) { state.Observe(At("90", used)) }, false},
+		"W8 both": {func(state *engine.State) {
+			state.Observe(At("90", used))
+			state.ObserveRestore()
+		}, false},
+	} {
+		for when, answer := range map[string]error{"while it is at work": nil, "after it was at work": InProgress(time.Minute), "after it failed": ErrBroken} {
+			t.Run("P2 X2 "+name+" "+when, func(t *testing.T) {
+				d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts()
+				d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1")
+				if answer != nil {
+					d.gets(nil, answer)
+				}
+				test.before(d.state)
+				if answer == nil {
+					d.gets(nil, ErrBroken)
+				}
+				d.state.OutwaitCalls()
+				for range 3 {
+					if d.step.Done {
+						d.starts()
+					}
+					for !d.step.Done {
+						require.NotEqual(t, decision.RunDeleter, d.step.Action.Kind, "%s", d.step.Action)
+						d.gets(nil, ErrNotFound)
+					}
+				}
+				told := slices.Contains(d.published, "Warning ProvisioningCleanupFailed")
+				assert.Equal(t, test.told, told, "%s", d.published)
+			})
+		}
+	}
+}

@@ -57,6 +57,8 @@ func (s *State) ObserveParsed(parsed Parsed) (woken, rest []obj.Key) {
 		} else {
 			delete(s.hadBefore, key.Name) // whoever freed it meant that
 		}
+	case *corev1.PersistentVolumeClaim:
+		s.noteStood(object)
 	case *storagev1.StorageClass:
 		return s.wokenByClass(object), nil
 	}

@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -93,6 +94,9 @@ func (f *former) shown(volume *corev1.PersistentVolume) *corev1.PersistentVolume
 	number *= 2
 	if own := f.pretended[volume.UID]; own.version == version {
 		metav1.SetMetaDataAnnotation(&volume.ObjectMeta, reclaim.AnnouncementAnnotation, own.text)
+		if !slices.Contains(volume.Finalizers, reclaim.AnnouncementFinalizer) {
+			volume.Finalizers = append(volume.Finalizers, reclaim.AnnouncementFinalizer)
+		}
 		number++
 	}
 	volume.ResourceVersion = strconv.Itoa(number)
@@ -112,6 +116,8 @@ func (f *former) sent(volume *corev1.PersistentVolume) *corev1.PersistentVolume 
 	delete(volume.Annotations, reclaim.AnnouncementAnnotation)
 	if other := f.hidden[volume.UID]; other.version == volume.ResourceVersion {
 		metav1.SetMetaDataAnnotation(&volume.ObjectMeta, reclaim.AnnouncementAnnotation, other.text)
+	} else if own := f.pretended[volume.UID]; own.version == volume.ResourceVersion {
+		volume.Finalizers = slices.DeleteFunc(volume.Finalizers, func(finalizer string) bool { return finalizer == reclaim.AnnouncementFinalizer })
 	}
 	return volume
 }

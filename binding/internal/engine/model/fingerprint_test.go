@@ -47,6 +47,7 @@ func (m *model) print(now *state) fingerprint {
 	n.names(now.storage.written)
 	n.names(now.storage.begun)
 	n.names(now.storage.left)
+	n.names(now.storage.told)
 	n.names(now.storage.excused)
 	n.names(now.storage.given)
 	for at := range m.keys {

@@ -248,7 +248,7 @@ func (m *model) drain(now *state, l *leader) (broken []string) {
 		switch sync.kind {
 		case starts:
 			l.queue &^= nameAt(at)
-			m.decided(l, at, l.state.Start(m.keys[at]), request{})
+			m.decided(now, l, at, l.state.Start(m.keys[at]), request{})
 		case sends:
 			m.send(now, l, at, sends)
 		case receives:

@@ -272,7 +272,7 @@ func (m *model) step(next *state, mv move) {
 		m.observe(next, l, at)
 	case starts:
 		l.queue &^= nameAt(at)
-		m.decided(l, at, l.state.Start(m.keys[at]), request{})
+		m.decided(next, l, at, l.state.Start(m.keys[at]), request{})
 	case receives:
 		m.receive(next, l, at)
 	case outwaits, outlives:
@@ -368,8 +368,9 @@ func (m *model) broke(format string, args ...any) {
 }
 
 // decided takes what a step of a sync came to.
-func (m *model) decided(l *leader, at int, step engine.Step, was request) {
+func (m *model) decided(now *state, l *leader, at int, step engine.Step, was request) {
 	m.effect.events += len(step.Publish)
+	m.noteTold(now, step.Publish)
 	l.running[at] = nil
 	failed := was.failed
 	if !step.Done {
@@ -497,7 +498,7 @@ func (m *model) receive(now *state, l *leader, at int) {
 	}
 	m.judgeKnown(now, l, was.target, before)
 	next.failed = was.failed || was.answer.fail != "" && (was.action.RunsHook() || was.action.Kind == decision.CreateVolume)
-	m.decided(l, at, step, next)
+	m.decided(now, l, at, step, next)
 }
 
 var (

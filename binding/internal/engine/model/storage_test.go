@@ -21,12 +21,14 @@ type tinyStorage struct {
 	kept, written, left nameSet
 	begun               nameSet // a deleter or recycler goes on with these, and may be done at any time
 	excused             nameSet // of these a restore of the server has brought volumes back, or taken them away
+	told                nameSet // of these an event tells, since a restore, that they may be left behind
 	given               nameSet // of these one who had noticed a restore has given the volume to a claim since, which has data on it
 }
 
 func (s *tinyStorage) provision(at int) {
 	s.kept |= nameAt(at)
 	s.left &^= nameAt(at)
+	s.told &^= nameAt(at)
 }
 
 func (s *tinyStorage) delete(at int) {
@@ -59,6 +61,16 @@ func tokenSent(call decision.Action) int64 {
 		return call.Request.Token
 	}
 	return call.Token
+}
+
+// noteTold notes what a leader tells of the storage that provisioners have made, or may have, before the server went back: it is for people to look at.
+func (m *model) noteTold(now *state, published []decision.Event) {
+	for _, event := range published {
+		at, made := m.index[obj.VolumeKey(decision.ProvisionedName(event.UID))]
+		if made && now.travel == wentBack && event.Reason == decision.EventProvisioningCleanup {
+			now.storage.told |= nameAt(at)
+		}
+	}
 }
 
 // noteData notes that a leader which has noticed a restore has bound a claim, whose pods have written.
@@ -212,7 +224,7 @@ func judgeStorage(s *tinyServer, storage tinyStorage) (broken []string) {
 		volume := s.volume(key.Name)
 		switch kept := storage.kept.has(at); {
 		case storage.excused.has(at), volume != nil && (keptBack(s, volume) || volume.Status.Phase == corev1.VolumeFailed): // no claim gets it, and a person is told
-		case kept && volume == nil && !storage.left.has(at) && untraced(s, key.Name):
+		case kept && volume == nil && !storage.left.has(at) && !storage.told.has(at) && untraced(s, key.Name):
 			broken = append(broken, "P2: the storage of "+key.Name+" is lost track of")
 		case !kept && volume != nil && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete && volume.DeletionTimestamp == nil:
 			broken = append(broken, "R3: "+key.Name+" has no storage any more")
