@@ -112,10 +112,10 @@
 // reached once more the versions that were seen, if nobody looked before; and that an object is still as it was at the
 // backup. Neither destroys storage, for whatever is destroyed is read live immediately before. But a claim may then be
 // given a volume that is another's by now: one that was free at some resourceVersion before the restore, and has the very
-// same one and an owner after it. No write is refused for that, and nothing is read before a bind. Restart controllers
-// after a restore, and that cannot be. What a backup does not have, nobody can give back: storage that was deleted since is
-// gone, though its volume is there again, and storage that was made since has no volume any more. An event ServerWentBack
-// says so.
+// same one and an owner after it. No write is refused for that, and nothing is read before a bind. Do not restart controllers
+// for that reason before the restore was noticed, which an event ServerWentBack says: one that is new knows of nothing that was
+// bound since the backup. What a backup does not have, nobody can give back: storage that was deleted since is gone, though its
+// volume is there again, and storage that was made since has no volume any more.
 //
 // The rules that code and tests cite, such as M4 or V3, are those of RULES.md beside this file.
 package binding

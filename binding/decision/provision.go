@@ -128,6 +128,8 @@ func provision(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClas
 	switch {
 	case provisioning(claim) && claimProvisioner(claim) != provisioner:
 		action = abandonProvisioning(claim, view, options)
+	case !options.Hooks.Provisioners.Has(provisioner) && wasAnothers(view.Former(ProvisionedName(claim.UID)), claim):
+		action = refuseAnothers(claim)
 	case unannotated:
 		action = annotating
 	case options.Hooks.Provisioners.Has(provisioner):
@@ -178,6 +180,12 @@ func annotateForProvisioner(claim *corev1.PersistentVolumeClaim, provisioner str
 	}, "P3", "ask the provisioner "+provisioner), true
 }
 
+// refuseAnothers returns the Wait of a claim for which storage was made that was given to another claim at last: its provisioner would find it again.
+func refuseAnothers(claim *corev1.PersistentVolumeClaim) Action {
+	message := fmt.Sprintf("volume %q stood for what was made for the claim, was given to another one, and is gone: its storage is not made the claim's again; delete the claim and create it again", ProvisionedName(claim.UID))
+	return wait("P2", message, warning(claim, EventProvisioningFailed, message))
+}
+
 // createTries is how often a CreateVolume is tried before the storage is deleted again (P2).
 const createTries = 3
 
@@ -197,9 +205,8 @@ func runProvisioner(claim *corev1.PersistentVolumeClaim, class *storagev1.Storag
 		return ReadLive(obj.VolumeKey(name), "P2", "before storage is made for it"), nil
 	case volume != nil:
 		return nameTaken(claim, volume, view), nil
-	case !ran && wasAnothers(view.Former(name), claim): // the provisioner would find it again
-		message := fmt.Sprintf("volume %q stood for what was made for the claim, was given to another one, and is gone: its storage is not made the claim's again; delete the claim and create it again", name)
-		return wait("P2", message, warning(claim, EventProvisioningFailed, message)), nil
+	case !ran && wasAnothers(view.Former(name), claim):
+		return refuseAnothers(claim), nil
 	case !ran && mayLose(claim, provisioner, view):
 		problem := "what may have been made for it before is deleted first; then it is made anew"
 		return discard(claim, request.Volume, problem, view, options), nil
@@ -221,7 +228,7 @@ func runProvisioner(claim *corev1.PersistentVolumeClaim, class *storagev1.Storag
 	}
 	if failures := failed(view.Answered(CreateVolume, claim.UID)); len(failures) >= createTries { // the node is not to blame
 		problem := fmt.Sprintf("the volume could not be stored: %v", failures[len(failures)-1].Err)
-		if slices.ContainsFunc(failures, func(failure Answer) bool { return failure.Unsettled }) {
+		if view.UsedBefore(claim.UID) || slices.ContainsFunc(failures, func(failure Answer) bool { return failure.Unsettled }) {
 			return wait("P2", problem, warning(claim, EventProvisioningFailed, problem)).withBackoff(), nil // its storage may be needed yet
 		}
 		return discard(claim, volume, problem, view, options), nil
@@ -389,6 +396,11 @@ func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, options
 	case volume == nil && !options.Hooks.Deleters.Has(provisioner):
 		message := fmt.Sprintf("what provisioner %q made for the claim, if anything, is not deleted, for no deleter of that name is registered here: run a controller that has it, or delete the storage by hand and then take the finalizer %s off the claim", provisioner, ProvisioningFinalizer)
 		return wait("P2", message, warning(claim, EventProvisioningCleanup, message))
+	case volume == nil && view.UsedBefore(claim.UID):
+		told = append(told, warning(claim, EventProvisioningCleanup, usedBeforeText(claim, provisioner)))
+	case volume == nil && standsInstead(claim, view):
+		message := fmt.Sprintf("volume %q, which a person has reserved for the claim, may stand for what provisioner %q made for the claim: that is not deleted; look at it, and delete it by hand if it is other storage", claim.Spec.VolumeName, provisioner)
+		told = append(told, warning(claim, EventProvisioningCleanup, message))
 	case volume == nil:
 		made, _ := lastOf(provisioner, view.Answered(RunProvisioner, claim.UID))
 		expected, _ := volumeToStore(newProvisionRequest(claim, nil, provisioner), made.Volume, view, options)
@@ -411,6 +423,24 @@ func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, options
 // wasAnothers reports whether a volume that is gone, and was not reclaimed, was another claim's: its data may be needed.
 func wasAnothers(former *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
 	return former != nil && former.Spec.ClaimRef != nil && former.Spec.ClaimRef.UID != "" && former.Spec.ClaimRef.UID != claim.UID
+}
+
+// usedBeforeText says why what was made for a claim is not deleted.
+func usedBeforeText(claim *corev1.PersistentVolumeClaim, provisioner string) string {
+	return fmt.Sprintf("before the API server went back in time the claim was Bound to volume %q: what provisioner %q made for it has what was written since, and is not deleted; look at it, and delete it by hand",
+		ProvisionedName(claim.UID), provisioner)
+}
+
+// standsInstead reports whether a claim has a volume that may stand for what was made for it, under another name than that of what is provisioned.
+func standsInstead(claim *corev1.PersistentVolumeClaim, view View) bool {
+	volume, _ := view.Volume(claim.Spec.VolumeName)
+	return volume != nil && StandsInstead(claim, volume)
+}
+
+// StandsInstead reports whether the volume is one that a person has reserved for the claim: perhaps of what a provisioner has made, and had no volume, as
+// after a restore (P2).
+func StandsInstead(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
+	return phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefBound && volume.Name != ProvisionedName(claim.UID) && !phase.BoundByController(volume)
 }
 
 // discard deletes the storage that was made for a volume which cannot be stored, unless a live read shows that volume. Until the
@@ -441,6 +471,9 @@ func deleteUnstored(claim *corev1.PersistentVolumeClaim, volume *corev1.Persiste
 	provisioner := volume.Annotations[phase.ProvisionedByAnnotation]
 	deleted, ran := lastOf(provisioner, view.Answered(RunDeleter, claim.UID))
 	switch {
+	case view.UsedBefore(claim.UID):
+		message := usedBeforeText(claim, provisioner)
+		return wait("P2", message, warning(claim, EventProvisioningCleanup, message)).withBackoff(), false
 	case !ran && options.Hooks.Deleters.Has(provisioner):
 		if waiting, blocked := awaitAnnounced(claim, obj.KeyOf(claim), view, options); blocked { // of a claim that was bound
 			return waiting, false

@@ -25,7 +25,8 @@ func TestP2AClaimThatNeedsNoVolumeAnyMore(t *testing.T) {
 	elsewhere := func(edits ...ClaimEdit) *corev1.PersistentVolumeClaim {
 		return ProvisioningClaim(append([]ClaimEdit{BoundTo("a")}, edits...)...)
 	}
-	bound := Proving(Knowing(ClassOf("fast", Own), KnownVolume("a", OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound))), OwnKey)
+	bound := Proving(Knowing(ClassOf("fast", Own), KnownVolume("a", OfClass("fast"), BoundToClaim, VolumeNote(BoundBy, "yes"), InPhase(corev1.VolumeBound))), OwnKey)
+	reserved := Proving(Knowing(ClassOf("fast", Own), KnownVolume("a", OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound))), OwnKey)
 	cached := bound
 	cached.LiveReads = nil
 	theirs := Proving(Knowing(ClassOf("fast", "their.example.com")), OwnKey)
@@ -85,6 +86,8 @@ func TestP2AClaimThatNeedsNoVolumeAnyMore(t *testing.T) {
 			want: "B3 UpdateClaim pvc/default/data: spec.volumeName=a +annotation " + Completed + " +annotation " + BoundBy},
 		{name: "P2 bound to another volume: a live read first", claim: elsewhere(), known: cached, options: Hooked(), want: readsOwn},
 		{name: "P2 bound to another volume: what may have been made is deleted", claim: elsewhere(), known: bound, options: Hooked(), want: deletesOwn},
+		{name: "P2 X2 bound to one that a person has reserved for it, perhaps of that storage: it is told, and not deleted", claim: elsewhere(), known: reserved, options: Hooked(), want: forgetsOwn, events: []string{cleanupOf}},
+		{name: "P2 X2 nor when it is deleted", claim: elsewhere(ClaimBeingDeleted), known: reserved, options: Hooked(), want: forgetsOwn, events: []string{cleanupOf}},
 		{name: "P2 bound to another volume: deleted, the finalizer goes", claim: elsewhere(), known: Answering(bound, DeletedAgain(nil)), options: Hooked(), want: forgetsOwn},
 		{name: "P2 bound to another volume, not yet in full: B4 comes first", claim: elsewhere(ClaimPhase(corev1.ClaimPending)), known: bound, options: Hooked(),
 			want: "B4 UpdateClaimStatus pvc/default/data: status.phase=Bound"},

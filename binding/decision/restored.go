@@ -63,7 +63,8 @@ func lostAnnouncement(now, former obj.Object) bool {
 	}
 	standing, stands := reclaim.AnnouncementOf(now)
 	announcement, announced := reclaim.AnnouncementOf(former)
-	if announcement.Done && (ok || now.GetUID() != former.GetUID()) {
+	another := now.GetUID() != former.GetUID() // what was made for a claim has its UID in the name
+	if ok && another || announcement.Done && (ok || another) {
 		return false
 	}
 	return announced && (!stands || standing.Token < announcement.Token) && (!ok || claim.Spec.VolumeName == "")

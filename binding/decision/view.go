@@ -67,6 +67,8 @@ type View interface {
 	Former(volume string) *corev1.PersistentVolume
 	// FormerClaim returns the claimRef, with a UID, that a volume had before that was removed, or had another name for the same UID; nil if none is known.
 	FormerClaim(volume string) *corev1.ObjectReference
+	// UsedBefore reports whether the claim with this UID was Bound to what was provisioned for it when the server went back in time (W8): it may be so no more.
+	UsedBefore(claim types.UID) bool
 	// Answered returns the answers to actions of this kind about the object with this UID that were given since
 	// the sync began, the oldest first.
 	Answered(of ActionKind, about types.UID) []Answer
@@ -411,6 +413,9 @@ func (s Snapshot) Former(string) *corev1.PersistentVolume { return nil }
 
 // FormerClaim returns nil, as Former does.
 func (s Snapshot) FormerClaim(string) *corev1.ObjectReference { return nil }
+
+// UsedBefore returns false, for the same reason.
+func (s Snapshot) UsedBefore(types.UID) bool { return false }
 
 // Answered returns the answers to actions of this kind about this object.
 func (s Snapshot) Answered(of ActionKind, about types.UID) []Answer {

@@ -131,11 +131,13 @@ func (s *State) StartDraft(key obj.Key) Step {
 		s.waiters.add(key, key)
 		return s.refuse(key)
 	}
-	if rest := s.failures[key].held.Sub(s.now); rest > 0 {
-		return s.keepWaiting(key, rest)
+	if rest := s.failures[key].held.Sub(s.now); rest > 0 { // its writes were undone
+		waits := s.passOn(key)
+		waits.After = rest
+		return waits
 	}
 	if !s.workers.acquire(key, s.namespaceOf(key)) {
-		return s.refuse(key)
+		return s.passOn(key)
 	}
 	t := &task{key: key, answers: slices.Concat(s.resume(key), s.takeUnclaimed(key))}
 	zeromap.Put(&s.locks, key, key)
@@ -143,7 +145,7 @@ func (s *State) StartDraft(key obj.Key) Step {
 	return s.advance(t)
 }
 
-// refuse ends a sync that cannot begin. What was promised to it goes to others, unless the same key is being synced: that sync may
+// refuse ends a sync that cannot begin, for another has its object locked. What was promised to it goes to others, unless the same key is being synced: that sync may
 // have been promised it, and leaves it when it ends.
 func (s *State) refuse(key obj.Key) Step {
 	if s.tasks[key] != nil {
@@ -152,11 +154,11 @@ func (s *State) refuse(key obj.Key) Step {
 	return Step{Done: true, Next: s.release(key)}
 }
 
-// keepWaiting ends a sync whose writes were undone before, and whose delay is not over. What was offered to it is offered to others.
-func (s *State) keepWaiting(key obj.Key, rest time.Duration) Step {
+// passOn ends a sync that has to wait, for a worker or for its time. What was offered to it is offered to others meanwhile (W1).
+func (s *State) passOn(key obj.Key) Step {
 	next := append(s.offers.endWait(key), s.release(key)...)
 	s.unnotify(key)
-	return Step{Done: true, Next: Unique(next), After: rest}
+	return Step{Done: true, Next: Unique(next)}
 }
 
 // Proceed takes the reply to the action of the last step, and returns the next step.
@@ -174,7 +176,7 @@ func (s *State) ProceedDraft(key obj.Key, got Reply) Step {
 			// What it was called for may not be so any more, and its context has ended meanwhile.
 			got = Reply{Err: &hooks.Error{Meaning: hooks.InProgress, Err: ErrWentBack}}
 		}
-		t.recordAnswer(got, t.outdated) // as unsettleMade says
+		s.recordAnswer(t, got, t.outdated) // as unsettleMade says
 		switch {
 		case t.pending.Kind == decision.RunProvisioner: // somebody else may have stored the volume meanwhile, and the claim been deleted
 			delete(t.live, t.pending.Target())

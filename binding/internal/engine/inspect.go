@@ -53,6 +53,7 @@ func (s store) clone() store {
 	s.largePods, s.parsedClaims, s.podClaims = old.largePods.clone(), maps.Clone(old.parsedClaims), maps.Clone(old.podClaims) // what they point to is never changed
 	s.waiting, s.notified = old.waiting.Clone(), old.notified.Clone()
 	s.gone, s.gonePods, s.goneVolumes, s.stored, s.startedOver = old.gone.clone(), old.gonePods.clone(), old.goneVolumes.clone(), old.stored.clone(), old.startedOver.clone()
+	s.usedBefore = old.usedBefore.clone()
 	s.lostOwners, s.formerClaims, s.begun, s.hadBefore = maps.Clone(old.lostOwners), maps.Clone(old.formerClaims), maps.Clone(old.begun), maps.Clone(old.hadBefore)
 	s.index = &index.Index{}
 	s.index.Load(slices.Collect(all[*corev1.PersistentVolume](&s, obj.KindVolume))...)
@@ -218,6 +219,7 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 				}
 			}
 			describeFlag(n, s.startedOver.has(uidOf(s.Known(key))))
+			describeFlag(n, s.usedBefore.has(uidOf(s.Known(key))))
 			describeFlag(n, s.stored.has(key.Name) && s.stored.of(key.Name).Add(hooks.Margin).After(s.now))
 			describeKeys(n, s.index.Owners(key.Name))
 			if claim, reserved := s.index.Reservation(key.Name); describeFlag(n, reserved) {
@@ -435,6 +437,14 @@ func (s *State) AwaitsCalls() bool {
 // OutwaitCalls lets so much time pass that neither is so.
 func (s *State) OutwaitCalls() {
 	s.restore.calls, s.stored = time.Time{}, tombstones[string, time.Time]{}
+}
+
+// OutwaitDelay lets the delay of a key be over that nothing else ends (W6).
+func (s *State) OutwaitDelay(key obj.Key) {
+	if failed, any := s.failures[key]; any {
+		failed.held = time.Time{}
+		s.failures[key] = failed
+	}
 }
 
 // SeesAnnouncements reports whether any object that is known carries an announcement, or a sync has made one.

@@ -264,3 +264,42 @@ func TestX5OwnWritesWakeNobody(t *testing.T) {
 	assert.Empty(t, cluster.Controller.Observe(cluster.Volume("pv")))
 	assert.Empty(t, cluster.Controller.Observe(cluster.Claim("default", "data")))
 }
+
+// W1, W9: a claim whose namespace has used up its workers is offered a volume, and has to wait for a worker. The next claim is offered the volume meanwhile.
+func TestW1AClaimWithoutAWorkerKeepsNoVolume(t *testing.T) {
+	state := engine.New(Unprotected(Hooked()), 10)
+	state.ShareWorkers(4)
+	state.Observe(ClassOf("fast", Own))
+	greedy, modest := obj.ClaimKey("evil", "greedy"), obj.ClaimKey("shop", "modest")
+	for _, name := range []string{"slow-1", "slow-2"} { // syncs that go on
+		state.Observe(bindingtest.Claim("evil", name, "1Gi", RequestingClass(new("fast")), OfUID(types.UID(name)), versioned))
+		require.False(t, state.Start(obj.ClaimKey("evil", name)).Done)
+	}
+	state.Observe(bindingtest.Claim("evil", "greedy", "4Gi", OfUID("uid-greedy"), versioned))
+	state.Observe(bindingtest.Claim("shop", "modest", "1Gi", OfUID("uid-modest"), versioned))
+	for _, key := range []obj.Key{greedy, modest} {
+		require.True(t, state.Start(key).Done)
+	}
+	volume := obj.VolumeKey("a")
+	state.Observe(KnownVolume("a"))
+	queue, written := []obj.Key{volume}, []string{}
+	for range 20 {
+		if len(queue) == 0 {
+			break
+		}
+		step := state.Start(queue[0])
+		if !step.Done && step.Action.Writes() && step.Action.Kind == decision.UpdateVolume {
+			written = append(written, obj.ReferencedClaim(step.Complete().Action.Volume).String())
+			break
+		}
+		if !step.Done && step.Action.Kind == decision.UpdateVolumeStatus {
+			step = state.Proceed(queue[0], engine.Reply{Object: At("90", step.Complete().Action.Volume)})
+		}
+		queue = append(queue[1:], step.Next...)
+	}
+	assert.Equal(t, []string{modest.String()}, written)
+}
+
+func versioned(claim *corev1.PersistentVolumeClaim) {
+	claim.ResourceVersion, claim.Status.Phase = "20", corev1.ClaimPending
+}

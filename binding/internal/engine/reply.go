@@ -79,7 +79,7 @@ func (s *State) handleWrite(t *task, got Reply) error {
 			t.mayHaveStored()
 		}
 		if !exists {
-			t.recordAnswer(got, outcome == unknown)
+			s.recordAnswer(t, got, outcome == unknown)
 		}
 		return nil
 	case outcome == done:
@@ -193,7 +193,7 @@ func (s *State) handleStored(t *task, got Reply) error {
 		}
 	}
 	if t.pending.Kind == decision.CreateVolume {
-		t.recordAnswer(got, false)
+		s.recordAnswer(t, got, false)
 	}
 	t.forgetProvisioned(stored)
 	if t.pending.Announces() {
@@ -247,8 +247,9 @@ func (s *State) markRejected(t *task) {
 
 // recordAnswer keeps what a hook answered, or what came of creating a volume. Where a provisioner ran, that the storage
 // was deleted before is no longer true, nor does the announcement of that count any more.
-func (t *task) recordAnswer(got Reply, unsettled bool) {
+func (s *State) recordAnswer(t *task, got Reply, unsettled bool) {
 	volume, _ := got.Object.(*corev1.PersistentVolume)
+	unsettled = unsettled || t.pending.Kind == decision.RunProvisioner && s.usedBefore.has(t.pending.About())
 	answer := decision.Answer{Of: t.pending.Kind, Hook: t.pending.Hook, For: t.pending.About(), Token: t.pending.Token, Volume: volume, Err: got.Err, Unsettled: unsettled}
 	switch answer.Of {
 	case decision.CreateVolume:
@@ -425,7 +426,7 @@ func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 		if owner != "" && owner == back.UID && obj.NamedVolume(was) == obj.NamedVolume(back) { // or its tenant may write whatever they like
 			zeromap.Put(&s.lostOwners, key, owner)
 		}
-		if former != nil {
+		if former != nil && (key.Kind == obj.KindVolume || known.GetUID() == parsed.object.GetUID()) { // what was made for a claim is no other's
 			s.restore.former.keep(key, former)
 		}
 	}

@@ -89,15 +89,15 @@ func (s *State) ObserveRestoreAgain() []obj.Key {
 // What was kept before counts, if it is not given back yet.
 func (s *State) keepFormer(key obj.Key) {
 	known := s.Known(key)
+	if claim := as[*corev1.PersistentVolumeClaim](known); claim != nil && phase.Owned(claim) == decision.ProvisionedName(claim.UID) {
+		s.usedBefore.add(claim.UID, struct{}{})
+	}
 	if former := s.restore.former.objects[key]; known == nil || former != nil && decision.Lost(known, former) {
 		return
 	}
 	if volume := as[*corev1.PersistentVolume](known); volume != nil {
 		if last := s.lastOf(volume); last != nil {
-			former, before := last.named(volume.Name), as[*corev1.PersistentVolume](s.restore.former.objects[key])
-			if before != nil && before.Spec.ClaimRef != nil && slices.Equal(last.owners, []types.UID{before.Spec.ClaimRef.UID}) { // a slip may hide the name
-				former.Spec.ClaimRef = before.Spec.ClaimRef
-			}
+			former := last.named(volume.Name)
 			if record, transfers := volume.Annotations[reclaim.TransferAnnotation]; transfers { // or else Retain seems to be for good
 				metav1.SetMetaDataAnnotation(&former.ObjectMeta, reclaim.TransferAnnotation, record)
 			}
@@ -111,7 +111,7 @@ func (s *State) keepFormer(key obj.Key) {
 // recallFormer keeps what is known of a volume of that name that is gone, where it went by a restore, or an older one takes its place.
 func (s *State) recallFormer(volume *corev1.PersistentVolume) {
 	key, last := obj.VolumeKey(volume.Name), s.goneVolumes.of(volume.Name)
-	if last == nil || !last.wentBack && last.version != "" && !obj.OlderThan(volume, last.version) {
+	if last == nil || last.uid != volume.UID && !last.wentBack && last.version != "" && !obj.OlderThan(volume, last.version) {
 		return
 	}
 	if s.restore.former.objects[key] == nil { // or else that is what is known, before the one that is there superseded it

@@ -1,12 +1,14 @@
 package engine_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -438,6 +440,7 @@ func TestW8AVolumeComesBackWithoutItsStorage(t *testing.T) {
 		noted bool
 	}{
 		"it is back, and Available":    {At("20", KnownVolume("a", DeletedPolicy, InPhase(corev1.VolumeAvailable), OnHostPath)), true},
+		"it was changed since":         {At("60", KnownVolume("a", DeletedPolicy, RefersTo("default", "data", ""), InPhase(corev1.VolumeAvailable), OnHostPath)), true},
 		"a person makes another one":   {At("60", KnownVolume("a", DeletedPolicy, OnHostPath, func(v *corev1.PersistentVolume) { v.UID = "uid-again" })), false},
 		"the same, the version is old": {At("20", KnownVolume("a", DeletedPolicy, OnHostPath, func(v *corev1.PersistentVolume) { v.UID = "uid-again" })), false},
 	} {
@@ -468,4 +471,82 @@ func TestW8AVolumeComesBackWithoutItsStorage(t *testing.T) {
 			assert.True(t, step.Done, "nobody gets it: %s", step.Action)
 		})
 	}
+}
+
+// P2, W8, X2: what was announced for a later claim of a name is not given back to the one before, which the restore brings back: it is about other storage.
+func TestW8AnAnnouncementIsNoOtherClaims(t *testing.T) {
+	later := At("50", ProvisioningClaim(OfUID("uid-6"), ClaimBeingDeleted, ClaimNote(reclaim.AnnouncementAnnotation, `{"by":"x","token":7,"seconds":60}`)))
+	back := At("20", ProvisioningClaim())
+	state := engine.New(Unprotected(Hooked()), 10)
+	state.Observe(ClassOf("fast", Own))
+	state.Observe(later)
+	state.ObserveRestore()
+	state.OutwaitCalls()
+	step := reads(t, state, state.Start(DataKey), DataKey, back)
+	require.Equal(t, "P2 RunProvisioner", step.Action.Rule+" "+string(step.Action.Kind), "%s", step.Action)
+	assert.NotContains(t, state.Known(DataKey).GetAnnotations(), reclaim.AnnouncementAnnotation)
+}
+
+// P2, W8, X2: a claim was Bound to what was provisioned for it, and a restore takes that back. Then its tenant deletes it: what was written stays, and is told.
+func TestP2W8WhatWasUsedBeforeTheServerWentBackIsNotDeleted(t *testing.T) {
+	back := ProvisioningClaim()
+	restored := func(t *testing.T) *talk {
+		d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), At("50", ProvisioningClaim(BoundTo("pvc-uid-1"))))
+		d.state.ObserveRestore()
+		d.state.OutwaitCalls()
+		return d
+	}
+	plays := func(d *talk, claim *corev1.PersistentVolumeClaim, made error) {
+		for range 3 {
+			for d.starts(); !d.step.Done; {
+				switch {
+				case d.step.Action.Kind == decision.RunDeleter || d.step.Action.Announces():
+					require.Fail(d, "it is about to be deleted", "%s", d.step.Action)
+				case d.step.Action.Key == DataKey:
+					d.gets(claim, nil)
+				case d.step.Action.Kind == decision.RunProvisioner && made == nil:
+					d.gets(MadeVolume(), nil)
+				case d.step.Action.Kind == decision.RunProvisioner:
+					d.gets(nil, made)
+				case d.step.Action.Kind == decision.CreateVolume:
+					d.gets(nil, apierrors.NewForbidden(corev1.Resource("persistentvolumes"), "pvc-uid-1", errors.New("no")))
+				case d.step.Action.Writes():
+					d.stored()
+				default:
+					d.gets(nil, ErrNotFound)
+				}
+			}
+		}
+	}
+	t.Run("its tenant deletes it", func(t *testing.T) {
+		d := restored(t)
+		plays(d, At("20", ProvisioningClaim(ClaimBeingDeleted)), nil)
+		assert.Contains(t, d.published, "Warning ProvisioningCleanupFailed")
+	})
+	t.Run("its volume cannot be stored", func(t *testing.T) { plays(restored(t), At("20", back), nil) })
+	t.Run("its provisioner fails, and it is gone", func(t *testing.T) {
+		d := restored(t)
+		plays(d, At("20", back), ErrBroken)
+		d.state.ObserveDeleted(At("20", back))
+		for range 3 {
+			for d.starts(); !d.step.Done; d.gets(nil, ErrNotFound) {
+				require.NotEqual(t, decision.RunDeleter, d.step.Action.Kind)
+			}
+		}
+		assert.Contains(t, d.published, "Warning ProvisioningCleanupFailed")
+	})
+}
+
+// P3, W8, X3: an external provisioner made a volume for a claim, which was given to another. A restore brings the claim back, and not the volume: nobody asks for it again.
+func TestP3W8WhatWasGivenToAnotherIsNotAskedForAgain(t *testing.T) {
+	given := At("50", KnownVolume("pvc-uid-1", RefersTo("shop", "b", "uid-b"), InPhase(corev1.VolumeBound)))
+	d := newTalk(t, Hooked(), DataKey, ClassOf("fast", "ext.example.com"), given)
+	d.state.ObserveRestore()
+	d.state.OutwaitCalls()
+	d.state.ObserveDeleted(given)
+	d.state.Observe(At("20", KnownClaim(RequestingClass(new("fast")))))
+	step := reads(t, d.state, d.state.Start(DataKey), DataKey, At("20", KnownClaim(RequestingClass(new("fast")))))
+	require.True(t, step.Done, "%s", step.Action)
+	d.took(step)
+	assert.Equal(t, []string{"Warning ProvisioningFailed"}, d.published)
 }

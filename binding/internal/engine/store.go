@@ -49,6 +49,7 @@ type store struct {
 	stored       tombstones[string, time.Time] // by volume: when the last create of this controller was answered (P2)
 	// hadBefore has, by the name of a volume, the claim that had it when the server went back (W8). Its claimRef may be an earlier one.
 	hadBefore   map[string]*corev1.ObjectReference
+	usedBefore  tombstones[types.UID, struct{}] // the claims that were Bound to what was provisioned for them when the server went back (P2)
 	startedOver tombstones[types.UID, struct{}] // the volumes that a claim's sync has deleted, to have their storage made anew (P2)
 	begun       map[string]beginning            // by volume: the claims that it is being bound to, which were not seen to be Bound since (B1)
 }

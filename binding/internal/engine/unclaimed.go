@@ -120,10 +120,19 @@ func (s *State) forgetUnclaimed(volume *corev1.PersistentVolume) {
 }
 
 // noteStood notes that a volume stood for what was made for a claim, which is Bound to it by its status: no informer may have shown the volume yet, and
-// both may be gone before one does, by a restore.
+// both may be gone before one does, by a restore. Or one of another name may stand for it.
 func (s *State) noteStood(claim *corev1.PersistentVolumeClaim) {
-	key, name := obj.KeyOf(claim), decision.ProvisionedName(claim.UID)
-	if phase.Owned(claim) != name || len(s.unclaimed[key]) == 0 && s.tasks[key] == nil {
+	key, name, owned := obj.KeyOf(claim), decision.ProvisionedName(claim.UID), phase.Owned(claim)
+	if owned == "" || len(s.unclaimed[key]) == 0 && s.tasks[key] == nil {
+		return
+	}
+	if owned != name {
+		if volume := s.volume(owned); volume != nil && decision.StandsInstead(claim, volume) {
+			s.setUnclaimed(key, unsettled(s.unclaimed[key], claim.UID))
+			if running := s.tasks[key]; running != nil {
+				running.answers = unsettled(running.answers, claim.UID)
+			}
+		}
 		return
 	}
 	if s.volume(name) == nil && !s.goneVolumes.has(name) {
@@ -135,23 +144,26 @@ func (s *State) noteStood(claim *corev1.PersistentVolumeClaim) {
 // unsettleMade notes of all that provisioners have made that a volume may have stood for it before the server went back: another controller may have stored
 // it, and bound it to its claim. That neither is there proves nothing.
 func (s *State) unsettleMade() {
-	unsettle := func(made []decision.Answer) {
-		for i := range made {
-			made[i].Unsettled = made[i].Unsettled || made[i].Of == decision.RunProvisioner
-		}
-	}
 	for key, made := range s.unclaimed {
-		s.unclaimed[key] = slices.Clone(made)
-		unsettle(s.unclaimed[key])
+		s.unclaimed[key] = unsettled(made, "")
 	}
 	for key, made := range s.restore.made {
-		s.restore.made[key] = slices.Clone(made)
-		unsettle(s.restore.made[key])
+		s.restore.made[key] = unsettled(made, "")
 	}
 	for _, running := range s.tasks {
-		running.answers = slices.Clone(running.answers)
-		unsettle(running.answers)
+		running.answers = unsettled(running.answers, "")
 	}
+}
+
+// unsettled returns answers that say of what was made for a claim, or for any if that is "", that a volume may have stood for it.
+func unsettled(answers []decision.Answer, claim types.UID) []decision.Answer {
+	answers = slices.Clone(answers)
+	for i, answer := range answers {
+		if answer.Of == decision.RunProvisioner && (claim == "" || claim == answer.For) {
+			answers[i].Unsettled = true
+		}
+	}
+	return answers
 }
 
 // stoodFor reports whether a volume was seen to stand for what a provisioner made, before its answer too. What becomes of the

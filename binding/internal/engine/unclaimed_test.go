@@ -456,3 +456,23 @@ func TestP2WhatAnotherHasStoredBeforeTheServerWentBack(t *testing.T) {
 		}
 	}
 }
+
+// P2, X2: a provisioner has made storage, and its answer is lost. A person makes a volume of that for the claim, which then is Bound to it. When the claim goes, what
+// becomes of the storage is as the policy of that volume says: it is no leftover.
+func TestP2WhatAPersonHasReservedForAClaim(t *testing.T) {
+	d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts()
+	d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1").gets(nil, ErrBroken)
+	d.state.Observe(At("30", KnownVolume("a", OfClass("fast"), RefersTo("default", "data", "uid-1"), InPhase(corev1.VolumeBound))))
+	bound := At("40", ProvisioningClaim(BoundTo("a")))
+	d.state.Observe(bound)
+	d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 UpdateClaim pvc/default/data")
+	assert.NotContains(t, d.step.Action.Complete().Claim.Finalizers, decision.ProvisioningFinalizer)
+	d.stored().ends()
+	assert.Contains(t, d.published, "Warning ProvisioningCleanupFailed", "which tells it")
+	d.state.ObserveDeleted(d.state.Known(DataKey))
+	for range 3 {
+		for d.starts(); !d.step.Done; d.gets(nil, ErrNotFound) {
+			require.NotEqual(t, decision.RunDeleter, d.step.Action.Kind)
+		}
+	}
+}

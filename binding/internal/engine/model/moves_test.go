@@ -391,6 +391,7 @@ func (m *model) decided(now *state, l *leader, at int, step engine.Step, was req
 	again := step.After > 0 && (failed || step.Err != nil)
 	if again {
 		l.queue |= nameAt(at)
+		l.state.OutwaitDelay(m.keys[at])
 	}
 	l.due &^= nameAt(at)
 	if l.delayed &^= nameAt(at); step.After > 0 && !again && !l.state.Awaits(m.keys[at]) {
