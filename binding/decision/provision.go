@@ -228,7 +228,7 @@ func runProvisioner(claim *corev1.PersistentVolumeClaim, class *storagev1.Storag
 	}
 	if failures := failed(view.Answered(CreateVolume, claim.UID)); len(failures) >= createTries { // the node is not to blame
 		problem := fmt.Sprintf("the volume could not be stored: %v", failures[len(failures)-1].Err)
-		if view.UsedBefore(claim.UID) || slices.ContainsFunc(failures, func(failure Answer) bool { return failure.Unsettled }) {
+		if view.MayStandFor(obj.KeyOf(claim), claim.UID) != "" || slices.ContainsFunc(failures, func(failure Answer) bool { return failure.Unsettled }) {
 			return wait("P2", problem, warning(claim, EventProvisioningFailed, problem)).withBackoff(), nil // its storage may be needed yet
 		}
 		return discard(claim, volume, problem, view, options), nil
@@ -396,11 +396,8 @@ func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, options
 	case volume == nil && !options.Hooks.Deleters.Has(provisioner):
 		message := fmt.Sprintf("what provisioner %q made for the claim, if anything, is not deleted, for no deleter of that name is registered here: run a controller that has it, or delete the storage by hand and then take the finalizer %s off the claim", provisioner, ProvisioningFinalizer)
 		return wait("P2", message, warning(claim, EventProvisioningCleanup, message))
-	case volume == nil && view.UsedBefore(claim.UID):
-		told = append(told, warning(claim, EventProvisioningCleanup, usedBeforeText(claim, provisioner)))
-	case volume == nil && standsInstead(claim, view):
-		message := fmt.Sprintf("volume %q, which a person has reserved for the claim, may stand for what provisioner %q made for the claim: that is not deleted; look at it, and delete it by hand if it is other storage", claim.Spec.VolumeName, provisioner)
-		told = append(told, warning(claim, EventProvisioningCleanup, message))
+	case volume == nil && view.MayStandFor(obj.KeyOf(claim), claim.UID) != "":
+		told = append(told, warning(claim, EventProvisioningCleanup, mayStandText(view.MayStandFor(obj.KeyOf(claim), claim.UID), provisioner)))
 	case volume == nil:
 		made, _ := lastOf(provisioner, view.Answered(RunProvisioner, claim.UID))
 		expected, _ := volumeToStore(newProvisionRequest(claim, nil, provisioner), made.Volume, view, options)
@@ -425,22 +422,17 @@ func wasAnothers(former *corev1.PersistentVolume, claim *corev1.PersistentVolume
 	return former != nil && former.Spec.ClaimRef != nil && former.Spec.ClaimRef.UID != "" && former.Spec.ClaimRef.UID != claim.UID
 }
 
-// usedBeforeText says why what was made for a claim is not deleted.
-func usedBeforeText(claim *corev1.PersistentVolumeClaim, provisioner string) string {
-	return fmt.Sprintf("before the API server went back in time the claim was Bound to volume %q: what provisioner %q made for it has what was written since, and is not deleted; look at it, and delete it by hand",
-		ProvisionedName(claim.UID), provisioner)
+// mayStandText says why what was made for a claim is not deleted.
+func mayStandText(volume, provisioner string) string {
+	return fmt.Sprintf("volume %q may stand for what provisioner %q made for the claim, or was stored for it before the API server went back in time: that is not deleted; look at it, and delete it by hand if nobody needs it", volume, provisioner)
 }
 
-// standsInstead reports whether a claim has a volume that may stand for what was made for it, under another name than that of what is provisioned.
-func standsInstead(claim *corev1.PersistentVolumeClaim, view View) bool {
-	volume, _ := view.Volume(claim.Spec.VolumeName)
-	return volume != nil && StandsInstead(claim, volume)
-}
-
-// StandsInstead reports whether the volume is one that a person has reserved for the claim: perhaps of what a provisioner has made, and had no volume, as
-// after a restore (P2).
-func StandsInstead(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
-	return phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefBound && volume.Name != ProvisionedName(claim.UID) && !phase.BoundByController(volume)
+// StandsInstead reports whether the volume is one that a person has reserved for a claim, by its name or UID: perhaps of what a provisioner has made for that, and
+// had no volume (P2).
+func StandsInstead(volume *corev1.PersistentVolume, claim obj.Key, uid types.UID) bool {
+	ref := volume.Spec.ClaimRef
+	reserved := ref != nil && obj.ReferencedClaim(volume) == claim && (ref.UID == "" || ref.UID == uid)
+	return reserved && !phase.BoundByController(volume) && volume.Name != ProvisionedName(uid)
 }
 
 // discard deletes the storage that was made for a volume which cannot be stored, unless a live read shows that volume. Until the
@@ -471,8 +463,8 @@ func deleteUnstored(claim *corev1.PersistentVolumeClaim, volume *corev1.Persiste
 	provisioner := volume.Annotations[phase.ProvisionedByAnnotation]
 	deleted, ran := lastOf(provisioner, view.Answered(RunDeleter, claim.UID))
 	switch {
-	case view.UsedBefore(claim.UID):
-		message := usedBeforeText(claim, provisioner)
+	case view.MayStandFor(obj.KeyOf(claim), claim.UID) != "":
+		message := mayStandText(view.MayStandFor(obj.KeyOf(claim), claim.UID), provisioner)
 		return wait("P2", message, warning(claim, EventProvisioningCleanup, message)).withBackoff(), false
 	case !ran && options.Hooks.Deleters.Has(provisioner):
 		if waiting, blocked := awaitAnnounced(claim, obj.KeyOf(claim), view, options); blocked { // of a claim that was bound

@@ -21,7 +21,7 @@ import (
 func unsureVolume(claim *corev1.PersistentVolumeClaim, view View, options Options) *corev1.PersistentVolume {
 	announcement, announced := reclaim.AnnouncementOf(claim)
 	volume, _ := view.Volume(ProvisionedName(claim.UID))
-	if !announced || volume == nil || phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound {
+	if !announced || volume == nil || phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound || !phase.BoundByController(volume) { // a person has made that
 		return nil
 	}
 	provisioner := volume.Annotations[phase.ProvisionedByAnnotation]

@@ -17,7 +17,7 @@ import (
 // P2: an announcement on the claim says that what was made for it may be deleted, and yet there is its volume.
 func TestP2AVolumeThatMayHaveLostItsStorage(t *testing.T) {
 	there := func(edits ...VolumeEdit) decision.Snapshot {
-		return Knowing(ClassOf("fast", Own), KnownVolume(OwnKey.Name, append([]VolumeEdit{OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound), VolumeNote(ProvisionedBy, Own)}, edits...)...))
+		return Knowing(ClassOf("fast", Own), KnownVolume(OwnKey.Name, append([]VolumeEdit{OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound), VolumeNote(ProvisionedBy, Own), VolumeNote(BoundBy, "yes")}, edits...)...))
 	}
 	announced := func(by string, token int64) ClaimEdit {
 		return func(claim *corev1.PersistentVolumeClaim) {
@@ -56,6 +56,7 @@ func TestP2AVolumeThatMayHaveLostItsStorage(t *testing.T) {
 		{name: "P2 a failure stores nothing", claim: ProvisioningClaim(announced("me", 7)), known: Answering(there(), NotStored(ErrBroken)), want: announcesAnew},
 		{name: "P2 a volume of another claim is left", claim: ProvisioningClaim(anew), known: inThisSync(there(RefersToOther), DataKey, OwnKey), want: "P2 Wait", events: []string{"Warning ProvisioningFailed pvc/default/data"}, retry: decision.RetryBackoff},
 		{name: "P2 nothing was announced: it is the claim's", claim: ProvisioningClaim(), known: there(kept), want: finishes + " -finalizer " + decision.ProvisioningFinalizer},
+		{name: "P2 X2 nor is one unsure that a person has made", claim: ProvisioningClaim(announced("me", 7)), known: there(func(v *corev1.PersistentVolume) { delete(v.Annotations, BoundBy) }), want: finishes + unannounced + " -finalizer " + decision.ProvisioningFinalizer},
 		{name: "P2 nor is another's volume unsure", claim: ProvisioningClaim(announced("me", 7), bare), known: there(VolumeNote(ProvisionedBy, "their.example.com")), want: finishes + unannounced},
 		{name: "P2 the finalizer is put on again that was taken off", claim: ProvisioningClaim(announced("me", 7), bare, ClaimNote(Provisioner, "their.example.com")), known: there(),
 			want: "P3 UpdateClaim pvc/default/data: annotation " + Provisioner + "=" + Own + " +finalizer " + decision.ProvisioningFinalizer},

@@ -67,8 +67,9 @@ type View interface {
 	Former(volume string) *corev1.PersistentVolume
 	// FormerClaim returns the claimRef, with a UID, that a volume had before that was removed, or had another name for the same UID; nil if none is known.
 	FormerClaim(volume string) *corev1.ObjectReference
-	// UsedBefore reports whether the claim with this UID was Bound to what was provisioned for it when the server went back in time (W8): it may be so no more.
-	UsedBefore(claim types.UID) bool
+	// MayStandFor returns the name of a volume that stands for what a provisioner may have made for a claim, or may, or may have stood for it (P2): one that a person has reserved
+	// for the claim; or that which had been stored for it before the server went back in time (W8). "" if none is known.
+	MayStandFor(claim obj.Key, uid types.UID) string
 	// Answered returns the answers to actions of this kind about the object with this UID that were given since
 	// the sync began, the oldest first.
 	Answered(of ActionKind, about types.UID) []Answer
@@ -414,8 +415,15 @@ func (s Snapshot) Former(string) *corev1.PersistentVolume { return nil }
 // FormerClaim returns nil, as Former does.
 func (s Snapshot) FormerClaim(string) *corev1.ObjectReference { return nil }
 
-// UsedBefore returns false, for the same reason.
-func (s Snapshot) UsedBefore(types.UID) bool { return false }
+// MayStandFor returns a volume that a person has reserved for the claim: of one that was there before the lists have nothing.
+func (s Snapshot) MayStandFor(key obj.Key, uid types.UID) string {
+	for _, volume := range s.Volumes {
+		if StandsInstead(volume, key, uid) {
+			return volume.Name
+		}
+	}
+	return ""
+}
 
 // Answered returns the answers to actions of this kind about this object.
 func (s Snapshot) Answered(of ActionKind, about types.UID) []Answer {

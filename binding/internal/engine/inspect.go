@@ -53,7 +53,7 @@ func (s store) clone() store {
 	s.largePods, s.parsedClaims, s.podClaims = old.largePods.clone(), maps.Clone(old.parsedClaims), maps.Clone(old.podClaims) // what they point to is never changed
 	s.waiting, s.notified = old.waiting.Clone(), old.notified.Clone()
 	s.gone, s.gonePods, s.goneVolumes, s.stored, s.startedOver = old.gone.clone(), old.gonePods.clone(), old.goneVolumes.clone(), old.stored.clone(), old.startedOver.clone()
-	s.usedBefore = old.usedBefore.clone()
+	s.usedBefore = maps.Clone(old.usedBefore)
 	s.lostOwners, s.formerClaims, s.begun, s.hadBefore = maps.Clone(old.lostOwners), maps.Clone(old.formerClaims), maps.Clone(old.begun), maps.Clone(old.hadBefore)
 	s.index = &index.Index{}
 	s.index.Load(slices.Collect(all[*corev1.PersistentVolume](&s, obj.KindVolume))...)
@@ -219,7 +219,6 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 				}
 			}
 			describeFlag(n, s.startedOver.has(uidOf(s.Known(key))))
-			describeFlag(n, s.usedBefore.has(uidOf(s.Known(key))))
 			describeFlag(n, s.stored.has(key.Name) && s.stored.of(key.Name).Add(hooks.Margin).After(s.now))
 			describeKeys(n, s.index.Owners(key.Name))
 			if claim, reserved := s.index.Reservation(key.Name); describeFlag(n, reserved) {
@@ -227,6 +226,8 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 			}
 		case obj.KindClaim:
 			n.Text(string(s.lostOwners[key]))
+			_, used := s.usedBefore[uidOf(s.Known(key))]
+			describeFlag(n, used)
 			n.Object(orNil(s.waiting.Get(key)))
 			n.Object(orNil(s.notified.Get(key)))
 		}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
@@ -249,7 +250,10 @@ func (s *State) markRejected(t *task) {
 // was deleted before is no longer true, nor does the announcement of that count any more.
 func (s *State) recordAnswer(t *task, got Reply, unsettled bool) {
 	volume, _ := got.Object.(*corev1.PersistentVolume)
-	unsettled = unsettled || t.pending.Kind == decision.RunProvisioner && s.usedBefore.has(t.pending.About())
+	if t.pending.Kind == decision.RunProvisioner { // which finds it, or is told that another has been there
+		said, _ := errors.AsType[*hooks.Error](got.Err)
+		unsettled = unsettled || s.MayStandFor(t.key, t.pending.About()) != "" || said != nil && said.Meaning == hooks.StaleToken
+	}
 	answer := decision.Answer{Of: t.pending.Kind, Hook: t.pending.Hook, For: t.pending.About(), Token: t.pending.Token, Volume: volume, Err: got.Err, Unsettled: unsettled}
 	switch answer.Of {
 	case decision.CreateVolume:

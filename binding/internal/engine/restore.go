@@ -82,16 +82,34 @@ func (s *State) ObserveRestoreAgain() []obj.Key {
 	for _, key := range keys {
 		s.keepFormer(key)
 	}
+	s.noteUsed()
 	return s.distrust(keys...)
+}
+
+// noteUsed notes the claims for which what was provisioned has been stored, before the server went back: they may be there again, and the volume not, or may be
+// Bound to it no more. What R3 has deleted is no more.
+func (s *State) noteUsed() {
+	for claim := range all[*corev1.PersistentVolumeClaim](&s.store, obj.KindClaim) {
+		if phase.Owned(claim) == decision.ProvisionedName(claim.UID) {
+			zeromap.Put(&s.usedBefore, claim.UID, struct{}{})
+		}
+	}
+	for volume := range all[*corev1.PersistentVolume](&s.store, obj.KindVolume) {
+		if announcement, _ := reclaim.AnnouncementOf(volume); !announcement.Done && volume.Name == decision.ProvisionedName(uidInClaimRef(volume)) {
+			zeromap.Put(&s.usedBefore, uidInClaimRef(volume), struct{}{})
+		}
+	}
+	for name, last := range s.goneVolumes.all() {
+		if last != nil && last.claimRef != nil && name == decision.ProvisionedName(last.claimRef.UID) {
+			zeromap.Put(&s.usedBefore, last.claimRef.UID, struct{}{})
+		}
+	}
 }
 
 // keepFormer keeps an object as it is known, before an older version takes its place, where that may lack what GiveBack gives back.
 // What was kept before counts, if it is not given back yet.
 func (s *State) keepFormer(key obj.Key) {
 	known := s.Known(key)
-	if claim := as[*corev1.PersistentVolumeClaim](known); claim != nil && phase.Owned(claim) == decision.ProvisionedName(claim.UID) {
-		s.usedBefore.add(claim.UID, struct{}{})
-	}
 	if former := s.restore.former.objects[key]; known == nil || former != nil && decision.Lost(known, former) {
 		return
 	}

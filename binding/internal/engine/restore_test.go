@@ -490,8 +490,15 @@ func TestW8AnAnnouncementIsNoOtherClaims(t *testing.T) {
 // P2, W8, X2: a claim was Bound to what was provisioned for it, and a restore takes that back. Then its tenant deletes it: what was written stays, and is told.
 func TestP2W8WhatWasUsedBeforeTheServerWentBackIsNotDeleted(t *testing.T) {
 	back := ProvisioningClaim()
-	restored := func(t *testing.T) *talk {
-		d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), At("50", ProvisioningClaim(BoundTo("pvc-uid-1"))))
+	own := At("50", MadeByOwn(func(v *corev1.PersistentVolume) { v.Name = "pvc-uid-1" }, InPhase(corev1.VolumeReleased), WithPolicy(corev1.PersistentVolumeReclaimRetain)))
+	restored := func(t *testing.T, known ...obj.Object) *talk {
+		if known == nil {
+			known = []obj.Object{At("50", ProvisioningClaim(BoundTo("pvc-uid-1")))}
+		}
+		d := newTalk(t, Hooked(), DataKey, append(known, ClassOf("fast", Own))...)
+		if known[0] == own { // its claim is gone
+			d.state.ObserveDeleted(At("50", ProvisioningClaim(BoundTo("pvc-uid-1"))))
+		}
 		d.state.ObserveRestore()
 		d.state.OutwaitCalls()
 		return d
@@ -520,6 +527,21 @@ func TestP2W8WhatWasUsedBeforeTheServerWentBackIsNotDeleted(t *testing.T) {
 	}
 	t.Run("its tenant deletes it", func(t *testing.T) {
 		d := restored(t)
+		plays(d, At("20", ProvisioningClaim(ClaimBeingDeleted)), nil)
+		assert.Contains(t, d.published, "Warning ProvisioningCleanupFailed")
+	})
+	t.Run("it was gone, what it had is retained, and its tenant deletes it again", func(t *testing.T) {
+		d := restored(t, own)
+		d.state.ObserveDeleted(own)
+		d.state.Observe(At("20", ProvisioningClaim(ClaimBeingDeleted)))
+		plays(d, At("20", ProvisioningClaim(ClaimBeingDeleted)), nil)
+		assert.Contains(t, d.published, "Warning ProvisioningCleanupFailed")
+	})
+	t.Run("likewise, and the volume is gone, too", func(t *testing.T) {
+		d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), own).comesAndGoes(own)
+		d.state.ObserveRestore()
+		d.state.OutwaitCalls()
+		d.state.Observe(At("20", ProvisioningClaim(ClaimBeingDeleted)))
 		plays(d, At("20", ProvisioningClaim(ClaimBeingDeleted)), nil)
 		assert.Contains(t, d.published, "Warning ProvisioningCleanupFailed")
 	})

@@ -48,8 +48,9 @@ type store struct {
 	formerClaims map[string]*corev1.ObjectReference
 	stored       tombstones[string, time.Time] // by volume: when the last create of this controller was answered (P2)
 	// hadBefore has, by the name of a volume, the claim that had it when the server went back (W8). Its claimRef may be an earlier one.
-	hadBefore   map[string]*corev1.ObjectReference
-	usedBefore  tombstones[types.UID, struct{}] // the claims that were Bound to what was provisioned for them when the server went back (P2)
+	hadBefore map[string]*corev1.ObjectReference
+	// usedBefore has the claims for which what was provisioned had been stored when the server went back (P2): all of them, for any may be back by it.
+	usedBefore  map[types.UID]struct{}
 	startedOver tombstones[types.UID, struct{}] // the volumes that a claim's sync has deleted, to have their storage made anew (P2)
 	begun       map[string]beginning            // by volume: the claims that it is being bound to, which were not seen to be Bound since (B1)
 }
@@ -346,6 +347,19 @@ func (t *tombstones[ID, Of]) take(others *tombstones[ID, Of]) {
 		}
 	}
 	*others = tombstones[ID, Of]{}
+}
+
+// all returns all of them, in any order.
+func (t *tombstones[ID, Of]) all() iter.Seq2[ID, Of] {
+	return func(yield func(ID, Of) bool) {
+		for _, those := range []map[ID]Of{t.young, t.old} {
+			for id, of := range those {
+				if !yield(id, of) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // of returns what is known of one that is gone.

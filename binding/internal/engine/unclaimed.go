@@ -119,6 +119,19 @@ func (s *State) forgetUnclaimed(volume *corev1.PersistentVolume) {
 	}
 }
 
+// MayStandFor returns the volume that stands, or may stand or have stood, for what was made for a claim (P2); "" if none is known.
+func (s *store) MayStandFor(key obj.Key, uid types.UID) string {
+	if _, used := s.usedBefore[uid]; used {
+		return decision.ProvisionedName(uid)
+	}
+	for _, volume := range s.volumesByClaim.of(key) {
+		if decision.StandsInstead(s.volume(volume.Name), key, uid) {
+			return volume.Name
+		}
+	}
+	return ""
+}
+
 // noteStood notes that a volume stood for what was made for a claim, which is Bound to it by its status: no informer may have shown the volume yet, and
 // both may be gone before one does, by a restore. Or one of another name may stand for it.
 func (s *State) noteStood(claim *corev1.PersistentVolumeClaim) {
@@ -127,7 +140,7 @@ func (s *State) noteStood(claim *corev1.PersistentVolumeClaim) {
 		return
 	}
 	if owned != name {
-		if volume := s.volume(owned); volume != nil && decision.StandsInstead(claim, volume) {
+		if s.MayStandFor(key, claim.UID) != "" {
 			s.setUnclaimed(key, unsettled(s.unclaimed[key], claim.UID))
 			if running := s.tasks[key]; running != nil {
 				running.answers = unsettled(running.answers, claim.UID)

@@ -121,7 +121,7 @@ func TestP2WhatWasMadeHasBeenGivenToAnother(t *testing.T) {
 	leaving := ProvisioningClaim(ClaimBeingDeleted)
 	given, retained := RefersTo("shop", "b", "uid-b"), WithPolicy(corev1.PersistentVolumeReclaimRetain)
 	begins := func(t *testing.T, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) *talk {
-		d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), claim, KnownVolume("a", OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound)))
+		d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), claim, KnownVolume("a", OfClass("fast"), BoundToClaim, VolumeNote(BoundBy, "yes"), InPhase(corev1.VolumeBound)))
 		return d.comesAndGoes(volume).starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound)
 	}
 	for name, claim := range map[string]*corev1.PersistentVolumeClaim{
@@ -370,7 +370,7 @@ func TestP2AVolumeThatMayHaveStoodForWhatWasMade(t *testing.T) {
 // provisioner answers: what it made has no volume that stands for it, and is deleted. Where an earlier volume stood for it, that one's policy decides.
 func TestP2WhatIsMadeAnewForAClaimThatGoes(t *testing.T) {
 	announced := ProvisioningClaim(ClaimNote(reclaim.AnnouncementAnnotation, `{"by":"x","token":1,"seconds":1,"done":true}`))
-	stored := MadeVolume(BoundToClaim, VolumeNote(ProvisionedBy, Own), DeletedPolicy, InPhase(corev1.VolumePending))
+	stored := MadeVolume(BoundToClaim, VolumeNote(ProvisionedBy, Own), VolumeNote(BoundBy, "yes"), DeletedPolicy, InPhase(corev1.VolumePending))
 	stored.UID, stored.ResourceVersion = "uid-v", "2"
 	for name, before := range map[string]bool{"no other": false, "an earlier one was seen": true} {
 		t.Run("P2 X2 "+name, func(t *testing.T) {
@@ -455,6 +455,57 @@ func TestP2WhatAnotherHasStoredBeforeTheServerWentBack(t *testing.T) {
 			})
 		}
 	}
+}
+
+// P2, X2: a person makes a volume of what a provisioner has made, while it is at work. The claim goes before it is bound to that.
+func TestP2WhatAPersonHasReservedForAClaimThatGoes(t *testing.T) {
+	for name, reserved := range map[string]*corev1.PersistentVolume{
+		"by name":   KnownVolume("a", OfClass("fast"), RefersTo("default", "data", "")),
+		"by UID":    KnownVolume("a", OfClass("fast"), RefersTo("default", "data", "uid-1")),
+		"too small": KnownVolume("a", OfClass("fast"), RefersTo("default", "data", ""), Sized("1")),
+	} {
+		for left, leaves := range map[string]func(*talk){
+			"it is being deleted": func(d *talk) { d.state.Observe(At("60", ProvisioningClaim(ClaimBeingDeleted))) },
+			"it is gone":          func(d *talk) { d.state.ObserveDeleted(ProvisioningClaim()) },
+		} {
+			t.Run("P2 X2 "+name+", "+left, func(t *testing.T) {
+				d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts()
+				d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1")
+				d.state.Observe(reserved)
+				leaves(d)
+				d.gets(nil, ErrBroken)
+				for range 3 {
+					for !d.step.Done {
+						require.False(t, d.step.Action.Kind == decision.RunDeleter || d.step.Action.Announces(), "%s", d.step.Action)
+						switch claim := d.state.Known(DataKey); {
+						case d.step.Action.Writes():
+							d.stored()
+						case d.step.Action.Key == DataKey && claim != nil:
+							d.gets(claim, nil)
+						default:
+							d.gets(nil, ErrNotFound)
+						}
+					}
+					d.starts()
+				}
+				assert.Contains(t, d.published, "Warning ProvisioningCleanupFailed")
+			})
+		}
+	}
+}
+
+// P2, R8, X2: storage refuses a provisioner, for it has seen a larger token: another controller has been there, and may have stored and bound it.
+func TestP2WhatHasSeenALargerTokenIsNoLeftover(t *testing.T) {
+	d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts()
+	d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1")
+	d.gets(nil, Meaning(hooks.StaleToken))
+	d.state.ObserveDeleted(ProvisioningClaim())
+	for range 3 {
+		for d.starts(); !d.step.Done; d.gets(nil, ErrNotFound) {
+			require.NotEqual(t, decision.RunDeleter, d.step.Action.Kind)
+		}
+	}
+	assert.Contains(t, d.published, "Warning ProvisioningCleanupFailed")
 }
 
 // P2, X2: a provisioner has made storage, and its answer is lost. A person makes a volume of that for the claim, which then is Bound to it. When the claim goes, what

@@ -154,9 +154,6 @@ func (v *taskView) Former(volume string) *corev1.PersistentVolume {
 	return last.named(volume)
 }
 
-// UsedBefore reports whether the claim was Bound to what was provisioned for it when the server went back in time.
-func (v *taskView) UsedBefore(claim types.UID) bool { return v.usedBefore.has(claim) }
-
 // FormerClaim returns the claimRef that the volume was seen to have before that was removed, or had another name for the same UID.
 func (v *taskView) FormerClaim(volume string) *corev1.ObjectReference { return v.formerClaims[volume] }
 

@@ -248,8 +248,8 @@ func (v *View) ListedOwners(volume string) (owners []*corev1.PersistentVolumeCla
 // Former returns nil: a dump has nothing of what was before.
 func (v *View) Former(string) *corev1.PersistentVolume { return nil }
 
-// UsedBefore returns false, for the same reason.
-func (v *View) UsedBefore(types.UID) bool { return false }
+// MayStandFor returns "": a dump has nothing of what provisioners have made.
+func (v *View) MayStandFor(obj.Key, types.UID) string { return "" }
 
 // FormerClaim returns nil, as Former does.
 func (v *View) FormerClaim(string) *corev1.ObjectReference { return nil }

@@ -21,7 +21,7 @@ type tinyStorage struct {
 	kept, written, left nameSet
 	begun               nameSet // a deleter or recycler goes on with these, and may be done at any time
 	excused             nameSet // of these a restore of the server has brought volumes back, or taken them away
-	told                nameSet // of these an event tells, since a restore, that they may be left behind
+	told                nameSet // of these an event tells that they are left to people
 	given               nameSet // of these one who had noticed a restore has given the volume to a claim since, which has data on it
 }
 
@@ -63,11 +63,11 @@ func tokenSent(call decision.Action) int64 {
 	return call.Token
 }
 
-// noteTold notes what a leader tells of the storage that provisioners have made, or may have, before the server went back: it is for people to look at.
+// noteTold notes the storage that provisioners have made, or may have, of which a leader tells that it leaves it to people.
 func (m *model) noteTold(now *state, published []decision.Event) {
 	for _, event := range published {
 		at, made := m.index[obj.VolumeKey(decision.ProvisionedName(event.UID))]
-		if made && now.travel == wentBack && event.Reason == decision.EventProvisioningCleanup {
+		if made && event.Reason == decision.EventProvisioningCleanup && strings.Contains(event.Message, "delete it by hand") {
 			now.storage.told |= nameAt(at)
 		}
 	}
