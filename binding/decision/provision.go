@@ -382,6 +382,7 @@ func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, options
 	why := "what was made for the claim is not needed"
 	var told []Event
 	volume, source := view.Volume(name)
+	stands := view.MayStandFor(obj.KeyOf(claim), claim.UID)
 	switch {
 	case claim.Spec.VolumeName == name && (volume != nil || phase.Owned(claim) == name):
 		// The volume stood for the storage. If it is gone, that was as its policy says, Retain perhaps.
@@ -396,8 +397,8 @@ func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, options
 	case volume == nil && !options.Hooks.Deleters.Has(provisioner):
 		message := fmt.Sprintf("what provisioner %q made for the claim, if anything, is not deleted, for no deleter of that name is registered here: run a controller that has it, or delete the storage by hand and then take the finalizer %s off the claim", provisioner, ProvisioningFinalizer)
 		return wait("P2", message, warning(claim, EventProvisioningCleanup, message))
-	case volume == nil && view.MayStandFor(obj.KeyOf(claim), claim.UID) != "":
-		told = append(told, warning(claim, EventProvisioningCleanup, mayStandText(view.MayStandFor(obj.KeyOf(claim), claim.UID), provisioner)))
+	case volume == nil && stands != "":
+		told = append(told, warning(claim, EventProvisioningCleanup, mayStandText(stands, provisioner)))
 	case volume == nil:
 		made, _ := lastOf(provisioner, view.Answered(RunProvisioner, claim.UID))
 		expected, _ := volumeToStore(newProvisionRequest(claim, nil, provisioner), made.Volume, view, options)
@@ -462,9 +463,10 @@ func discard(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolum
 func deleteUnstored(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, why string, view View, options Options) (action Action, gone bool) {
 	provisioner := volume.Annotations[phase.ProvisionedByAnnotation]
 	deleted, ran := lastOf(provisioner, view.Answered(RunDeleter, claim.UID))
+	stands := view.MayStandFor(obj.KeyOf(claim), claim.UID)
 	switch {
-	case view.MayStandFor(obj.KeyOf(claim), claim.UID) != "":
-		message := mayStandText(view.MayStandFor(obj.KeyOf(claim), claim.UID), provisioner)
+	case stands != "":
+		message := mayStandText(stands, provisioner)
 		return wait("P2", message, warning(claim, EventProvisioningCleanup, message)).withBackoff(), false
 	case !ran && options.Hooks.Deleters.Has(provisioner):
 		if waiting, blocked := awaitAnnounced(claim, obj.KeyOf(claim), view, options); blocked { // of a claim that was bound

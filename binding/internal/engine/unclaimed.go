@@ -141,9 +141,9 @@ func (s *State) noteStood(claim *corev1.PersistentVolumeClaim) {
 	}
 	if owned != name {
 		if s.MayStandFor(key, claim.UID) != "" {
-			s.setUnclaimed(key, unsettled(s.unclaimed[key], claim.UID))
+			s.setUnclaimed(key, mayHaveStood(s.unclaimed[key], claim.UID))
 			if running := s.tasks[key]; running != nil {
-				running.answers = unsettled(running.answers, claim.UID)
+				running.answers = mayHaveStood(running.answers, claim.UID)
 			}
 		}
 		return
@@ -158,18 +158,18 @@ func (s *State) noteStood(claim *corev1.PersistentVolumeClaim) {
 // it, and bound it to its claim. That neither is there proves nothing.
 func (s *State) unsettleMade() {
 	for key, made := range s.unclaimed {
-		s.unclaimed[key] = unsettled(made, "")
+		s.unclaimed[key] = mayHaveStood(made, "")
 	}
 	for key, made := range s.restore.made {
-		s.restore.made[key] = unsettled(made, "")
+		s.restore.made[key] = mayHaveStood(made, "")
 	}
 	for _, running := range s.tasks {
-		running.answers = unsettled(running.answers, "")
+		running.answers = mayHaveStood(running.answers, "")
 	}
 }
 
-// unsettled returns answers that say of what was made for a claim, or for any if that is "", that a volume may have stood for it.
-func unsettled(answers []decision.Answer, claim types.UID) []decision.Answer {
+// mayHaveStood returns answers that say of what was made for a claim, or for any if that is "", that a volume may have stood for it.
+func mayHaveStood(answers []decision.Answer, claim types.UID) []decision.Answer {
 	answers = slices.Clone(answers)
 	for i, answer := range answers {
 		if answer.Of == decision.RunProvisioner && (claim == "" || claim == answer.For) {
