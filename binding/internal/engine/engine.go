@@ -137,7 +137,7 @@ func (s *State) StartDraft(key obj.Key) Step {
 		return waits
 	}
 	if !s.workers.acquire(key, s.namespaceOf(key)) {
-		return s.passOn(key)
+		return s.refuse(key)
 	}
 	t := &task{key: key, answers: slices.Concat(s.resume(key), s.takeUnclaimed(key))}
 	zeromap.Put(&s.locks, key, key)
@@ -145,7 +145,7 @@ func (s *State) StartDraft(key obj.Key) Step {
 	return s.advance(t)
 }
 
-// refuse ends a sync that cannot begin, for another has its object locked. What was promised to it goes to others, unless the same key is being synced: that sync may
+// refuse ends a sync that cannot begin. What was promised to it goes to others, unless the same key is being synced: that sync may
 // have been promised it, and leaves it when it ends.
 func (s *State) refuse(key obj.Key) Step {
 	if s.tasks[key] != nil {
@@ -154,7 +154,7 @@ func (s *State) refuse(key obj.Key) Step {
 	return Step{Done: true, Next: s.release(key)}
 }
 
-// passOn ends a sync that has to wait, for a worker or for its time. What was offered to it is offered to others meanwhile (W1).
+// passOn ends a sync that has to wait for its time. What was offered to it is offered to others meanwhile (W1).
 func (s *State) passOn(key obj.Key) Step {
 	next := append(s.offers.endWait(key), s.release(key)...)
 	s.unnotify(key)
