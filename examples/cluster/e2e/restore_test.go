@@ -34,7 +34,7 @@ const (
 // An etcd that is restored gives back objects that are known to be gone. Whoever went by what it remembers would delete
 // the storage of claims that exist: here nothing is deleted after the restore but for claims deleted after it, and the
 // Runner, which is never restarted, goes on with its work. The storage of the claims that were deleted before the restore
-// is gone for good, and their volumes are empty shells: that is what a restore means, and nobody can undo it.
+// is gone for good, and their volumes are empty shells, which say so: that is what a restore means, and nobody can undo it.
 func TestEtcdIsRestored(t *testing.T) {
 	a, storage := newAPI(t), newArchive()
 	run(t, &clientgo.Runner{
@@ -57,8 +57,8 @@ func TestEtcdIsRestored(t *testing.T) {
 
 	given(volume("later", "1Gi", policy(corev1.PersistentVolumeReclaimDelete), forClaim("later")), claim("later", "1Gi"))(t, a)
 	a.settles(t, kept+1, 0)
-	atWork := a.volumesOf(t, names(deleted-unfinished, deleted))
-	storage.delay(atWork)
+	emptied := a.volumesOf(t, names(0, deleted))
+	storage.delay(a.volumesOf(t, names(deleted-unfinished, deleted)))
 	a.deleteClaims(t, names(0, deleted))
 	eventually(t, storage.called(deleted))
 	a.settles(t, kept+1-deleted, unfinished)
@@ -67,19 +67,19 @@ func TestEtcdIsRestored(t *testing.T) {
 	require.NoError(t, err)
 	began := time.Now()
 	storage.finish()
-	others := func(versions []string) []string { // than those that are announced again
+	others := func(versions []string) []string { // than those that are announced again, or noted to have no storage
 		return slices.DeleteFunc(slices.Clone(versions), func(version string) bool {
-			return slices.ContainsFunc(atWork, func(name string) bool { return strings.HasPrefix(version, "pv/"+name+" ") })
+			return slices.ContainsFunc(emptied, func(name string) bool { return strings.HasPrefix(version, "pv/"+name+" ") })
 		})
 	}
 	require.Equal(t, others(all), others(a.versions(t)), "the restore brings all back, and takes what came later")
 	after(5 * resync) // what a wrong memory does, it does by then
 	assert.Empty(t, storage.since(restored), "X2 a deleter was called for a claim that exists")
 	assert.Equal(t, others(all), others(a.versions(t)), "X8 what was settled is settled: not one write")
-	for _, name := range atWork {
+	for _, name := range emptied {
 		kept, err := a.Get(t.Context(), obj.VolumeKey(name))
 		require.NoError(t, err)
-		assert.Contains(t, kept.GetAnnotations(), reclaim.AnnouncementAnnotation, "W8 its deleter may go on")
+		assert.Contains(t, kept.GetAnnotations(), reclaim.AnnouncementAnnotation, "W8 its deleter may go on, or has deleted its storage")
 	}
 
 	again := names(deleted-3, deleted+2) // three of them are deleted for the second time
