@@ -87,8 +87,8 @@ func provisionToken(claim *corev1.PersistentVolumeClaim, view View) (token int64
 	}
 	now := max(1, view.Clock().UnixNano())
 	if ahead := time.Duration(previous.Token - now); previous.Token > now && ahead >= reclaim.LongestCall {
-		return 0, fmt.Sprintf("the token of what was deleted for the claim before is %s ahead of the clock, as who has another clock or a tenant has written it: "+
-			"nothing is provisioned until it is less than an hour, or annotation %s is removed", ahead.Round(time.Second), reclaim.AnnouncementAnnotation)
+		return 0, fmt.Sprintf("the token of the last deleter for the claim is %s ahead of the clock: the clock of the controller that called it is ahead, or the claim's owner has written it; "+
+			"nothing is provisioned until that is less than an hour, or annotation %s is removed", ahead.Round(time.Second), reclaim.AnnouncementAnnotation)
 	}
 	return max(now, previous.Token+1), ""
 }

@@ -131,10 +131,8 @@ func (s *State) StartDraft(key obj.Key) Step {
 		s.waiters.add(key, key)
 		return s.refuse(key)
 	}
-	if rest := s.failures[key].held.Sub(s.now); rest > 0 { // its writes were undone
-		waits := s.passOn(key)
-		waits.After = rest
-		return waits
+	if rest := s.failures[key].held.Sub(s.now); rest > 0 {
+		return s.keepWaiting(key, rest)
 	}
 	if !s.workers.acquire(key, s.namespaceOf(key)) {
 		return s.refuse(key)
@@ -154,11 +152,11 @@ func (s *State) refuse(key obj.Key) Step {
 	return Step{Done: true, Next: s.release(key)}
 }
 
-// passOn ends a sync that has to wait for its time. What was offered to it is offered to others meanwhile (W1).
-func (s *State) passOn(key obj.Key) Step {
+// keepWaiting ends a sync whose writes were undone before, and whose delay is not over. What was offered to it is offered to others (W1).
+func (s *State) keepWaiting(key obj.Key, rest time.Duration) Step {
 	next := append(s.offers.endWait(key), s.release(key)...)
 	s.unnotify(key)
-	return Step{Done: true, Next: Unique(next)}
+	return Step{Done: true, Next: Unique(next), After: rest}
 }
 
 // Proceed takes the reply to the action of the last step, and returns the next step.

@@ -77,7 +77,7 @@ func (s *State) handleWrite(t *task, got Reply) error {
 		s.markInDoubt(target, t.key)
 		exists := apierrors.IsAlreadyExists(got.Err) // which is no failure (P2)
 		if exists || outcome == unknown {
-			t.mayHaveStored()
+			t.answers = mayHaveStood(t.answers, t.pending.About()) // however long
 		}
 		if !exists {
 			s.recordAnswer(t, got, outcome == unknown)
@@ -268,15 +268,6 @@ func (s *State) recordAnswer(t *task, got Reply, unsettled bool) {
 		})
 	}
 	t.answers = append(t.answers, answer)
-}
-
-// mayHaveStored notes that a volume may have stood for what was made, however long: the create that is pending took effect, or another one did before.
-func (t *task) mayHaveStored() {
-	for i, made := range t.answers {
-		if made.Of == decision.RunProvisioner && made.For == t.pending.About() {
-			t.answers[i].Unsettled = true
-		}
-	}
 }
 
 // forgetProvisioned forgets that storage was made for a claim, where the server has the volume: that stands for the
