@@ -24,6 +24,14 @@ import (
 // ProvisionedName returns the name of the volume that is provisioned for the claim with the UID. It is rule P2.
 func ProvisionedName(claim types.UID) string { return "pvc-" + string(claim) }
 
+// ProvisionedFor returns the UID of the claim that a volume of that name is provisioned for; "" if it has no such name.
+func ProvisionedFor(volume string) types.UID {
+	if claim, provisioned := strings.CutPrefix(volume, ProvisionedName("")); provisioned {
+		return types.UID(claim)
+	}
+	return ""
+}
+
 // ProvisioningFinalizer is on a claim from before its provisioner is first run until the volume is the claim's.
 // Without it the deletion of a claim in between would remove the only trace of the storage made for it.
 const ProvisioningFinalizer = "pvbind.github.io/provisioning"
@@ -418,9 +426,15 @@ func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, options
 	return action
 }
 
-// wasAnothers reports whether a volume that is gone, and was not reclaimed, was another claim's: its data may be needed.
+// wasAnothers reports whether a volume that is gone, and was not reclaimed, was another claim's, or reserved for one: its data may be needed.
 func wasAnothers(former *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
-	return former != nil && former.Spec.ClaimRef != nil && former.Spec.ClaimRef.UID != "" && former.Spec.ClaimRef.UID != claim.UID
+	if former == nil || former.Spec.ClaimRef == nil {
+		return false
+	}
+	if uid := former.Spec.ClaimRef.UID; uid != "" {
+		return uid != claim.UID
+	}
+	return obj.ReferencedClaim(former) != obj.KeyOf(claim)
 }
 
 // mayStandText says why what was made for a claim is not deleted.

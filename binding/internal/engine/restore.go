@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -86,23 +87,32 @@ func (s *State) ObserveRestoreAgain() []obj.Key {
 	return s.distrust(keys...)
 }
 
-// noteUsed notes the claims for which what was provisioned has been stored, before the server went back: they may be there again, and the volume not, or may be
-// Bound to it no more. What R3 has deleted is no more.
+// noteUsed notes the claims that had a volume before the server went back, or for which what was provisioned had been stored: they may be there again, and
+// that not. The name of what was provisioned tells whom it was for, also once a person has given it to others, or to nobody. What R3 has deleted is no more.
 func (s *State) noteUsed() {
+	note := func(name string, announcement reclaim.Announcement, owners ...types.UID) {
+		if announcement.Done {
+			return
+		}
+		for _, uid := range append(owners, decision.ProvisionedFor(name)) {
+			if uid != "" {
+				zeromap.Put(&s.usedBefore, uid, struct{}{})
+			}
+		}
+	}
 	for claim := range all[*corev1.PersistentVolumeClaim](&s.store, obj.KindClaim) {
-		if phase.Owned(claim) == decision.ProvisionedName(claim.UID) {
-			zeromap.Put(&s.usedBefore, claim.UID, struct{}{})
+		if phase.Owned(claim) != "" {
+			note("", reclaim.Announcement{}, claim.UID)
 		}
 	}
 	for volume := range all[*corev1.PersistentVolume](&s.store, obj.KindVolume) {
-		if announcement, _ := reclaim.AnnouncementOf(volume); !announcement.Done && volume.Name == decision.ProvisionedName(uidInClaimRef(volume)) {
-			zeromap.Put(&s.usedBefore, uidInClaimRef(volume), struct{}{})
-		}
+		announcement, _ := reclaim.AnnouncementOf(volume)
+		note(volume.Name, announcement, uidInClaimRef(volume))
 	}
 	for name, last := range s.goneVolumes.all() {
-		if last != nil && last.claimRef != nil && name == decision.ProvisionedName(last.claimRef.UID) {
-			zeromap.Put(&s.usedBefore, last.claimRef.UID, struct{}{})
-		}
+		last = cmp.Or(last, &lastVolume{})
+		announcement, _ := reclaim.AnnouncementOf(last.named(name))
+		note(name, announcement, last.owners...)
 	}
 }
 

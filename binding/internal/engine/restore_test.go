@@ -490,15 +490,8 @@ func TestW8AnAnnouncementIsNoOtherClaims(t *testing.T) {
 // P2, W8, X2: a claim was Bound to what was provisioned for it, and a restore takes that back. Then its tenant deletes it: what was written stays, and is told.
 func TestP2W8WhatWasUsedBeforeTheServerWentBackIsNotDeleted(t *testing.T) {
 	back := ProvisioningClaim()
-	own := At("50", MadeByOwn(func(v *corev1.PersistentVolume) { v.Name = "pvc-uid-1" }, InPhase(corev1.VolumeReleased), WithPolicy(corev1.PersistentVolumeReclaimRetain)))
-	restored := func(t *testing.T, known ...obj.Object) *talk {
-		if known == nil {
-			known = []obj.Object{At("50", ProvisioningClaim(BoundTo("pvc-uid-1")))}
-		}
-		d := newTalk(t, Hooked(), DataKey, append(known, ClassOf("fast", Own))...)
-		if known[0] == own { // its claim is gone
-			d.state.ObserveDeleted(At("50", ProvisioningClaim(BoundTo("pvc-uid-1"))))
-		}
+	restored := func(t *testing.T) *talk {
+		d := newTalk(t, Hooked(), DataKey, At("50", ProvisioningClaim(BoundTo("pvc-uid-1"))), ClassOf("fast", Own))
 		d.state.ObserveRestore()
 		d.state.OutwaitCalls()
 		return d
@@ -530,20 +523,55 @@ func TestP2W8WhatWasUsedBeforeTheServerWentBackIsNotDeleted(t *testing.T) {
 		plays(d, At("20", ProvisioningClaim(ClaimBeingDeleted)), nil)
 		assert.Contains(t, d.published, "Warning ProvisioningCleanupFailed")
 	})
-	t.Run("it was gone, what it had is retained, and its tenant deletes it again", func(t *testing.T) {
-		d := restored(t, own)
-		d.state.ObserveDeleted(own)
-		d.state.Observe(At("20", ProvisioningClaim(ClaimBeingDeleted)))
-		plays(d, At("20", ProvisioningClaim(ClaimBeingDeleted)), nil)
-		assert.Contains(t, d.published, "Warning ProvisioningCleanupFailed")
-	})
-	t.Run("likewise, and the volume is gone, too", func(t *testing.T) {
-		d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), own).comesAndGoes(own)
+	retained := func(edits ...VolumeEdit) *corev1.PersistentVolume {
+		edits = append([]VolumeEdit{func(v *corev1.PersistentVolume) { v.Name = "pvc-uid-1" }, WithPolicy(corev1.PersistentVolumeReclaimRetain)}, edits...)
+		return At("50", MadeByOwn(edits...))
+	}
+	for name, had := range map[string]*corev1.PersistentVolume{
+		"what it had is retained":                                     retained(InPhase(corev1.VolumeReleased)),
+		"it was given back to its name":                               retained(PreBound),
+		"it was given to another name":                                retained(RefersTo("shop", "b", "")),
+		"it was given to anybody":                                     retained(func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }),
+		"what was reserved for it by hand, under another name, is so": retained(func(v *corev1.PersistentVolume) { v.Name = "mine" }, InPhase(corev1.VolumeReleased)),
+	} {
+		t.Run("it was gone, "+name+", and its tenant deletes it again", func(t *testing.T) {
+			d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), had)
+			d.state.ObserveRestore()
+			d.state.OutwaitCalls()
+			d.state.ObserveDeleted(had)
+			d.key = obj.VolumeKey(had.Name)
+			for d.starts(); !d.step.Done; d.gets(nil, ErrNotFound) {
+			}
+			d.key = DataKey
+			d.state.Observe(At("20", ProvisioningClaim(ClaimBeingDeleted)))
+			plays(d, At("20", ProvisioningClaim(ClaimBeingDeleted)), nil)
+			assert.Contains(t, d.published, "Warning ProvisioningCleanupFailed")
+		})
+		t.Run("likewise, and the volume is gone, too: "+name, func(t *testing.T) {
+			d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), had).comesAndGoes(had)
+			d.state.ObserveRestore()
+			d.state.OutwaitCalls()
+			d.state.Observe(At("20", ProvisioningClaim(ClaimBeingDeleted)))
+			plays(d, At("20", ProvisioningClaim(ClaimBeingDeleted)), nil)
+			assert.Contains(t, d.published, "Warning ProvisioningCleanupFailed")
+		})
+	}
+	t.Run("it was gone, and R3 had deleted its storage: what may have been made since the backup goes", func(t *testing.T) {
+		done := VolumeNote(reclaim.AnnouncementAnnotation, `{"by":"controller-1","token":5,"done":true}`)
+		had := At("50", MadeByOwn(func(v *corev1.PersistentVolume) { v.Name = "pvc-uid-1" }, BeingDeleted, done))
+		d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), had).comesAndGoes(had)
 		d.state.ObserveRestore()
 		d.state.OutwaitCalls()
-		d.state.Observe(At("20", ProvisioningClaim(ClaimBeingDeleted)))
-		plays(d, At("20", ProvisioningClaim(ClaimBeingDeleted)), nil)
-		assert.Contains(t, d.published, "Warning ProvisioningCleanupFailed")
+		claim := At("20", ProvisioningClaim(ClaimBeingDeleted))
+		d.state.Observe(claim)
+		for d.starts(); !d.step.Action.Writes() && !d.step.Done; {
+			if d.step.Action.Key == DataKey {
+				d.gets(claim, nil)
+			} else {
+				d.gets(nil, ErrNotFound)
+			}
+		}
+		require.True(t, d.step.Action.Announces(), "%s", d.step.Action)
 	})
 	t.Run("its volume cannot be stored", func(t *testing.T) { plays(restored(t), At("20", back), nil) })
 	t.Run("its provisioner fails, and it is gone", func(t *testing.T) {

@@ -142,11 +142,13 @@ func TestP2WhatWasMadeHasBeenGivenToAnother(t *testing.T) {
 		failed := KnownVolume(OwnKey.Name, given, retained, BeingDeleted, VolumeNote(reclaim.AnnouncementAnnotation, `{"by":"controller-1","token":5}`), VolumeFinalizers(reclaim.AnnouncementFinalizer))
 		begins(t, leaving, failed).says("P2 UpdateClaim pvc/default/data")
 	})
-	t.Run("P2 X3 it was retained, and the claim is to be provisioned for again", func(t *testing.T) {
-		d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).comesAndGoes(KnownVolume(OwnKey.Name, given, retained))
-		d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).ends()
-		assert.Equal(t, []string{"Warning ProvisioningFailed"}, d.published)
-	})
+	for name, to := range map[string]VolumeEdit{"": given, ", reserved for the name of another": RefersTo("shop", "b", "")} {
+		t.Run("P2 X3 it was retained"+name+", and the claim is to be provisioned for again", func(t *testing.T) {
+			d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).comesAndGoes(KnownVolume(OwnKey.Name, to, retained))
+			d.starts().says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).ends()
+			assert.Equal(t, []string{"Warning ProvisioningFailed"}, d.published)
+		})
+	}
 	for name, volume := range map[string]*corev1.PersistentVolume{
 		"it was reclaimed":              KnownVolume(OwnKey.Name, given, BeingDeleted, WithPolicy(corev1.PersistentVolumeReclaimDelete), VolumeFinalizers(reclaim.AnnouncementFinalizer), VolumeNote(reclaim.AnnouncementAnnotation, `{"by":"controller-1","token":5,"done":true}`)),
 		"it was the claim's own":        KnownVolume(OwnKey.Name, BoundToClaim, retained),
