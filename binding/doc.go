@@ -95,8 +95,9 @@
 //     removes that: an event on the volume says so. A volume whose announcement stands also keeps the finalizer of the same name,
 //     and stays, once it is deleted, until a Controller is back or somebody has removed that by hand.
 //   - Where kube-controller-manager recycles, it does so by pods named recycler-for-<volume>, which go on when it has ended, and
-//     which nothing here knows of. Before starting recyclers of your own, wait until no such pod runs. Likewise, a hook that has
-//     answered hooks.InProgress must have ended its work before kube-controller-manager is started.
+//     which nothing here knows of. Before starting recyclers of your own, wait until each such pod has Succeeded or Failed, or delete
+//     it, also one that is Pending. Likewise, a hook that has answered hooks.InProgress must have ended its work before
+//     kube-controller-manager is started.
 //
 // # Files
 //

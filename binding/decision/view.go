@@ -65,7 +65,7 @@ type View interface {
 	// Former returns the last volume that had the name before, of which no more need be known than claimRef and policy; nil if none
 	// is known to have gone. A claim that a cache does not show yet may be Bound to that one.
 	Former(volume string) *corev1.PersistentVolume
-	// FormerClaim returns the claimRef, with a UID, that a volume had before that was removed, or had another name for the same UID; nil if none is known.
+	// FormerClaim returns the claimRef, with a UID, that a volume had before that was removed, had another name for the same UID, or was written over with another claim; nil if none is known.
 	FormerClaim(volume string) *corev1.ObjectReference
 	// MayStandFor returns the name of a volume that stands for what a provisioner may have made for a claim, or may, or may have stood for it (P2): one that a person has reserved
 	// for the claim; or that which had been stored for it before the server went back in time (W8). "" if none is known.

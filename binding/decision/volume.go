@@ -398,7 +398,7 @@ func nextUnneeded(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 		action = reserveFor(obj.KeyOf(claim), volume, "V4", why)
 	case volume.Name == ProvisionedName(claim.UID):
 		action = reserveFor(obj.KeyOf(claim), volume, "V4", why+"; and what was made for it is no other's while it exists")
-	case volume.Status.Phase == corev1.VolumeBound && (!phase.BoundByController(volume) || volume.Spec.ClaimRef.ResourceVersion == "" || mayHaveServed(volume, claim)): // B1 writes both
+	case volume.Status.Phase == corev1.VolumeBound && (!phase.BoundByController(volume) || volume.Spec.ClaimRef.ResourceVersion == "" || mayHaveServed(volume, claim, view)): // B1 writes both
 		action = ReserveUsed(claim, volume, obj.KeyOf(claim))
 	}
 	return action.onceLive(source, obj.VolumeKey(other.Name), "V2", "before the volume is taken from the claim")
@@ -430,8 +430,11 @@ func awaitOther(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeC
 	return wait("V2", message, warning(volume, EventVolumeMismatch, message), warning(claim, EventVolumeMismatch, message))
 }
 
-// mayHaveServed reports whether a volume that a claim does not need may have been provisioned for another claim, and have its data: a person may have patched
-// the claimRef, and left in it what a controller had written (V4).
-func mayHaveServed(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
+// mayHaveServed reports whether a volume that a claim does not need may have been another claim's, and have its data: a person may have patched
+// the claimRef, and left in it what a controller had written, or written that (V4). No controller writes a UID in place of another one.
+func mayHaveServed(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View) bool {
+	if former := view.FormerClaim(volume.Name); former != nil && former.UID != claim.UID {
+		return true
+	}
 	return phase.ProvisionedSince(volume, claim) && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete
 }

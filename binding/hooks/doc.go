@@ -18,7 +18,8 @@
 // the storage, and bound the volume to another claim. How long a pause has to be for that depends on when it begins. A
 // call may begin up to Margin after its announcement, or up to Timeout where that is shorter: a pause right then has to be
 // longer than the larger of the two. One that begins later may be shorter: after the hook's last look at its context,
-// shortly before that ends, one that is longer than Margin is enough.
+// shortly before that ends, one that is longer than Margin is enough. Where a hypervisor stops the machine with both its clocks,
+// the check sees no pause: it may begin before that, at any instruction after the announcement.
 //
 // ReclaimRequest.Token is for that: it is larger in each later call, so that storage which keeps the largest one, with the
 // storage and in the same transaction as what it does, can refuse the late call.

@@ -165,16 +165,16 @@ func leavesTo(claim *corev1.PersistentVolumeClaim, ref *corev1.ObjectReference) 
 }
 
 // noteFormerClaim notes whose the claimRef of a volume was before the version that takes the place of the old one, nil if there is none: where
-// it was removed, or has another name for the same UID.
+// it was removed, or has another name for the same UID, or another claim was written into it.
 func (s *store) noteFormerClaim(old, volume *corev1.PersistentVolume) {
 	uid, former := uidInClaimRef(volume), s.formerClaims[volume.Name]
-	if old == nil || old.UID != volume.UID || former != nil && uid != "" && uid != former.UID {
+	if old == nil || old.UID != volume.UID || former != nil && uid != "" && uid != former.UID && uidInClaimRef(old) == "" {
 		delete(s.formerClaims, volume.Name)
 	}
 	if old == nil || old.UID != volume.UID || uidInClaimRef(old) == "" {
 		return
 	}
-	if uid == "" || uid == uidInClaimRef(old) && !sameName(volume.Spec.ClaimRef, old.Spec.ClaimRef) {
+	if uid != uidInClaimRef(old) || !sameName(volume.Spec.ClaimRef, old.Spec.ClaimRef) {
 		zeromap.Put(&s.formerClaims, volume.Name, s.withoutSlip(old))
 	}
 }

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -571,4 +572,31 @@ func TestW3TheEndOfAClaimThatAVolumeIsKeptFor(t *testing.T) {
 	vanish(t, cluster, DataKey)
 	require.NoError(t, cluster.Settle(t.Context()))
 	assert.NotEqual(t, corev1.VolumeBound, cluster.Volume("pv").Status.Phase)
+}
+
+// A volume populator, or a person, writes a whole claimRef over that of the claim that has the volume. The claim that is given it has another volume by then.
+// That is no binding of ours that was not finished: nobody else gets what is on it.
+func TestV4AVolumeThatIsHandedOver(t *testing.T) {
+	prime := KnownVolume("a", RefersTo("populator", "prime", "uid-prime"), InPhase(corev1.VolumeBound), VolumeNote(BoundBy, "yes"))
+	whole := func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.ResourceVersion = "7" } // of the claim, as B1 writes it
+	given := KnownVolume("a", BoundToClaim, whole, InPhase(corev1.VolumeBound), VolumeNote(BoundBy, "yes"))
+	claim, other := KnownClaim(BoundTo("b")), KnownVolume("b", BoundToClaim, InPhase(corev1.VolumeBound))
+	decides := func(t *testing.T, volumes ...*corev1.PersistentVolume) decision.Action {
+		d := newTalk(t, decision.Options{}, AKey, claim, other)
+		for i, volume := range volumes {
+			volumes[i] = At(strconv.Itoa(i+5), volume.DeepCopy())
+			d.state.Observe(volumes[i])
+		}
+		d.took(reads(t, d.state, d.starts().step, AKey, volumes[len(volumes)-1], claim, other))
+		require.True(t, d.step.Action.Writes(), "%s", d.step.Action)
+		return d.step.Action.Complete()
+	}
+	t.Run("V4 X3 it stays reserved for the name", func(t *testing.T) {
+		action := decides(t, prime, given)
+		assert.Equal(t, &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: DataKey.Namespace, Name: DataKey.Name}, action.Volume.Spec.ClaimRef)
+		assert.Len(t, action.Events, 1)
+	})
+	t.Run("V4 it was chosen for the claim, once it had no claimRef: it is free again", func(t *testing.T) {
+		assert.Nil(t, decides(t, prime, KnownVolume("a", InPhase(corev1.VolumeAvailable)), given).Volume.Spec.ClaimRef)
+	})
 }

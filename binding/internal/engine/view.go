@@ -154,7 +154,7 @@ func (v *taskView) Former(volume string) *corev1.PersistentVolume {
 	return last.named(volume)
 }
 
-// FormerClaim returns the claimRef that the volume was seen to have before that was removed, or had another name for the same UID.
+// FormerClaim returns the claimRef that the volume was seen to have before that was removed, or changed.
 func (v *taskView) FormerClaim(volume string) *corev1.ObjectReference { return v.formerClaims[volume] }
 
 // Waiting returns the claim to offer a volume to: the one that the volume is pre-bound to, or one that names it, or the
