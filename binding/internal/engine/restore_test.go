@@ -383,14 +383,20 @@ func TestW8AnOldReplyAfterTheRestore(t *testing.T) {
 // V4: the backup is from between B1 and B3 of an earlier claim's binding, which takes another volume then. A later claim has written onto its own since: that is kept for
 // the later one's name, also after a second restore, until somebody frees it.
 func TestW8AVolumeThatALaterClaimHad(t *testing.T) {
-	for _, way := range []string{"one restore", "two", "somebody has freed it since"} {
+	for _, way := range []string{"one restore", "two", "it was given back to a name", "somebody has freed it since"} {
 		t.Run("W8 X3 "+way, func(t *testing.T) {
 			retain := WithPolicy(corev1.PersistentVolumeReclaimRetain)
 			chosen := At("5", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), VolumeNote(BoundBy, "yes"), retain))
 			chosen.Spec.ClaimRef.ResourceVersion = "4"
 			later := At("40", KnownVolume("a", RefersTo("default", "later", "uid-later"), InPhase(corev1.VolumeBound), VolumeNote(BoundBy, "yes"), retain))
+			if way == "it was given back to a name" {
+				later = At("40", KnownVolume("a", RefersTo("default", "later", ""), InPhase(corev1.VolumeAvailable), retain))
+			}
 			back, now, other := At("6", KnownClaim()), At("60", KnownClaim(BoundTo("b"))), At("61", KnownVolume("b", BoundToClaim, InPhase(corev1.VolumeBound)))
-			d := newTalk(t, decision.Options{}, AKey, later, At("41", KnownClaim(BoundTo("a"), Named("later"), OfUID("uid-later"))))
+			d := newTalk(t, decision.Options{}, AKey, later)
+			if uid := later.Spec.ClaimRef.UID; uid != "" {
+				d.state.Observe(At("41", KnownClaim(BoundTo("a"), Named("later"), OfUID(uid))))
+			}
 			restored := func() {
 				for _, key := range d.state.ObserveRestore() {
 					step := reads(t, d.state, d.state.Start(key), key, chosen, back)
