@@ -39,6 +39,8 @@ func TestTheJudgeOfData(t *testing.T) {
 		assert.Empty(t, judge.WrongHeir(mine, judge.Data{}, claims), "there is none")
 		assert.Empty(t, judge.WrongHeir(mine, judge.Data{Of: mine.UID}, claims), "it is its own")
 		assert.Contains(t, judge.WrongHeir(mine, judge.Data{Of: "uid-of-gone"}, claims), "X3")
+		assert.Contains(t, judge.WrongHeir(mine, judge.Data{Of: "uid-of-gone", For: obj.KeyOf(theirs)}, claims), "X3", "somebody has given it to another one")
+		assert.Empty(t, judge.WrongHeir(mine, judge.Data{Of: "uid-of-gone", For: obj.KeyOf(mine)}, claims), "somebody has given it to it")
 		assert.Empty(t, judge.WrongHeir(mine, judge.Data{Of: "uid-of-gone", Freed: true}, claims), "somebody has freed it")
 		assert.Contains(t, judge.WrongHeir(mine, judge.Data{Of: theirs.UID, Freed: true}, claims), "X3", "M2")
 	})
@@ -62,7 +64,8 @@ func TestTheJudgeOfData(t *testing.T) {
 		bound, free, given := KnownVolume("a", BoundToClaim), KnownVolume("a"), KnownVolume("a", RefersTo("default", "other", ""))
 		data := judge.Data{Of: "uid"}
 		assert.Equal(t, judge.Data{Of: "uid", Freed: true}, data.Edited(bound, free))
-		assert.Equal(t, judge.Data{}, data.Edited(bound, given))
+		assert.Equal(t, judge.Data{Of: "uid", For: obj.ClaimKey("default", "other")}, data.Edited(bound, given))
+		assert.Equal(t, judge.Data{Of: "uid", Freed: true}, data.Edited(bound, given).Edited(given, free))
 		assert.Equal(t, data, data.Edited(bound, bound))
 		assert.Equal(t, judge.Data{}, data.Edited(nil, bound))
 	})

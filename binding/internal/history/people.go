@@ -16,7 +16,7 @@ import (
 // people do one thing, on one of a few volumes, claims, classes and pods. What the server refuses does not happen.
 func (h *History) people() {
 	volume, claim := h.anyVolume(), h.anyClaim()
-	switch h.IntN(28) {
+	switch h.IntN(29) {
 	case 0, 1, 2, 3:
 		h.create(h.newVolume())
 	case 4, 5, 6, 7:
@@ -66,6 +66,8 @@ func (h *History) people() {
 		h.replace(volume)
 	case 27:
 		h.editVolume("applies a manifest without claimRef to", volume, clearName)
+	case 28:
+		h.editVolume("hands over", volume, func(v *corev1.PersistentVolume) { h.handOver(v, claim) })
 	}
 	h.judgeCalls("people")
 }
@@ -134,6 +136,14 @@ func (h *History) newVolume() *corev1.PersistentVolume {
 func (h *History) reserve(volume *corev1.PersistentVolume) {
 	claim := h.anyClaim()
 	volume.Spec.ClaimRef = &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: claim.Namespace, Name: claim.Name}
+}
+
+// handOver writes the whole claimRef of a claim that is there, as a volume populator does.
+func (h *History) handOver(volume *corev1.PersistentVolume, to obj.Key) {
+	if claim := h.Server.Claim(to.Namespace, to.Name); claim != nil {
+		h.reserve(volume)
+		volume.Spec.ClaimRef.Name, volume.Spec.ClaimRef.UID, volume.Spec.ClaimRef.ResourceVersion = claim.Name, claim.UID, claim.ResourceVersion
+	}
 }
 
 func clearUID(volume *corev1.PersistentVolume) {

@@ -38,6 +38,7 @@ func isBoundTo(claim *corev1.PersistentVolumeClaim, volume string) bool {
 type Data struct {
 	Of    types.UID // the claim that was Bound to it last; "" if there is no data on it
 	Freed bool      // since then somebody who may edit volumes has removed the claimRef
+	For   obj.Key   // or has given it to that name
 }
 
 // DataOf returns the data of a claim that is Bound to the volume. If the claimRef was removed before, the volume is freed once the
@@ -47,17 +48,19 @@ func DataOf(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume
 }
 
 // Edited returns the data of a volume after somebody other than a controller has edited, removed or created it: before and after
-// are nil where there is none. A new volume is as its maker says, and one that is given to a claim by name is that claim's.
+// are nil where there is none. A new volume is as its maker says, and one that is given to a claim by name is for that name.
 func (d Data) Edited(before, after *corev1.PersistentVolume) Data {
 	if before == nil || after == nil || before.UID != after.UID {
 		return Data{}
 	}
 	was, is := before.Spec.ClaimRef, after.Spec.ClaimRef
 	switch {
-	case is != nil && (was == nil || was.Namespace != is.Namespace || was.Name != is.Name || was.UID != is.UID):
+	case is != nil && (is.Namespace == "" || is.Name == ""): // nobody gets it before somebody says who
 		return Data{}
+	case is != nil && (was == nil || was.Namespace != is.Namespace || was.Name != is.Name || was.UID != is.UID):
+		d.For, d.Freed = obj.ReferencedClaim(after), false
 	case is == nil && was != nil:
-		d.Freed = d.Of != ""
+		d.For, d.Freed = obj.Key{}, d.Of != ""
 	}
 	return d
 }
@@ -75,7 +78,7 @@ func Has(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) b
 // server has. It is X3, that no claim gets the data of another one, unless somebody who may edit volumes gave it the volume. That
 // a claimRef was removed gives it to nobody for as long as the claim is Bound to it whose data it is (M2).
 func WrongHeir(claim *corev1.PersistentVolumeClaim, data Data, claims []*corev1.PersistentVolumeClaim) string {
-	if data.Of == "" || data.Of == claim.UID {
+	if data.Of == "" || data.Of == claim.UID || data.For == obj.KeyOf(claim) {
 		return ""
 	}
 	volume := claim.Spec.VolumeName
@@ -85,5 +88,5 @@ func WrongHeir(claim *corev1.PersistentVolumeClaim, data Data, claims []*corev1.
 	if data.Freed && !held {
 		return ""
 	}
-	return fmt.Sprintf("X3: %s becomes Bound to %s, which has the data of the claim with UID %s", claim.Name, volume, data.Of)
+	return fmt.Sprintf("X3: %s becomes Bound to %s, which has the data of the claim with UID %s, and is for %q", claim.Name, volume, data.Of, data.For.Name)
 }

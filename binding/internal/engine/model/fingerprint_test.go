@@ -42,6 +42,8 @@ func (m *model) print(now *state) fingerprint {
 	for at := range m.keys {
 		n.bytes(byte(btoi(now.data[at].Freed)))
 		n.Text(string(now.data[at].Of))
+		n.Text(now.data[at].For.Namespace)
+		n.Text(now.data[at].For.Name)
 	}
 	n.names(now.storage.kept)
 	n.names(now.storage.written)
