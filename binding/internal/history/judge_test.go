@@ -65,7 +65,7 @@ func TestTheJudgeOfData(t *testing.T) {
 		data := judge.Data{Of: "uid"}
 		assert.Equal(t, judge.Data{Of: "uid", Freed: true}, data.Edited(bound, free))
 		assert.Equal(t, judge.Data{Of: "uid", For: obj.ClaimKey("default", "other")}, data.Edited(bound, given))
-		assert.Equal(t, judge.Data{Of: "uid", Freed: true}, data.Edited(bound, given).Edited(given, free))
+		assert.Equal(t, judge.Data{Of: "uid", Freed: true, For: obj.ClaimKey("default", "other")}, data.Edited(bound, given).Edited(given, free))
 		assert.Equal(t, data, data.Edited(bound, bound))
 		assert.Equal(t, judge.Data{}, data.Edited(nil, bound))
 	})

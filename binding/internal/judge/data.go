@@ -38,7 +38,7 @@ func isBoundTo(claim *corev1.PersistentVolumeClaim, volume string) bool {
 type Data struct {
 	Of    types.UID // the claim that was Bound to it last; "" if there is no data on it
 	Freed bool      // since then somebody who may edit volumes has removed the claimRef
-	For   obj.Key   // or has given it to that name
+	For   obj.Key   // or has given it to that name, and perhaps freed it then
 }
 
 // DataOf returns the data of a claim that is Bound to the volume. If the claimRef was removed before, the volume is freed once the
@@ -60,7 +60,7 @@ func (d Data) Edited(before, after *corev1.PersistentVolume) Data {
 	case is != nil && (was == nil || was.Namespace != is.Namespace || was.Name != is.Name || was.UID != is.UID):
 		d.For, d.Freed = obj.ReferencedClaim(after), false
 	case is == nil && was != nil:
-		d.For, d.Freed = obj.Key{}, d.Of != ""
+		d.Freed = d.Of != ""
 	}
 	return d
 }
