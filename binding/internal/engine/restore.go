@@ -90,11 +90,8 @@ func (s *State) ObserveRestoreAgain() []obj.Key {
 // noteUsed notes the claims that had a volume before the server went back, or for which what was provisioned had been stored: they may be there again, and
 // that not. The name of what was provisioned tells whom it was for, also once a person has given it to others, or to nobody. What R3 has deleted is no more.
 func (s *State) noteUsed() {
-	note := func(name string, announcement reclaim.Announcement, owners ...types.UID) {
-		if announcement.Done {
-			return
-		}
-		for _, uid := range append(owners, decision.ProvisionedFor(name)) {
+	note := func(claims ...types.UID) {
+		for _, uid := range claims {
 			if uid != "" {
 				zeromap.Put(&s.usedBefore, uid, struct{}{})
 			}
@@ -102,17 +99,20 @@ func (s *State) noteUsed() {
 	}
 	for claim := range all[*corev1.PersistentVolumeClaim](&s.store, obj.KindClaim) {
 		if phase.Owned(claim) != "" {
-			note("", reclaim.Announcement{}, claim.UID)
+			note(claim.UID)
 		}
 	}
 	for volume := range all[*corev1.PersistentVolume](&s.store, obj.KindVolume) {
-		announcement, _ := reclaim.AnnouncementOf(volume)
-		note(volume.Name, announcement, uidInClaimRef(volume))
+		if announcement, _ := reclaim.AnnouncementOf(volume); !announcement.Done {
+			note(uidInClaimRef(volume), decision.ProvisionedFor(volume.Name))
+		}
 	}
 	for name, last := range s.goneVolumes.all() {
 		last = cmp.Or(last, &lastVolume{})
-		announcement, _ := reclaim.AnnouncementOf(last.named(name))
-		note(name, announcement, last.owners...)
+		if announcement, _ := reclaim.AnnouncementOf(last.named(name)); !announcement.Done {
+			note(last.owners...)
+			note(decision.ProvisionedFor(name))
+		}
 	}
 }
 
