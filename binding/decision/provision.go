@@ -236,7 +236,7 @@ func runProvisioner(claim *corev1.PersistentVolumeClaim, class *storagev1.Storag
 	}
 	if failures := failed(view.Answered(CreateVolume, claim.UID)); len(failures) >= createTries { // the node is not to blame
 		problem := fmt.Sprintf("the volume could not be stored: %v", failures[len(failures)-1].Err)
-		if view.MayStandFor(obj.KeyOf(claim), claim.UID) != "" || slices.ContainsFunc(failures, func(failure Answer) bool { return failure.Unsettled }) {
+		if slices.ContainsFunc(failures, func(failure Answer) bool { return failure.Unsettled }) {
 			return wait("P2", problem, warning(claim, EventProvisioningFailed, problem)).withBackoff(), nil // its storage may be needed yet
 		}
 		return discard(claim, volume, problem, view, options), nil

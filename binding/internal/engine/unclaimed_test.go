@@ -496,6 +496,24 @@ func TestP2WhatAPersonHasReservedForAClaimThatGoes(t *testing.T) {
 	}
 }
 
+// P2, X2: likewise, and the provisioner has failed when first that volume goes, and then the claim.
+func TestP2WhatAPersonHadReservedForAClaim(t *testing.T) {
+	reserved := KnownVolume("a", OfClass("fast"), RefersTo("default", "data", ""), Sized("1"))
+	d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts()
+	d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1")
+	d.state.Observe(reserved)
+	d.gets(nil, ErrBroken)
+	require.True(t, d.step.Done, "%s", d.step.Action)
+	d.state.ObserveDeleted(reserved)
+	d.state.ObserveDeleted(ProvisioningClaim())
+	for range 3 {
+		for d.starts(); !d.step.Done; d.gets(nil, ErrNotFound) {
+			require.NotEqual(t, decision.RunDeleter, d.step.Action.Kind)
+		}
+	}
+	assert.Contains(t, d.published, "Warning ProvisioningCleanupFailed")
+}
+
 // P2, R8, X2: storage refuses a provisioner, for it has seen a larger token: another controller has been there, and may have stored and bound it.
 func TestP2WhatHasSeenALargerTokenIsNoLeftover(t *testing.T) {
 	d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts()
