@@ -189,6 +189,16 @@ func policyMessage(now, former *corev1.PersistentVolume) string {
 		"look at what is on it before you set another", now.Name, key.Namespace, key.Name)
 }
 
+// GivenSince returns the event on a volume that is retained, and was given to another claim before the server went back than its claimRef names now.
+func GivenSince(now, former obj.Object) (event Event, given bool) {
+	volume, ok := now.(*corev1.PersistentVolume)
+	before, was := former.(*corev1.PersistentVolume)
+	if !ok || !was || !wasLaterClaims(volume, before) {
+		return Event{}, false
+	}
+	return warning(volume, EventServerWentBack, policyMessage(volume, before)), true
+}
+
 // giveBackPolicy retains a volume again, or for the first time. A crash before this write leaves one that is reclaimed as the backup has it.
 func giveBackPolicy(now *corev1.PersistentVolume, message string) Action {
 	action := update(reclaim.SetRetain(now).Volume, nil, "W8", message)

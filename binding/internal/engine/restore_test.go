@@ -345,6 +345,19 @@ func TestW8AVolumeWhoseClaimTakesAnother(t *testing.T) {
 	}
 }
 
+// A later claim had a volume that the backup shows with the claimRef of one that is gone. It is retained already, so that nothing is written: that the
+// data of the later one may be on it is told all the same.
+func TestW8AVolumeThatWasGivenSinceIsTold(t *testing.T) {
+	retain := WithPolicy(corev1.PersistentVolumeReclaimRetain)
+	d := newTalk(t, decision.Options{}, AKey, At("40", KnownVolume("a", RefersTo("default", "later", "uid-later"), InPhase(corev1.VolumeBound), retain)))
+	d.state.ObserveRestoreAgain()
+	back := At("5", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased), retain))
+	for range 2 {
+		d.took(reads(t, d.state, d.starts().step, AKey, back))
+	}
+	assert.Equal(t, []string{"Warning ServerWentBack"}, d.published, "once")
+}
+
 // An old reply of a proxy says, after the restore is known, that a claim which the server has not any more is Bound to its volume. What the volume is to get
 // back is not forgotten by that.
 func TestW8AnOldReplyAfterTheRestore(t *testing.T) {

@@ -29,8 +29,8 @@ func ProofFor(action decision.Action, state *engine.State, claimOfKey func(obj.K
 		}
 	case "V3", "V4", "R3", "R4", "R5":
 		volume, ok := state.Known(action.Target()).(*corev1.PersistentVolume) // for the action may unbind it
-		if !ok || volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.UID == "" && StorageNoted(volume) { // there is nothing that a claim could lose
-			return obj.Key{}
+		if !ok || volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.UID == "" && StorageNoted(volume) {
+			return obj.Key{} // there is nothing that a claim could lose
 		}
 		key := ClaimOf(volume)
 		if other := namedByHolder(volume, state); other != (obj.Key{}) {
