@@ -224,13 +224,13 @@ func (s *State) keepUsed(t *task, action decision.Action) decision.Action {
 
 // postpone returns the Wait in place of an action that comes too soon after the server went back. It may have taken with it what
 // another controller has announced, and that one may be paused, or not have noticed. So nothing is announced until its call is
-// over, no hook called, and nothing stored that a provisioner has found or made before. No claim gets a volume that is not
+// over, and no hook called; what a provisioner has found or made before is found again after that. No claim gets a volume that is not
 // retained: it may have become free by it, while it is reclaimed for another one. Nor is a volume taken from a claim: it may have been
 // an old reply that looked like a restore, and what it shows outlive it for a while.
 func (s *State) postpone(action decision.Action) (waiting decision.Action, postponed bool) {
 	takes := action.Kind == decision.UpdateVolume && unbinds(as[*corev1.PersistentVolume](s.Known(action.Target())), action.Volume)
 	gives := action.Rule == "B1" && action.Writes() && action.Volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain && !s.owns(action.Volume)
-	if !action.Announces() && !action.RunsHook() && action.Kind != decision.CreateVolume && !takes && !gives {
+	if !action.Announces() && !action.RunsHook() && !takes && !gives {
 		return decision.Action{}, false
 	}
 	rest := s.restore.calls.Sub(s.now)
