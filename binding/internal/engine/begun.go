@@ -95,15 +95,14 @@ func (s *store) endBegun(claim *corev1.PersistentVolumeClaim) {
 	}
 }
 
-// retainBegun returns the action, or what comes before it where a volume is decided on whose binding was begun for a claim that is gone, or has another
-// volume: it is retained. Who sets another policy after that wants it to be carried out.
+// retainBegun returns the action or, where a volume is decided on whose binding was begun for a claim that is gone, or has another volume, the write that
+// retains it. That the claim is gone was read live before (V3). Who sets another policy after that wants it to be carried out.
 func (s *State) retainBegun(t *task, action decision.Action) decision.Action {
 	volume := s.volume(t.key.Name)
 	if t.key.Kind != obj.KindVolume || volume == nil || action.Kind == decision.Read {
 		return action
 	}
-	uid, key := uidInClaimRef(volume), obj.ReferencedClaim(volume)
-	claim := s.claim(key)
+	uid, claim := uidInClaimRef(volume), s.claim(obj.ReferencedClaim(volume))
 	announcement, _ := reclaim.AnnouncementOf(volume)
 	if !s.hasBegun(volume.Name, uid) || announcement.Done || claim != nil && claim.UID == uid && (claim.Spec.VolumeName == "" || claim.Spec.VolumeName == volume.Name) {
 		return action
@@ -113,9 +112,6 @@ func (s *State) retainBegun(t *task, action decision.Action) decision.Action {
 			delete(s.begun, volume.Name)
 		}
 		return action
-	}
-	if _, live := t.live[key]; !live {
-		return decision.ReadLive(key, "B1", "before the volume is retained that was being bound to it")
 	}
 	return decision.RetainUnfinished(volume)
 }

@@ -597,3 +597,30 @@ func boundBefore(volume *corev1.PersistentVolume) {
 	volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "shop", Name: "x", UID: "uid-x"}
 	metav1.SetMetaDataAnnotation(&volume.ObjectMeta, BoundBy, "yes")
 }
+
+// B1: an informer shows that a claim is gone for which a binding was begun, and the volume waits for what another has announced on it. It is not retained
+// for what a cache shows: the claim is read live first, and is there.
+func TestB1NothingIsRetainedByALateCache(t *testing.T) {
+	claim := KnownClaim()
+	d := newTalk(t, Hooked(), DataKey, KnownVolume("a", PreBound, DeletedPolicy), claim)
+	for d.starts(); !d.step.Action.Writes(); {
+		require.Equal(t, DataKey, d.step.Action.Key, "%s", d.step.Action)
+		d.gets(claim, nil)
+	}
+	d.says("B1 UpdateVolume pv/a").stored()
+	for !d.step.Done {
+		d.gets(nil, ErrConnection)
+	}
+	begun := At("200", KnownVolume("a", BoundToClaim, DeletedPolicy, VolumeNote(reclaim.AnnouncementAnnotation, `{"by":"controller-2","token":5}`), VolumeFinalizers(reclaim.AnnouncementFinalizer)))
+	d.state.Observe(begun)
+	d.state.ObserveDeleted(claim)
+	d.key = AKey
+	for d.starts(); !d.step.Done; {
+		require.Equal(t, decision.Read, d.step.Action.Kind, "%s", d.step.Action)
+		if d.step.Action.Key == DataKey {
+			d.gets(At("201", claim.DeepCopy()), nil)
+		} else {
+			d.gets(begun, nil)
+		}
+	}
+}
