@@ -189,8 +189,8 @@ func policyMessage(now, former *corev1.PersistentVolume) string {
 		"look at what is on it before you set another", now.Name, key.Namespace, key.Name)
 }
 
-// GivenSince returns the event on a volume that is retained, and was given to another claim before the server went back than its claimRef names now.
-func GivenSince(now, former obj.Object) (event Event, given bool) {
+// GivenSince returns the event on a retained volume whose claimRef named another claim before the server went back in time.
+func GivenSince(now, former obj.Object) (event Event, changed bool) {
 	volume, ok := now.(*corev1.PersistentVolume)
 	before, was := former.(*corev1.PersistentVolume)
 	if !ok || !was || !wasLaterClaims(volume, before) {

@@ -67,8 +67,8 @@ type View interface {
 	Former(volume string) *corev1.PersistentVolume
 	// FormerClaim returns the claimRef, with a UID, that a volume had before that was removed, had another name for the same UID, or was written over with another claim; nil if none is known.
 	FormerClaim(volume string) *corev1.ObjectReference
-	// MayStandFor returns the name of a volume that stands for what a provisioner may have made for a claim, or may, or may have stood for it (P2): one that a person has reserved
-	// for the claim; or the one of its name, where the claim had a volume, or what was made for it had one, before the server went back in time (W8). "" if none is known.
+	// MayStandFor returns the name of a volume that may stand, or have stood, for what a provisioner made for a claim (P2): one that a person has reserved for the
+	// claim, or, where the claim or what was made for it had a volume before the server went back in time (W8), the one that is provisioned for it. It is "" if none is known.
 	MayStandFor(claim obj.Key, uid types.UID) string
 	// Answered returns the answers to actions of this kind about the object with this UID that were given since
 	// the sync began, the oldest first.

@@ -251,8 +251,9 @@ func (s *State) markRejected(t *task) {
 func (s *State) recordAnswer(t *task, got Reply, unsettled bool) {
 	volume, _ := got.Object.(*corev1.PersistentVolume)
 	if t.pending.Kind == decision.RunProvisioner { // which finds it, or is told that another has been there
-		said, _ := errors.AsType[*hooks.Error](got.Err)
-		unsettled = unsettled || s.MayStandFor(t.key, t.pending.About()) != "" || said != nil && said.Meaning == hooks.StaleToken
+		failed, _ := errors.AsType[*hooks.Error](got.Err)
+		stale := failed != nil && failed.Meaning == hooks.StaleToken
+		unsettled = unsettled || stale || s.MayStandFor(t.key, t.pending.About()) != ""
 	}
 	answer := decision.Answer{Of: t.pending.Kind, Hook: t.pending.Hook, For: t.pending.About(), Token: t.pending.Token, Volume: volume, Err: got.Err, Unsettled: unsettled}
 	switch answer.Of {

@@ -181,7 +181,7 @@ func (s *State) giveBack(t *task, action decision.Action) (next decision.Action,
 		}
 		if !decision.Lost(known, former) { // else an owner is to have it by C11 or C7, which one reply has shown
 			s.restore.former.drop(key)
-			if event, given := decision.GivenSince(known, former); given { // also where it was retained already, and nothing has told it
+			if event, changed := decision.GivenSince(known, former); changed { // also where it was retained already, and nothing has told it
 				t.publish = append(t.publish, s.newEvents(t.key, []decision.Event{event})...)
 			}
 			if volume := as[*corev1.PersistentVolume](former); volume != nil && volume.Spec.ClaimRef != nil { // by its name alone, perhaps

@@ -49,7 +49,8 @@ type store struct {
 	stored       tombstones[string, time.Time] // by volume: when the last create of this controller was answered (P2)
 	// hadBefore has, by the name of a volume, the claim that had it when the server went back (W8). Its claimRef may be an earlier one.
 	hadBefore map[string]*corev1.ObjectReference
-	// usedBefore has the claims for which what was provisioned had been stored when the server went back (P2): all of them, for any may be back by it.
+	// usedBefore has the claims that had a volume, or for which what was provisioned had been stored, when the server went back (P2): all of them, for any may be
+	// there again.
 	usedBefore  map[types.UID]struct{}
 	startedOver tombstones[types.UID, struct{}] // the volumes that a claim's sync has deleted, to have their storage made anew (P2)
 	begun       map[string]beginning            // by volume: the claims that it is being bound to, which were not seen to be Bound since (B1)

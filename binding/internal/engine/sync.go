@@ -190,9 +190,9 @@ func (s *State) decide(t *task) (decision.Action, error) {
 		}
 		return decision.Action{}, nil
 	}
-	for i, made := range t.answers {
+	for _, made := range t.answers {
 		if made.Of == decision.RunProvisioner && !made.Unsettled && made.For != uidOf(s.Known(t.key)) && s.MayStandFor(t.key, made.For) != "" {
-			t.answers[i].Unsettled = true
+			t.answers = mayHaveStood(t.answers, made.For)
 		}
 	}
 	leftover, left := decision.NextForLeftover(t.key, uidOf(s.Known(t.key)), slices.DeleteFunc(slices.Clone(t.answers), s.stoodFor), view, s.options)

@@ -496,6 +496,18 @@ func TestP2WhatAPersonHasReservedForAClaimThatGoes(t *testing.T) {
 	}
 }
 
+// goesUndeleted has the claim go. What was made for it stays, however often it is synced, and that is told.
+func (d *talk) goesUndeleted(claim obj.Object) {
+	d.Helper()
+	d.state.ObserveDeleted(claim)
+	for range 3 {
+		for d.starts(); !d.step.Done; d.gets(nil, ErrNotFound) {
+			require.NotEqual(d, decision.RunDeleter, d.step.Action.Kind)
+		}
+	}
+	assert.Contains(d, d.published, "Warning ProvisioningCleanupFailed")
+}
+
 // P2, X2: likewise, and the provisioner has failed when first that volume goes, and then the claim.
 func TestP2WhatAPersonHadReservedForAClaim(t *testing.T) {
 	reserved := KnownVolume("a", OfClass("fast"), RefersTo("default", "data", ""), Sized("1"))
@@ -505,13 +517,7 @@ func TestP2WhatAPersonHadReservedForAClaim(t *testing.T) {
 	d.gets(nil, ErrBroken)
 	require.True(t, d.step.Done, "%s", d.step.Action)
 	d.state.ObserveDeleted(reserved)
-	d.state.ObserveDeleted(ProvisioningClaim())
-	for range 3 {
-		for d.starts(); !d.step.Done; d.gets(nil, ErrNotFound) {
-			require.NotEqual(t, decision.RunDeleter, d.step.Action.Kind)
-		}
-	}
-	assert.Contains(t, d.published, "Warning ProvisioningCleanupFailed")
+	d.goesUndeleted(ProvisioningClaim())
 }
 
 // P2, R8, X2: storage refuses a provisioner, for it has seen a larger token: another controller has been there, and may have stored and bound it.
@@ -519,13 +525,7 @@ func TestP2WhatHasSeenALargerTokenIsNoLeftover(t *testing.T) {
 	d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts()
 	d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1")
 	d.gets(nil, Meaning(hooks.StaleToken))
-	d.state.ObserveDeleted(ProvisioningClaim())
-	for range 3 {
-		for d.starts(); !d.step.Done; d.gets(nil, ErrNotFound) {
-			require.NotEqual(t, decision.RunDeleter, d.step.Action.Kind)
-		}
-	}
-	assert.Contains(t, d.published, "Warning ProvisioningCleanupFailed")
+	d.goesUndeleted(ProvisioningClaim())
 }
 
 // P2, X2: a provisioner has made storage, and its answer is lost. A person makes a volume of that for the claim, which then is Bound to it. When the claim goes, what
@@ -540,10 +540,5 @@ func TestP2WhatAPersonHasReservedForAClaim(t *testing.T) {
 	assert.NotContains(t, d.step.Action.Complete().Claim.Finalizers, decision.ProvisioningFinalizer)
 	d.stored().ends()
 	assert.Contains(t, d.published, "Warning ProvisioningCleanupFailed", "which tells it")
-	d.state.ObserveDeleted(d.state.Known(DataKey))
-	for range 3 {
-		for d.starts(); !d.step.Done; d.gets(nil, ErrNotFound) {
-			require.NotEqual(t, decision.RunDeleter, d.step.Action.Kind)
-		}
-	}
+	d.goesUndeleted(d.state.Known(DataKey))
 }

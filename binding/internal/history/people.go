@@ -141,8 +141,7 @@ func (h *History) reserve(volume *corev1.PersistentVolume) {
 // handOver writes the whole claimRef of a claim that is there, as a volume populator does.
 func (h *History) handOver(volume *corev1.PersistentVolume, to obj.Key) {
 	if claim := h.Server.Claim(to.Namespace, to.Name); claim != nil {
-		h.reserve(volume)
-		volume.Spec.ClaimRef.Name, volume.Spec.ClaimRef.UID, volume.Spec.ClaimRef.ResourceVersion = claim.Name, claim.UID, claim.ResourceVersion
+		volume.Spec.ClaimRef = &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID, ResourceVersion: claim.ResourceVersion}
 	}
 }
 

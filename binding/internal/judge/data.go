@@ -55,9 +55,10 @@ func (d Data) Edited(before, after *corev1.PersistentVolume) Data {
 	}
 	was, is := before.Spec.ClaimRef, after.Spec.ClaimRef
 	switch {
-	case is != nil && (is.Namespace == "" || is.Name == ""): // nobody gets it before somebody says who
-		return Data{}
 	case is != nil && (was == nil || was.Namespace != is.Namespace || was.Name != is.Name || was.UID != is.UID):
+		if is.Namespace == "" || is.Name == "" {
+			return Data{} // nobody gets it before somebody says who
+		}
 		d.For, d.Freed = obj.ReferencedClaim(after), false
 	case is == nil && was != nil:
 		d.Freed = d.Of != ""
