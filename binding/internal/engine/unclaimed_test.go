@@ -508,16 +508,26 @@ func (d *talk) goesUndeleted(claim obj.Object) {
 	assert.Contains(d, d.published, "Warning ProvisioningCleanupFailed")
 }
 
-// P2, X2: likewise, and the provisioner has failed when first that volume goes, and then the claim.
+// P2, X2: likewise, and the provisioner has failed: the volume goes before the claim, or comes only then.
 func TestP2WhatAPersonHadReservedForAClaim(t *testing.T) {
 	reserved := KnownVolume("a", OfClass("fast"), RefersTo("default", "data", ""), Sized("1"))
-	d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts()
-	d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1")
-	d.state.Observe(reserved)
-	d.gets(nil, ErrBroken)
-	require.True(t, d.step.Done, "%s", d.step.Action)
-	d.state.ObserveDeleted(reserved)
-	d.goesUndeleted(ProvisioningClaim())
+	for _, way := range []string{"it goes first", "it comes later"} {
+		t.Run("P2 X2 "+way, func(t *testing.T) {
+			d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts()
+			d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1")
+			if way == "it goes first" {
+				d.state.Observe(reserved)
+			}
+			d.gets(nil, ErrBroken)
+			require.True(t, d.step.Done, "%s", d.step.Action)
+			if way == "it goes first" {
+				d.state.ObserveDeleted(reserved)
+			} else {
+				d.state.Observe(reserved)
+			}
+			d.goesUndeleted(ProvisioningClaim())
+		})
+	}
 }
 
 // P2, R8, X2: storage refuses a provisioner, for it has seen a larger token: another controller has been there, and may have stored and bound it.
