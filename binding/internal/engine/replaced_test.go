@@ -500,6 +500,34 @@ func TestM2W8AClaimThatIsLostInTheBackupOwnsWhatIsMadeAgain(t *testing.T) {
 	}
 }
 
+// M2, W8, C6: a claim from which bind-completed was removed before the backup is read as that has it. It owns what is made again none the less.
+func TestM2W8AClaimThatIsPendingInTheBackupOwnsWhatIsMadeAgain(t *testing.T) {
+	a, had := obj.VolumeKey("a"), At("10", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound)))
+	pending := func(version string) *corev1.PersistentVolumeClaim {
+		return At(version, KnownClaim(Naming("a"), ClaimPhase(corev1.ClaimPending)))
+	}
+	state := engine.New(Unprotected(Hooked()), 10)
+	state.Observe(had)
+	state.Observe(At("11", KnownClaim(BoundTo("a"))))
+	state.ObserveDeleted(had)
+	state.Observe(pending("30"))
+	state.ObserveRestore()
+	state.OutwaitCalls()
+	for _, key := range []obj.Key{DataKey, a} {
+		require.True(t, reads(t, state, state.Start(key), key, pending("20")).Done)
+	}
+	require.Equal(t, "20", state.Known(DataKey).GetResourceVersion())
+	again := At("25", KnownVolume("a", InPhase(corev1.VolumePending), func(v *corev1.PersistentVolume) { v.UID = "uid-again" }))
+	other := At("26", KnownClaim(Named("other"), OfUID("uid-3"), Naming("a"), ClaimPhase(corev1.ClaimPending)))
+	state.Observe(again)
+	state.Observe(other)
+
+	step := reads(t, state, state.Start(obj.KeyOf(other)), obj.KeyOf(other), again, pending("20"), other)
+	assert.NotEqual(t, "B1", step.Action.Rule, "%s", step.Action)
+	step = reads(t, state, state.Start(DataKey), DataKey, again, pending("20"), other)
+	assert.Equal(t, "B1 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind))
+}
+
 // M2: a Lost claim owns no volume that has been another's since it was made again.
 func TestM2ALostClaimOwnsNothingThatIsAnothers(t *testing.T) {
 	a, other := obj.VolumeKey("a"), KnownClaim(Named("other"), OfUID("uid-2"), BoundTo("a"))

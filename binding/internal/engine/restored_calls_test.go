@@ -225,6 +225,7 @@ func TestW8AnOwnerOfTheBackupHasWhatALaterClaimHad(t *testing.T) {
 						for !step.Done {
 							if step.Action.Volume != nil {
 								now = At(fmt.Sprint(len(now.ResourceVersion))+now.ResourceVersion, step.Action.Complete().Volume)
+								require.True(t, now.Spec.ClaimRef == nil || now.Spec.PersistentVolumeReclaimPolicy == test.policy, "a crash here leaves it to be reclaimed")
 								step = reads(t, state, state.Proceed(key, engine.Reply{Object: now}), key, now, owner)
 								continue
 							}
