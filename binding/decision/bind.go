@@ -48,7 +48,7 @@ func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, 
 	if _, sized := match.CapacityOf(volume); !sized && claim.Status.Phase != corev1.ClaimBound {
 		return Action{}, match.CheckWellFormed(volume)
 	}
-	action := nextOfFour(volume, claim)
+	action := nextOfFour(volume, claim, view)
 	if action.Writes() {
 		first, blocked := awaitDestruction(volume, claim, view, options)
 		if !blocked && action.Rule == "B1" && volume.Spec.ClaimRef == nil && !isKnownOwner(claim, volume, view) {
@@ -76,10 +76,7 @@ func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, 
 // isKnownOwner reports whether a volume without claimRef is the claim's, so that no list of all claims is needed to say whose else it may be (V1). It
 // is needed where the claimRef had another's UID since: that one may be Bound by now, which a late cache does not show.
 func isKnownOwner(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View) bool {
-	if former := view.FormerClaim(volume.Name); former != nil && former.UID != claim.UID {
-		return false
-	}
-	return phase.Owned(claim) == volume.Name || isNew(volume) && ownsThoughLost(claim, volume, view)
+	return !takenFromAnother(volume, claim, view) && (phase.Owned(claim) == volume.Name || isNew(volume) && ownsThoughLost(claim, volume, view))
 }
 
 // isNew reports whether no controller has looked at a volume yet.
@@ -104,11 +101,11 @@ func writeName(rule string) string {
 	return "the claim's status"
 }
 
-func nextOfFour(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) Action {
+func nextOfFour(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View) Action {
 	switch {
 	case phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound:
 		return preBind(volume, claim)
-	case isReservedFor(claim, volume) && phase.BoundByController(volume):
+	case isReservedFor(claim, volume, view) && phase.BoundByController(volume):
 		return withClaimRef(volume, volume.Spec.ClaimRef, "B1", "a person has reserved "+volume.Name+" for "+claim.Namespace+"/"+claim.Name)
 	case volume.Status.Phase != corev1.VolumeBound:
 		return setPhase(volume, corev1.VolumeBound, "B2", "it is bound to "+claim.Namespace+"/"+claim.Name)
@@ -220,13 +217,13 @@ func unbind(volume *corev1.PersistentVolume, rule, why string) Action {
 }
 
 // isReservedFor reports whether a person has reserved the volume by its UID for the claim, which does not name it.
-func isReservedFor(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
-	return claim.Spec.VolumeName != volume.Name && IsGivenTo(claim, volume)
+func isReservedFor(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View) bool {
+	return claim.Spec.VolumeName != volume.Name && IsGivenTo(claim, volume, view)
 }
 
 // IsGivenTo reports whether a person has given the volume by its UID to the claim, which is not Bound to it: no controller chooses one that is Released or Failed,
-// whose data, and bound-by-controller, are of an earlier binding, nor one that is Available without that annotation.
-func IsGivenTo(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
+// whose data, and bound-by-controller, are of an earlier binding, nor one that is Available without that annotation, nor one that is Bound to another.
+func IsGivenTo(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View) bool {
 	if phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound || phase.Owned(claim) == volume.Name {
 		return false
 	}
@@ -235,6 +232,8 @@ func IsGivenTo(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVol
 		return true
 	case corev1.VolumeAvailable:
 		return !phase.BoundByController(volume)
+	case corev1.VolumeBound:
+		return takenFromAnother(volume, claim, view)
 	}
 	return false
 }

@@ -392,13 +392,15 @@ func nextUnneeded(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 	// A crash after this write leaves a volume without its phase; V1 gives it that.
 	action := unbind(volume, "V4", why)
 	switch {
+	case takenFromAnother(volume, claim, view):
+		action = ReserveUsed(claim, volume, obj.KeyOf(claim))
 	case state == phase.VolumeUnneeded:
 		action = releaseAndReclaim(volume, claim, view, options, why)
-	case isReservedFor(claim, volume):
+	case isReservedFor(claim, volume, view):
 		action = reserveFor(obj.KeyOf(claim), volume, "V4", why)
 	case volume.Name == ProvisionedName(claim.UID):
 		action = reserveFor(obj.KeyOf(claim), volume, "V4", why+"; and what was made for it is no other's while it exists")
-	case volume.Status.Phase == corev1.VolumeBound && (!phase.BoundByController(volume) || volume.Spec.ClaimRef.ResourceVersion == "" || mayHaveServed(volume, claim, view)): // B1 writes both
+	case volume.Status.Phase == corev1.VolumeBound && (!phase.BoundByController(volume) || volume.Spec.ClaimRef.ResourceVersion == "" || mayHaveServed(volume, claim)): // B1 writes both
 		action = ReserveUsed(claim, volume, obj.KeyOf(claim))
 	}
 	return action.onceLive(source, obj.VolumeKey(other.Name), "V2", "before the volume is taken from the claim")
@@ -430,11 +432,15 @@ func awaitOther(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeC
 	return wait("V2", message, warning(volume, EventVolumeMismatch, message), warning(claim, EventVolumeMismatch, message))
 }
 
-// mayHaveServed reports whether a volume that a claim does not need may have been another claim's, and have its data: a person may have patched
-// the claimRef, and left in it what a controller had written, or written that (V4). No controller writes a UID in place of another one.
-func mayHaveServed(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View) bool {
-	if former := view.FormerClaim(volume.Name); former != nil && former.UID != claim.UID {
-		return true
-	}
+// takenFromAnother reports whether a volume that a claim does not need was seen to have the UID of another one in its claimRef just before, and has its data: no
+// controller writes a UID in place of another one (V4).
+func takenFromAnother(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View) bool {
+	former := view.FormerClaim(volume.Name)
+	return former != nil && former.UID != claim.UID
+}
+
+// mayHaveServed reports whether a volume that a claim does not need may have been another claim's, unseen, and have its data: a person may have patched
+// the claimRef, and left in it what a controller had written, or written that (V4).
+func mayHaveServed(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
 	return phase.ProvisionedSince(volume, claim) && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete
 }

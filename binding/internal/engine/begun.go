@@ -71,7 +71,7 @@ func (s *State) readReserved(t *task, action decision.Action) (read decision.Act
 	}
 	key := obj.ReferencedClaim(volume)
 	claim := s.claim(key)
-	if claim == nil || claim.Spec.VolumeName != "" && claim.Spec.VolumeName != volume.Name || !decision.IsGivenTo(claim, volume) || s.hasBegun(volume.Name, claim.UID) {
+	if claim == nil || claim.Spec.VolumeName != "" && claim.Spec.VolumeName != volume.Name || !decision.IsGivenTo(claim, volume, &taskView{s, t}) || s.hasBegun(volume.Name, claim.UID) {
 		return decision.Action{}, false
 	}
 	if _, live := t.live[key]; !live {

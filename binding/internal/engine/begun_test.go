@@ -540,13 +540,22 @@ func TestB1AClaimIsReadBeforeWhatAPersonGaveItIsBound(t *testing.T) {
 	assert.Equal(t, corev1.PersistentVolumeReclaimRetain, d.step.Action.Volume.Spec.PersistentVolumeReclaimPolicy)
 }
 
-// B1, R8, X2: a deleter of before has failed, and its announcement stands, when a person gives the volume to a claim that waits. That one goes: the volume is
-// retained, and the deleter not called for it.
+// B1, R8, X2: a volume is to be deleted, or its deleter has failed and its announcement stands, when a person gives it to a claim that waits. That one goes: the
+// volume is retained, and the deleter not called for it.
 func TestB1AVolumeIsRescuedFromItsDeleter(t *testing.T) {
-	for name, announced := range map[string]string{"its deleter has failed": `{"by":"me","token":9}`, "nobody can read it": "{}"} {
+	announced := func(text string) VolumeEdit { return VolumeNote(reclaim.AnnouncementAnnotation, text) }
+	for name, volume := range map[string]struct {
+		at    corev1.PersistentVolumePhase
+		notes VolumeEdit
+	}{
+		"its deleter has failed":        {corev1.VolumeFailed, announced(`{"by":"me","token":9}`)},
+		"nobody can read it":            {corev1.VolumeFailed, announced("{}")},
+		"its claim has just gone":       {corev1.VolumeBound, VolumeNote(BoundBy, "yes")},
+		"it was another claim's, whole": {corev1.VolumeBound, func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.ResourceVersion = "7" }},
+	} {
 		t.Run("B1 X2 "+name, func(t *testing.T) {
-			given := KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeFailed), DeletedPolicy, OnHostPath, VolumeNote(reclaim.AnnouncementAnnotation, announced))
-			d := newTalk(t, Hooked(), AKey, given, KnownClaim(Requesting("20Gi")))
+			given := At("6", KnownVolume("a", BoundToClaim, InPhase(volume.at), DeletedPolicy, OnHostPath, volume.notes))
+			d := newTalk(t, Hooked(), AKey, At("5", KnownVolume("a", RefersToOther, InPhase(volume.at), DeletedPolicy, OnHostPath, volume.notes)), given, KnownClaim(Requesting("20Gi")))
 			d.starts().says("B1 Read pvc/default/data").again()
 			d.state.ObserveDeleted(d.state.Known(DataKey))
 			for d.ends().starts(); !d.step.Done && d.step.Action.Kind == decision.Read; {

@@ -610,12 +610,13 @@ func TestV4AVolumeThatIsHandedOver(t *testing.T) {
 	given := KnownVolume("a", BoundToClaim, whole, InPhase(corev1.VolumeBound), VolumeNote(BoundBy, "yes"))
 	claim, other := KnownClaim(BoundTo("b")), KnownVolume("b", BoundToClaim, InPhase(corev1.VolumeBound))
 	decides := func(t *testing.T, volumes ...*corev1.PersistentVolume) decision.Action {
-		d := newTalk(t, decision.Options{}, AKey, claim, other)
+		key := obj.VolumeKey(volumes[0].Name)
+		d := newTalk(t, decision.Options{}, key, claim, other)
 		for i, volume := range volumes {
 			volumes[i] = At(strconv.Itoa(i+5), volume.DeepCopy())
 			d.state.Observe(volumes[i])
 		}
-		d.took(reads(t, d.state, d.starts().step, AKey, volumes[len(volumes)-1], claim, other))
+		d.took(reads(t, d.state, d.starts().step, key, volumes[len(volumes)-1], claim, other))
 		require.True(t, d.step.Action.Writes(), "%s", d.step.Action)
 		return d.step.Action.Complete()
 	}
@@ -623,6 +624,18 @@ func TestV4AVolumeThatIsHandedOver(t *testing.T) {
 		action := decides(t, prime, given)
 		assert.Equal(t, &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: DataKey.Namespace, Name: DataKey.Name}, action.Volume.Spec.ClaimRef)
 		assert.Len(t, action.Events, 1)
+	})
+	t.Run("V2 V4 X2 so does what was made for it, and was another's since: it is not reclaimed", func(t *testing.T) {
+		made := []VolumeEdit{VolumeNote(ProvisionedBy, "csi.example.com"), WithPolicy(corev1.PersistentVolumeReclaimDelete), VolumeNote(BoundBy, "yes")}
+		of := func(edits ...VolumeEdit) *corev1.PersistentVolume {
+			return KnownVolume(OwnKey.Name, append(edits, made...)...)
+		}
+		for _, at := range []corev1.PersistentVolumePhase{corev1.VolumeBound, corev1.VolumeReleased} {
+			action := decides(t, of(RefersTo("shop", "data", "uid-shop"), InPhase(corev1.VolumeBound)), of(BoundToClaim, whole, InPhase(at)))
+			require.Equal(t, decision.UpdateVolume, action.Kind, "%s", action)
+			assert.Equal(t, &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: DataKey.Namespace, Name: DataKey.Name}, action.Volume.Spec.ClaimRef)
+			assert.Len(t, action.Events, 1)
+		}
 	})
 	t.Run("V4 it was chosen for the claim, once it had no claimRef: it is free again", func(t *testing.T) {
 		assert.Nil(t, decides(t, prime, KnownVolume("a", InPhase(corev1.VolumeAvailable)), given).Volume.Spec.ClaimRef)

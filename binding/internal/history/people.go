@@ -16,6 +16,9 @@ import (
 // people do one thing, on one of a few volumes, claims, classes and pods. What the server refuses does not happen.
 func (h *History) people() {
 	volume, claim := h.anyVolume(), h.anyClaim()
+	if made := h.Server.Volume(h.madeFor(claim)); made != nil && h.oneIn(3) {
+		volume, claim = obj.VolumeKey(made.Name), h.anyClaim()
+	}
 	switch h.IntN(29) {
 	case 0, 1, 2, 3:
 		h.create(h.newVolume())
@@ -76,6 +79,14 @@ func (h *History) oneOf(texts ...string) string { return texts[h.IntN(len(texts)
 
 func (h *History) anyVolume() obj.Key {
 	return obj.VolumeKey(fmt.Sprintf("v%d", h.IntN(h.volumes)))
+}
+
+// madeFor returns the name of what a provisioner makes for the claim that has a name.
+func (h *History) madeFor(key obj.Key) string {
+	if claim := h.Server.Claim(key.Namespace, key.Name); claim != nil {
+		return "pvc-" + string(claim.UID)
+	}
+	return ""
 }
 
 func (h *History) anyClaim() obj.Key {
