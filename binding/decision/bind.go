@@ -48,7 +48,7 @@ func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, 
 	if _, sized := match.CapacityOf(volume); !sized && claim.Status.Phase != corev1.ClaimBound {
 		return Action{}, match.CheckWellFormed(volume)
 	}
-	action := nextOfFour(volume, claim, view)
+	action := nextOfFour(volume, claim)
 	if action.Writes() {
 		first, blocked := awaitDestruction(volume, claim, view, options)
 		if !blocked && action.Rule == "B1" && volume.Spec.ClaimRef == nil && !isKnownOwner(claim, volume, view) {
@@ -101,11 +101,11 @@ func writeName(rule string) string {
 	return "the claim's status"
 }
 
-func nextOfFour(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View) Action {
+func nextOfFour(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) Action {
 	switch {
 	case phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound:
 		return preBind(volume, claim)
-	case isReservedFor(claim, volume, view) && phase.BoundByController(volume):
+	case isReservedFor(claim, volume) && phase.BoundByController(volume):
 		return withClaimRef(volume, volume.Spec.ClaimRef, "B1", "a person has reserved "+volume.Name+" for "+claim.Namespace+"/"+claim.Name)
 	case volume.Status.Phase != corev1.VolumeBound:
 		return setPhase(volume, corev1.VolumeBound, "B2", "it is bound to "+claim.Namespace+"/"+claim.Name)
@@ -217,13 +217,13 @@ func unbind(volume *corev1.PersistentVolume, rule, why string) Action {
 }
 
 // isReservedFor reports whether a person has reserved the volume by its UID for the claim, which does not name it.
-func isReservedFor(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View) bool {
-	return claim.Spec.VolumeName != volume.Name && IsGivenTo(claim, volume, view)
+func isReservedFor(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
+	return claim.Spec.VolumeName != volume.Name && IsGivenTo(claim, volume)
 }
 
 // IsGivenTo reports whether a person has given the volume by its UID to the claim, which is not Bound to it: no controller chooses one that is Released or Failed,
-// whose data, and bound-by-controller, are of an earlier binding, nor one that is Available without that annotation, nor one that is Bound to another.
-func IsGivenTo(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View) bool {
+// whose data, and bound-by-controller, are of an earlier binding, nor one that is Available without that annotation.
+func IsGivenTo(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
 	if phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound || phase.Owned(claim) == volume.Name {
 		return false
 	}
@@ -232,8 +232,6 @@ func IsGivenTo(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVol
 		return true
 	case corev1.VolumeAvailable:
 		return !phase.BoundByController(volume)
-	case corev1.VolumeBound:
-		return takenFromAnother(volume, claim, view)
 	}
 	return false
 }

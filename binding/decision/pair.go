@@ -205,7 +205,7 @@ func (r *PairRequest) ofNamedWithoutClaimRef() Violation {
 func (r *PairRequest) halfBound() Violation {
 	var missing []string
 	volume, claim := r.Volume, r.Claim
-	next := func() Action { return nextOfFour(volume, claim, r.View).Complete() }
+	next := func() Action { return nextOfFour(volume, claim).Complete() }
 	for action := next(); action.Writes(); action = next() {
 		missing = append(missing, writeName(action.Rule))
 		volume, claim = cmp.Or(action.Volume, volume), cmp.Or(action.Claim, claim)

@@ -24,6 +24,9 @@ func unsureVolume(claim *corev1.PersistentVolumeClaim, view View, options Option
 	if !announced || volume == nil || phase.ClaimRefStateOf(volume, claim) != phase.ClaimRefBound || !phase.BoundByController(volume) { // a person has made that
 		return nil
 	}
+	if takenFromAnother(volume, claim, view) { // which had it, with its storage
+		return nil
+	}
 	provisioner := volume.Annotations[phase.ProvisionedByAnnotation]
 	if !provisioning(claim) && !(options.Hooks.Provisioners.Has(provisioner) && options.Hooks.Deleters.Has(provisioner)) {
 		return nil

@@ -115,7 +115,12 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 		}
 		return awaitLaterClaim(volume, claim, view), nil
 	}
-	return onceVolumeLive(action.onceLive(source, key, "V3", "before the volume is released"), view), nil
+	action = action.onceLive(source, key, "V3", "before the volume is released")
+	if former := view.FormerClaim(volume.Name); former != nil && former.UID == volume.Spec.ClaimRef.UID { // its claim may be back, whose name is not in it
+		_, source = view.Claim(former.Namespace, former.Name)
+		action = action.onceLive(source, obj.ClaimKey(former.Namespace, former.Name), "V3", "before the volume is released, whose claim had that name")
+	}
+	return onceVolumeLive(action, view), nil
 }
 
 // reservedInVain reports whether a person has reserved a volume that is to be reclaimed, and it was not Bound since: what is on it is of before, and is not
@@ -392,15 +397,13 @@ func nextUnneeded(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 	// A crash after this write leaves a volume without its phase; V1 gives it that.
 	action := unbind(volume, "V4", why)
 	switch {
-	case takenFromAnother(volume, claim, view):
-		action = ReserveUsed(claim, volume, obj.KeyOf(claim))
 	case state == phase.VolumeUnneeded:
 		action = releaseAndReclaim(volume, claim, view, options, why)
-	case isReservedFor(claim, volume, view):
+	case isReservedFor(claim, volume):
 		action = reserveFor(obj.KeyOf(claim), volume, "V4", why)
 	case volume.Name == ProvisionedName(claim.UID):
 		action = reserveFor(obj.KeyOf(claim), volume, "V4", why+"; and what was made for it is no other's while it exists")
-	case volume.Status.Phase == corev1.VolumeBound && (!phase.BoundByController(volume) || volume.Spec.ClaimRef.ResourceVersion == "" || mayHaveServed(volume, claim)): // B1 writes both
+	case volume.Status.Phase == corev1.VolumeBound && (!phase.BoundByController(volume) || volume.Spec.ClaimRef.ResourceVersion == "" || mayHaveServed(volume, claim, view)): // B1 writes both
 		action = ReserveUsed(claim, volume, obj.KeyOf(claim))
 	}
 	return action.onceLive(source, obj.VolumeKey(other.Name), "V2", "before the volume is taken from the claim")
@@ -432,15 +435,14 @@ func awaitOther(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeC
 	return wait("V2", message, warning(volume, EventVolumeMismatch, message), warning(claim, EventVolumeMismatch, message))
 }
 
-// takenFromAnother reports whether a volume that a claim does not need was seen to have the UID of another one in its claimRef just before, and has its data: no
-// controller writes a UID in place of another one (V4).
+// mayHaveServed reports whether a volume that a claim does not need may have been another claim's, and have its data: a person may have patched
+// the claimRef, and left in it what a controller had written, or written that (V4).
+func mayHaveServed(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View) bool {
+	return takenFromAnother(volume, claim, view) || phase.ProvisionedSince(volume, claim) && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete
+}
+
+// takenFromAnother reports whether a volume was seen to have the UID of another claim in its claimRef before: no controller writes a UID in place of that.
 func takenFromAnother(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View) bool {
 	former := view.FormerClaim(volume.Name)
 	return former != nil && former.UID != claim.UID
-}
-
-// mayHaveServed reports whether a volume that a claim does not need may have been another claim's, unseen, and have its data: a person may have patched
-// the claimRef, and left in it what a controller had written, or written that (V4).
-func mayHaveServed(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
-	return phase.ProvisionedSince(volume, claim) && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete
 }

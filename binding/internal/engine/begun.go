@@ -71,7 +71,7 @@ func (s *State) readReserved(t *task, action decision.Action) (read decision.Act
 	}
 	key := obj.ReferencedClaim(volume)
 	claim := s.claim(key)
-	if claim == nil || claim.Spec.VolumeName != "" && claim.Spec.VolumeName != volume.Name || !decision.IsGivenTo(claim, volume, &taskView{s, t}) || s.hasBegun(volume.Name, claim.UID) {
+	if claim == nil || claim.Spec.VolumeName != "" && claim.Spec.VolumeName != volume.Name || !decision.IsGivenTo(claim, volume) || s.hasBegun(volume.Name, claim.UID) {
 		return decision.Action{}, false
 	}
 	if _, live := t.live[key]; !live {
@@ -79,6 +79,18 @@ func (s *State) readReserved(t *task, action decision.Action) (read decision.Act
 	}
 	s.begin(volume, claim.UID)
 	return decision.Action{}, false
+}
+
+// noteGiven notes that a binding is begun where the UID of another claim is in the claimRef of a volume than of the one that had it: a person wrote that, or
+// a slip. A claim that goes, or has another volume, takes with it no data of the former one.
+func (s *store) noteGiven(old, volume *corev1.PersistentVolume) {
+	uid, former := uidInClaimRef(volume), s.formerClaims[volume.Name]
+	if uid == "" || uid == uidInClaimRef(old) || former == nil || former.UID == uid {
+		return
+	}
+	if claim := s.claim(obj.ReferencedClaim(volume)); claim == nil || claim.UID != uid || phase.Owned(claim) != volume.Name { // it may have it by now
+		s.begin(volume, uid)
+	}
 }
 
 // makesBound reports whether a write gives a volume phase Bound.
@@ -96,13 +108,14 @@ func (s *store) endBegun(claim *corev1.PersistentVolumeClaim) {
 }
 
 // retainBegun returns the action or, where a volume is decided on whose binding was begun for a claim that is gone, or has another volume, the write that
-// retains it. That the claim is gone was read live before (V3). Who sets another policy after that wants it to be carried out.
+// retains it. That it is gone is read live before. Who sets another policy after that wants it to be carried out.
 func (s *State) retainBegun(t *task, action decision.Action) decision.Action {
 	volume := s.volume(t.key.Name)
 	if t.key.Kind != obj.KindVolume || volume == nil || action.Kind == decision.Read {
 		return action
 	}
-	uid, claim := uidInClaimRef(volume), s.claim(obj.ReferencedClaim(volume))
+	key := obj.ReferencedClaim(volume)
+	uid, claim := uidInClaimRef(volume), s.claim(key)
 	announcement, _ := reclaim.AnnouncementOf(volume)
 	if !s.hasBegun(volume.Name, uid) || announcement.Done || claim != nil && claim.UID == uid && (claim.Spec.VolumeName == "" || claim.Spec.VolumeName == volume.Name) {
 		return action
@@ -112,6 +125,9 @@ func (s *State) retainBegun(t *task, action decision.Action) decision.Action {
 			delete(s.begun, volume.Name)
 		}
 		return action
+	}
+	if _, live := t.live[key]; !live {
+		return decision.ReadLive(key, "B1", "the volume is retained if it is gone, or has another one")
 	}
 	return decision.RetainUnfinished(volume)
 }

@@ -540,31 +540,70 @@ func TestB1AClaimIsReadBeforeWhatAPersonGaveItIsBound(t *testing.T) {
 	assert.Equal(t, corev1.PersistentVolumeReclaimRetain, d.step.Action.Volume.Spec.PersistentVolumeReclaimPolicy)
 }
 
-// B1, R8, X2: a volume is to be deleted, or its deleter has failed and its announcement stands, when a person gives it to a claim that waits. That one goes: the
-// volume is retained, and the deleter not called for it.
+// B1, R8, X2: a deleter of before has failed, and its announcement stands, when a person gives the volume to a claim that waits. That one goes: the volume is
+// retained, and the deleter not called for it.
 func TestB1AVolumeIsRescuedFromItsDeleter(t *testing.T) {
-	announced := func(text string) VolumeEdit { return VolumeNote(reclaim.AnnouncementAnnotation, text) }
-	for name, volume := range map[string]struct {
-		at    corev1.PersistentVolumePhase
-		notes VolumeEdit
-	}{
-		"its deleter has failed":        {corev1.VolumeFailed, announced(`{"by":"me","token":9}`)},
-		"nobody can read it":            {corev1.VolumeFailed, announced("{}")},
-		"its claim has just gone":       {corev1.VolumeBound, VolumeNote(BoundBy, "yes")},
-		"it was another claim's, whole": {corev1.VolumeBound, func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.ResourceVersion = "7" }},
-	} {
+	for name, announced := range map[string]string{"its deleter has failed": `{"by":"me","token":9}`, "nobody can read it": "{}"} {
 		t.Run("B1 X2 "+name, func(t *testing.T) {
-			given := At("6", KnownVolume("a", BoundToClaim, InPhase(volume.at), DeletedPolicy, OnHostPath, volume.notes))
-			d := newTalk(t, Hooked(), AKey, At("5", KnownVolume("a", RefersToOther, InPhase(volume.at), DeletedPolicy, OnHostPath, volume.notes)), given, KnownClaim(Requesting("20Gi")))
+			given := KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeFailed), DeletedPolicy, OnHostPath, VolumeNote(reclaim.AnnouncementAnnotation, announced))
+			d := newTalk(t, Hooked(), AKey, given, KnownClaim(Requesting("20Gi")))
 			d.starts().says("B1 Read pvc/default/data").again()
 			d.state.ObserveDeleted(d.state.Known(DataKey))
-			for d.ends().starts(); !d.step.Done && d.step.Action.Kind == decision.Read; {
-				d.gets(nil, ErrNotFound)
-			}
-			require.Equal(t, "B1 UpdateVolume", d.step.Action.Rule+" "+string(d.step.Action.Kind), "%s", d.step.Action)
-			assert.Equal(t, corev1.PersistentVolumeReclaimRetain, d.step.Action.Complete().Volume.Spec.PersistentVolumeReclaimPolicy)
+			d.ends().retainsInVain()
 		})
 	}
+}
+
+// retainsInVain asserts that the volume of the talk is retained once its claim is read, and gone.
+func (d *talk) retainsInVain() {
+	d.Helper()
+	for d.starts(); !d.step.Done && d.step.Action.Kind == decision.Read; {
+		d.gets(nil, ErrNotFound)
+	}
+	require.Equal(d, "B1 UpdateVolume", d.step.Action.Rule+" "+string(d.step.Action.Kind), "%s", d.step.Action)
+	assert.Equal(d, corev1.PersistentVolumeReclaimRetain, d.step.Action.Complete().Volume.Spec.PersistentVolumeReclaimPolicy)
+}
+
+// B1, X2: a person writes the UID of a claim over that of another one: of a claim that waits, and goes; of none that there is; or of one that was Bound to the
+// volume before anything showed the edit, which has the data.
+func TestB1AUIDIsWrittenOverAnother(t *testing.T) {
+	was := At("5", KnownVolume("a", RefersToOther, InPhase(corev1.VolumeBound), DeletedPolicy, OnHostPath, VolumeNote(BoundBy, "yes")))
+	given := At("6", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), DeletedPolicy, OnHostPath, VolumeNote(BoundBy, "yes")))
+	for name, claim := range map[string]*corev1.PersistentVolumeClaim{"the claim goes": KnownClaim(Requesting("20Gi")), "there is none": nil} {
+		t.Run("B1 X2 "+name, func(t *testing.T) {
+			d := newTalk(t, Hooked(), AKey, was)
+			if claim != nil {
+				d.state.Observe(claim)
+			}
+			d.state.Observe(given)
+			if claim != nil {
+				d.starts().ends()
+				d.state.ObserveDeleted(claim)
+			}
+			d.retainsInVain()
+		})
+	}
+	for _, first := range []string{"the volume", "the claim"} {
+		t.Run("V3 "+first+" is shown first, and the claim is Bound to it", func(t *testing.T) {
+			d, bound := newTalk(t, Hooked(), AKey, was), KnownClaim(BoundTo("a"))
+			for _, object := range map[string][]obj.Object{"the volume": {given, bound}, "the claim": {bound, given}}[first] {
+				d.state.Observe(object)
+			}
+			leaving := At("9", KnownClaim(BoundTo("a"), ClaimBeingDeleted))
+			d.state.Observe(leaving)
+			d.state.ObserveDeleted(leaving)
+			d.starts().says("V3 Read pvc/default/data").gets(nil, ErrNotFound)
+			assert.Equal(t, corev1.VolumeReleased, d.step.Action.Complete().Volume.Status.Phase)
+		})
+	}
+}
+
+// B1: an informer has not shown the claim yet that a volume is given to, while the claim that had it is Bound. The volume waits for that, and is not retained.
+func TestB1AClaimThatIsShownLateIsNoneThatIsGone(t *testing.T) {
+	of := KnownClaim(Named("other"), OfUID("uid-2"), BoundTo("a"))
+	was := KnownVolume("a", RefersToOther, InPhase(corev1.VolumeBound), DeletedPolicy)
+	d := newTalk(t, Hooked(), AKey, of, At("5", was), At("6", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), DeletedPolicy)))
+	d.starts().says("B1 Read pvc/default/data").gets(KnownClaim(), nil).ends()
 }
 
 // B1, X10: a tenant names a volume that is free for anybody, keeps the binding from its end, and goes. The volume is not retained for that: else a quota of one

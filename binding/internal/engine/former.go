@@ -168,7 +168,7 @@ func leavesTo(claim *corev1.PersistentVolumeClaim, ref *corev1.ObjectReference) 
 // it was removed, or has another name for the same UID, or another claim was written into it.
 func (s *store) noteFormerClaim(old, volume *corev1.PersistentVolume) {
 	uid, former := uidInClaimRef(volume), s.formerClaims[volume.Name]
-	if old == nil || old.UID != volume.UID || former != nil && uid != "" && uid != former.UID && uidInClaimRef(old) == "" {
+	if old == nil || old.UID != volume.UID || former != nil && uid != "" && uid != former.UID && uidInClaimRef(old) == "" && old.Status.Phase == corev1.VolumeAvailable {
 		delete(s.formerClaims, volume.Name)
 	}
 	if old == nil || old.UID != volume.UID || uidInClaimRef(old) == "" {

@@ -625,7 +625,13 @@ func TestV4AVolumeThatIsHandedOver(t *testing.T) {
 		assert.Equal(t, &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: DataKey.Namespace, Name: DataKey.Name}, action.Volume.Spec.ClaimRef)
 		assert.Len(t, action.Events, 1)
 	})
-	t.Run("V2 V4 X2 so does what was made for it, and was another's since: it is not reclaimed", func(t *testing.T) {
+	t.Run("V4 X3 so it does where the UID was removed before", func(t *testing.T) {
+		for _, at := range []corev1.PersistentVolumePhase{corev1.VolumeBound, corev1.VolumeReleased} {
+			without := KnownVolume("a", RefersTo("populator", "prime", ""), InPhase(at), VolumeNote(BoundBy, "yes"))
+			assert.Equal(t, DataKey, obj.ReferencedClaim(decides(t, prime, without, given).Volume))
+		}
+	})
+	t.Run("V2 B1 X2 what was made for it, and was another's since, is retained first", func(t *testing.T) {
 		made := []VolumeEdit{VolumeNote(ProvisionedBy, "csi.example.com"), WithPolicy(corev1.PersistentVolumeReclaimDelete), VolumeNote(BoundBy, "yes")}
 		of := func(edits ...VolumeEdit) *corev1.PersistentVolume {
 			return KnownVolume(OwnKey.Name, append(edits, made...)...)
@@ -633,7 +639,7 @@ func TestV4AVolumeThatIsHandedOver(t *testing.T) {
 		for _, at := range []corev1.PersistentVolumePhase{corev1.VolumeBound, corev1.VolumeReleased} {
 			action := decides(t, of(RefersTo("shop", "data", "uid-shop"), InPhase(corev1.VolumeBound)), of(BoundToClaim, whole, InPhase(at)))
 			require.Equal(t, decision.UpdateVolume, action.Kind, "%s", action)
-			assert.Equal(t, &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: DataKey.Namespace, Name: DataKey.Name}, action.Volume.Spec.ClaimRef)
+			assert.Equal(t, corev1.PersistentVolumeReclaimRetain, action.Volume.Spec.PersistentVolumeReclaimPolicy)
 			assert.Len(t, action.Events, 1)
 		}
 	})

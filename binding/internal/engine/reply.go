@@ -406,6 +406,7 @@ func (s *State) checkAbsence(t *task, asOf string) error {
 
 // replace stores what the server has in place of what was known, newer though that was.
 func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
+	slipped := s.formerClaims[key.Name]
 	if known := s.Known(key); known != nil {
 		s.keepFormer(key)
 		former, owner := s.restore.former.objects[key], s.lostOwners[key]
@@ -428,7 +429,11 @@ func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 	}
 	s.gone.remove(parsed.object.GetUID())
 	s.restore.gone.remove(parsed.object.GetUID())
-	return append(woken, s.observe(parsed)...)
+	woken = append(woken, s.observe(parsed)...)
+	if slipped != nil && slipped.UID == uidInClaimRef(as[*corev1.PersistentVolume](parsed.object)) { // the claim whose name is not in it may be back, too
+		zeromap.Put(&s.formerClaims, key.Name, slipped)
+	}
+	return woken
 }
 
 // Recheck compares what a cache has of an object with what is known, and returns whom that wakes (W7).

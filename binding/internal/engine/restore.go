@@ -129,6 +129,9 @@ func (s *State) keepFormer(key obj.Key) {
 			if record, transfers := volume.Annotations[reclaim.TransferAnnotation]; transfers { // or else Retain seems to be for good
 				metav1.SetMetaDataAnnotation(&former.ObjectMeta, reclaim.TransferAnnotation, record)
 			}
+			if had := s.hadBefore[volume.Name]; had != nil { // by an earlier restore
+				former.Spec.ClaimRef = had
+			}
 			s.restore.former.keep(key, former)
 		}
 	} else if _, announced := s.announced[key]; announced || s.claim(key).Spec.VolumeName == decision.ProvisionedName(known.GetUID()) {
@@ -184,13 +187,30 @@ func (s *State) giveBack(t *task, action decision.Action) (next decision.Action,
 			if event, changed := decision.GivenSince(known, former); changed { // also where it was retained already, and nothing has told it
 				t.publish = append(t.publish, s.newEvents(t.key, []decision.Event{event})...)
 			}
-			if volume := as[*corev1.PersistentVolume](former); volume != nil && volume.Spec.ClaimRef != nil { // by its name alone, perhaps
-				zeromap.Put(&s.hadBefore, key.Name, volume.Spec.ClaimRef)
-			}
+			s.noteHad(as[*corev1.PersistentVolume](former))
 		}
 		s.index.Release(key.Name, key)
 	}
 	return decision.Action{}, false
+}
+
+// noteHad notes which claim had a volume when the server went back, be it by its name alone. One that is Bound to it by now has it again.
+func (s *store) noteHad(former *corev1.PersistentVolume) {
+	if former == nil || former.Spec.ClaimRef == nil {
+		return
+	}
+	zeromap.Put(&s.hadBefore, former.Name, former.Spec.ClaimRef)
+	if claim := s.claim(s.Claimant(s.volume(former.Name))); claim != nil {
+		s.endHad(claim)
+	}
+}
+
+// endHad forgets which claim had a volume when the server went back, once another one is Bound to that: the backup has it so, or a person.
+func (s *store) endHad(claim *corev1.PersistentVolumeClaim) {
+	volume := s.volume(phase.Owned(claim))
+	if volume != nil && uidInClaimRef(volume) == claim.UID {
+		delete(s.hadBefore, volume.Name)
+	}
 }
 
 // awaitFormer returns the Wait of a claim that would be bound to another volume, or have one provisioned, before its own is given back to it: then it could

@@ -240,6 +240,63 @@ func TestW8AnOwnerOfTheBackupHasWhatALaterClaimHad(t *testing.T) {
 	}
 }
 
+// W8, V3, X3: a slip in its claimRef hides the claim of a volume. That claim goes, and a restore brings both back, of which a list shows the claim, and nothing
+// has read it yet. The volume is not Released before it is.
+func TestW8ASlipHidesNoClaimThatIsBack(t *testing.T) {
+	volume := KnownVolume("a", RefersTo("default", "dtaa", "uid-1"), InPhase(corev1.VolumeBound), DeletedPolicy)
+	state := engine.New(Unprotected(decision.Options{}), 10)
+	state.Observe(At("5", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), DeletedPolicy)))
+	for _, object := range []obj.Object{At("6", KnownClaim(BoundTo("a"))), At("7", volume.DeepCopy())} {
+		state.Observe(object)
+	}
+	state.ObserveDeleted(state.Known(DataKey))
+	state.Observe(At("9", volume.DeepCopy()))
+	state.ObserveRestore()
+	state.OutwaitCalls()
+	state.Observe(At("6", KnownClaim(BoundTo("a"))))
+	volume = At("7", volume.DeepCopy())
+	for range 3 { // the first is behind, or what it shows is, and ends
+		step := reads(t, state, state.Start(AKey), AKey, volume, At("6", KnownClaim(BoundTo("a"))))
+		require.True(t, step.Done, "%s", step.Action)
+	}
+	assert.NotNil(t, state.Known(DataKey))
+}
+
+// W8, X3: a backup shows a volume with the claimRef of an earlier claim that is gone, and an older backup, which is restored after that, with none. It is kept
+// for the claim that had it last, of whom the first backup did not know. Where the earlier claim was back, and had it again, it is kept for that.
+func TestW8ASecondBackupIsOlder(t *testing.T) {
+	volume := func(version string, edits ...VolumeEdit) *corev1.PersistentVolume {
+		return At(version, KnownVolume("a", edits...))
+	}
+	for name, back := range map[string]*corev1.PersistentVolumeClaim{"the earlier claim is gone": nil, "it is back": At("19", KnownClaim(BoundTo("a")))} {
+		t.Run("W8 X3 "+name, func(t *testing.T) {
+			state, kept := engine.New(Unprotected(Hooked()), 10), obj.ClaimKey("default", "other")
+			state.Observe(volume("30", RefersToOther, InPhase(corev1.VolumeBound)))
+			there := []obj.Object{volume("20", BoundToClaim, InPhase(corev1.VolumeReleased), WithPolicy(corev1.PersistentVolumeReclaimRetain))}
+			if back != nil {
+				kept, there = DataKey, append(there, back)
+				state.Observe(back)
+			}
+			state.ObserveRestore()
+			state.OutwaitCalls()
+			for range 2 {
+				for step := reads(t, state, state.Start(AKey), AKey, there...); !step.Done; {
+					require.Equal(t, decision.UpdateVolumeStatus, step.Action.Kind, "%s", step.Action)
+					there[0] = At("21", step.Action.Complete().Volume)
+					step = reads(t, state, state.Proceed(AKey, engine.Reply{Object: there[0]}), AKey, there...)
+				}
+			}
+			state.ObserveRestore()
+			state.OutwaitCalls()
+
+			step := reads(t, state, state.Start(AKey), AKey, volume("10", InPhase(corev1.VolumeAvailable)))
+
+			require.Equal(t, "W8 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind), "%s", step.Action)
+			assert.Equal(t, kept, obj.ReferencedClaim(step.Action.Volume))
+		})
+	}
+}
+
 // W8, M2: a restore takes back which volume a claim has lost, and its tenant names another one. It owns nothing of that.
 func TestM2W8AClaimOwnsWhatItHasLostAlone(t *testing.T) {
 	had := At("20", KnownVolume("b", BoundToClaim, InPhase(corev1.VolumeBound)))

@@ -149,6 +149,7 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 		}
 		s.supersede(as[*corev1.PersistentVolume](old), object)
 		s.noteFormerClaim(as[*corev1.PersistentVolume](old), object)
+		s.noteGiven(as[*corev1.PersistentVolume](old), object)
 		s.index.Set(object)
 	case *corev1.PersistentVolumeClaim:
 		delete(s.parsedClaims, key)
@@ -160,6 +161,7 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 		}
 		s.setOwner(as[*corev1.PersistentVolumeClaim](old), object)
 		s.endBegun(object)
+		s.endHad(object)
 		s.enlist(object)
 	case *storagev1.StorageClass:
 		s.enlistAll(object.Name)

@@ -368,6 +368,34 @@ func TestP2AVolumeThatMayHaveStoodForWhatWasMade(t *testing.T) {
 	}
 }
 
+// P2, X2: a tenant writes an announcement onto a claim, so that it does not get what was made for it. A person gives that to another claim, and then writes the
+// first one's UID into it again. It is not deleted as if nobody had used it.
+func TestP2WhatAnotherClaimHadIsNotMadeAnew(t *testing.T) {
+	announced := ProvisioningClaim(ClaimNote(reclaim.AnnouncementAnnotation, `{"by":"x","token":1,"seconds":1,"done":true}`))
+	made := func(version string, claim VolumeEdit) *corev1.PersistentVolume {
+		return At(version, MadeVolume(claim, VolumeNote(ProvisionedBy, Own), VolumeNote(BoundBy, "yes"), DeletedPolicy, InPhase(corev1.VolumeBound)))
+	}
+	for had, anew := range map[string]bool{"it was the claim's alone": true, "another claim had it": false} {
+		t.Run("P2 X2 "+had, func(t *testing.T) {
+			d := newTalk(t, withTwo(), DataKey, ClassOf("fast", Own), announced)
+			if !anew {
+				d.state.Observe(made("1", RefersToOther))
+			}
+			d.state.Observe(made("2", BoundToClaim))
+			d.state.Outwait(DataKey)
+			deleted := false
+			for d.starts(); !d.step.Done && !deleted; deleted = d.step.Action.Kind == decision.DeleteVolume {
+				if d.step.Action.Kind == decision.Read {
+					d.again()
+				} else {
+					d.stored()
+				}
+			}
+			assert.Equal(t, anew, deleted)
+		})
+	}
+}
+
 // P2: what was stored is deleted, for its tenant has written an announcement onto the claim, and made anew. The claim goes, without its finalizer, before the
 // provisioner answers: what it made has no volume that stands for it, and is deleted. Where an earlier volume stood for it, that one's policy decides.
 func TestP2WhatIsMadeAnewForAClaimThatGoes(t *testing.T) {

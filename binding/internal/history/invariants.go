@@ -254,7 +254,7 @@ func (h *History) JudgeVolume(world decision.Snapshot, volume *corev1.Persistent
 		return // R8: its storage may be gone, and a person is told
 	}
 	if owners := world.Owners(volume.Name); volume.Spec.ClaimRef == nil && len(owners) > 0 {
-		if len(owners) == 1 {
+		if owner, _ := world.Claim(owners[0].Namespace, owners[0].Name); len(owners) == 1 && !h.keptForLost(world, volume, owner.UID) {
 			h.Broke("C11: %s has no claimRef, and %v is Bound to it", volume.Name, owners)
 		}
 		return // M2: nobody gets it, and it stays as it is
@@ -278,6 +278,9 @@ func (h *History) JudgeVolume(world decision.Snapshot, volume *corev1.Persistent
 	case phase.VolumeUnneeded, phase.VolumeOrphaned:
 		if claim != nil && obj.OlderThan(claim, volume.Spec.ClaimRef.ResourceVersion) {
 			return // V3: a restore, or whoever answers in the server's place, shows the claim of before
+		}
+		if len(world.Owners(volume.Name)) > 0 {
+			return // R3: also under Retain, where such a claim stays Bound (C9)
 		}
 		for _, claim := range world.Claims {
 			if judge.WasBoundTo(claim, volume) && volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
@@ -313,7 +316,7 @@ func (h *History) JudgeClaim(world decision.Snapshot, claim *corev1.PersistentVo
 	if standing == phase.ClaimBound && claim.Status.Phase == corev1.ClaimLost && phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefBound {
 		h.Broke("X4: %s is Lost and holds %s", claim.Name, volume.Name)
 	}
-	if volume != nil && volume.Spec.ClaimRef == nil && phase.Owned(claim) != "" && len(world.Owners(volume.Name)) > 1 {
+	if volume != nil && volume.Spec.ClaimRef == nil && phase.Owned(claim) != "" && (len(world.Owners(volume.Name)) > 1 || h.keptForLost(world, volume, claim.UID)) {
 		return // C11: nobody gets it
 	}
 	if claim.Status.Phase == corev1.ClaimBound {

@@ -222,6 +222,7 @@ var cannotMeet = func() map[trouble]map[destruction]string {
 	for _, edit := range []trouble{adminPolicy, adminFrees, adminFinalizers, adminMarks} {
 		cannot[edit] = map[destruction]string{deletesLeftover: "what is left over never had a volume that could be edited"}
 	}
+	cannot[adminReserves] = map[destruction]string{deletesLeftover: "what stood for it is retained"}
 	cannot[pause] = map[destruction]string{
 		releases: "it is not announced, so that nobody waits: see the row of the other leader",
 		loses:    "it is not announced, so that nobody waits: see the row of the other leader",
