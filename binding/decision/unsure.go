@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/obj"
@@ -53,6 +54,8 @@ func startOver(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVol
 	switch {
 	case !options.Hooks.Provisioners.Has(provisioner):
 		problem = fmt.Sprintf("only a controller that has the provisioner %q can", provisioner)
+	case isRetainedSince(volume, view.Class(storageclass.OfClaim(claim))):
+		problem = fmt.Sprintf("it has reclaim policy Retain since it was stored, so that it stays: if it has its storage, remove the annotation %s of the claim", reclaim.AnnouncementAnnotation)
 	case !provisioning(claim): // it stands for the storage, by whoever made it, until it is made anew or deleted
 		action, _ = annotateForProvisioner(claim, provisioner, options)
 	case announcedToken(claim, view, options) == 0:
@@ -71,6 +74,11 @@ func startOver(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVol
 		action = wait("P2", message, warning(claim, EventProvisioningFailed, message), warning(volume, EventProvisioningFailed, message))
 	}
 	return action.explained(Explanation{State: ClaimAwaitsProvisioner, Class: storageclass.OfClaim(claim), Provisioner: provisioner})
+}
+
+// isRetainedSince reports whether a volume was given policy Retain after it was stored with that of its class.
+func isRetainedSince(volume *corev1.PersistentVolume, class *storagev1.StorageClass) bool {
+	return retained(volume.Spec.PersistentVolumeReclaimPolicy) && class != nil && (class.ReclaimPolicy == nil || !retained(*class.ReclaimPolicy))
 }
 
 // mayLose reports whether something that was made for the claim may be deleted yet. An announcement says so until it is noted

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/decision"
@@ -17,7 +18,7 @@ import (
 // P2: an announcement on the claim says that what was made for it may be deleted, and yet there is its volume.
 func TestP2AVolumeThatMayHaveLostItsStorage(t *testing.T) {
 	there := func(edits ...VolumeEdit) decision.Snapshot {
-		return Knowing(ClassOf("fast", Own), KnownVolume(OwnKey.Name, append([]VolumeEdit{OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound), VolumeNote(ProvisionedBy, Own), VolumeNote(BoundBy, "yes")}, edits...)...))
+		return Knowing(ClassOf("fast", Own), KnownVolume(OwnKey.Name, append([]VolumeEdit{OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound), DeletedPolicy, VolumeNote(ProvisionedBy, Own), VolumeNote(BoundBy, "yes")}, edits...)...))
 	}
 	announced := func(by string, token int64) ClaimEdit {
 		return func(claim *corev1.PersistentVolumeClaim) {
@@ -37,6 +38,8 @@ func TestP2AVolumeThatMayHaveLostItsStorage(t *testing.T) {
 	}
 	told := []string{"Warning ProvisioningFailed pvc/default/data", "Warning ProvisioningFailed pv/pvc-uid-1"}
 	const finishes = "B3 UpdateClaim pvc/default/data: spec.volumeName=pvc-uid-1 +annotation " + Completed + " +annotation " + BoundBy
+	retaining := func(class *storagev1.StorageClass) { class.ReclaimPolicy = new(corev1.PersistentVolumeReclaimRetain) }
+	retains := KnownVolume(OwnKey.Name, OfClass("fast"), BoundToClaim, WithPolicy(corev1.PersistentVolumeReclaimRetain), InPhase(corev1.VolumeBound), VolumeNote(ProvisionedBy, Own), VolumeNote(BoundBy, "yes"))
 	kept, deleting := VolumeFinalizers(InTreeFinalizer, VolumeProtection), func(v *corev1.PersistentVolume) { BeingDeleted(v) }
 	runDecisions(t, []decisionTest{
 		{name: "P2 R8 announced anew, before it is deleted", claim: ProvisioningClaim(announced("me", 7)), known: there(), want: announcesAnew},
@@ -48,6 +51,9 @@ func TestP2AVolumeThatMayHaveLostItsStorage(t *testing.T) {
 			want: "P2 UpdateVolume pv/pvc-uid-1: -finalizer " + InTreeFinalizer + " -finalizer " + VolumeProtection},
 		{name: "P2 X10 others keep it: told", claim: ProvisioningClaim(anew), known: inThisSync(there(deleting, VolumeFinalizers("theirs")), DataKey), want: "P2 Wait", events: told, says: []string{`"pvc-uid-1"`, "finalizers of others"}},
 		{name: "P2 X10 nothing can be announced any more: told", claim: ProvisioningClaim(announced("me", math.MaxInt64)), known: there(), want: "P2 Wait", events: told, says: []string{"remove the annotation"}},
+		{name: "P2 X2 X10 somebody has retained it since: it stays, and that is told", claim: ProvisioningClaim(anew), known: inThisSync(there(WithPolicy(corev1.PersistentVolumeReclaimRetain)), DataKey), want: "P2 Wait", events: told,
+			says: []string{"Retain since it was stored", reclaim.AnnouncementAnnotation}},
+		{name: "P2 but not if its class says so", claim: ProvisioningClaim(anew), known: inThisSync(Knowing(ClassOf("fast", Own, retaining), retains), DataKey), want: "P2 DeleteVolume pv/pvc-uid-1"},
 		{name: "P2 R8 it may lose it just now", claim: ProvisioningClaim(announced("another", 7)), known: there(), want: "R8 Wait", retry: decision.RetryAfter},
 		{name: "P2 what this sync has stored is newer", claim: ProvisioningClaim(announced("me", 7)), known: Answering(there(), Stored("uid-of-volume", 7)), want: finishes + unannounced + " -finalizer " + decision.ProvisioningFinalizer},
 		{name: "P2 but not if it was provisioned before another announced that", claim: ProvisioningClaim(announced("another", 7)), known: Answering(there(), Stored("uid-of-volume", 0)), want: "R8 Wait", retry: decision.RetryAfter},

@@ -264,6 +264,7 @@ func checkOwners(volume *corev1.PersistentVolume, view View, options Options) (f
 	if !listed.IsLive() {
 		return ReadLive(obj.ClaimsKey(), "V1", "a claim may be bound to the volume, which has no claimRef to it"), true
 	}
+	reserved := Action{}
 	for _, owner := range owners {
 		key := obj.KeyOf(owner)
 		claim, source := view.Claim(owner.Namespace, owner.Name)
@@ -275,12 +276,11 @@ func checkOwners(volume *corev1.PersistentVolume, view View, options Options) (f
 			return wait("V1", message, warning(volume, EventVolumeMismatch, message)).withBackoff(), true
 		case volume.Spec.ClaimRef == nil && madeFor(volume, claim):
 			message := fmt.Sprintf("volume %q was made for claim %s/%s, which exists and names volume %q, and is no other's until that claim is gone: then remove its claimRef", volume.Name, claim.Namespace, claim.Name, obj.NamedVolume(claim).Name)
-			reserved := reserveFor(key, volume, "V1", message)
+			reserved = reserveFor(key, volume, "V1", message)
 			reserved.Events = []Event{warning(volume, EventVolumeMismatch, message)}
-			return reserved, true
 		}
 	}
-	return Action{}, false
+	return reserved, reserved.Kind != Nothing // where one of the others is Bound to it, its read has made that known by now
 }
 
 // madeFor reports whether a volume was provisioned for a claim that has not got it.

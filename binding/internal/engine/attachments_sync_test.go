@@ -84,14 +84,20 @@ func TestR3WhatIsAttachedAsASyncReadsIt(t *testing.T) {
 	})
 }
 
-// R4, X2: the claim of a volume is gone, and its pod runs on. A slip in the name in claimRef does not hide that.
+// R4, X2: the claim of a volume is gone, and its pod runs on. A slip in the name in claimRef does not hide that, nor does another claim that was given the volume
+// since, and is gone, too.
 func TestR4ASlipHidesWhosePodsHaveAVolumeMounted(t *testing.T) {
-	for name, slip := range map[string]VolumeEdit{"its name": RefersTo("default", "dat", "uid-1"), "its namespace": RefersTo("defualt", "data", "uid-1")} {
+	for name, slip := range map[string]VolumeEdit{"its name": RefersTo("default", "dat", "uid-1"), "its namespace": RefersTo("defualt", "data", "uid-1"), "another claim": RefersTo("shop", "cart", "uid-2")} {
 		t.Run("R4 X2 "+name, func(t *testing.T) {
 			edits := []VolumeEdit{BoundToClaim, InPhase(corev1.VolumeReleased), WithPolicy(corev1.PersistentVolumeReclaimRecycle), OnHostPath}
 			d := newTalk(t, Hooked(), AKey, At("5", KnownVolume("a", edits...)), PodUsing("web-0", Scheduled))
 			slipped := At("6", KnownVolume("a", append(edits, slip)...))
 			d.state.Observe(slipped)
+			if slipped.Spec.ClaimRef.UID == "uid-2" {
+				given := KnownClaim(Named("cart"), OfUID("uid-2"), BoundTo("a"), func(c *corev1.PersistentVolumeClaim) { c.Namespace = "shop" })
+				d.state.Observe(given)
+				d.state.ObserveDeleted(given)
+			}
 			d.took(reads(t, d.state, d.state.Start(AKey), AKey, slipped))
 			require.True(t, d.step.Done, "%s", d.step.Action)
 			assert.Equal(t, []string{"Normal VolumeFailedRecycle"}, d.published)

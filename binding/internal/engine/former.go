@@ -86,7 +86,7 @@ func (s *store) bury(volume *corev1.PersistentVolume) {
 	if claim := s.claim(key); last != nil && claim != nil && s.lostOwners[key] == claim.UID && obj.NamedVolume(claim).Name == volume.Name {
 		last.owners = append(last.owners, claim.UID) // it may have a slip in the UID of claimRef
 	}
-	if !s.startedOver.has(volume.UID) { // which P2 has deleted itself: it never stood for its storage
+	if !s.startedOver.has(volume.UID) || uidInClaimRef(volume) != decision.ProvisionedFor(volume.Name) { // which P2 has deleted itself: it never stood for its storage
 		s.goneVolumes.add(volume.Name, last)
 	}
 	s.stored.remove(volume.Name)
@@ -185,10 +185,12 @@ func (s *store) noteGoneClaim(claim *corev1.PersistentVolumeClaim) {
 	if volume == nil || uidInClaimRef(volume) != claim.UID {
 		return
 	}
-	if ref := referenceTo(claim); sameName(ref, volume.Spec.ClaimRef) {
-		delete(s.formerClaims, volume.Name)
-	} else {
+	ref, former := referenceTo(claim), s.formerClaims[volume.Name]
+	switch {
+	case !sameName(ref, volume.Spec.ClaimRef):
 		zeromap.Put(&s.formerClaims, volume.Name, ref)
+	case former != nil && former.UID == claim.UID:
+		delete(s.formerClaims, volume.Name)
 	}
 }
 

@@ -119,6 +119,19 @@ func TestB2AVolumeThatAnotherHasReleasedIsNotMadeBoundByALateCache(t *testing.T)
 	})
 }
 
+// V1, M2: what was made for a claim was given to another one, and its claimRef is removed. The list has both, the one that it was made for first. The one that is
+// Bound to it has it.
+func TestV1WhoIsBoundComesBeforeWhoItWasMadeFor(t *testing.T) {
+	free := KnownVolume(OwnKey.Name, InPhase(corev1.VolumeBound), VolumeNote(ProvisionedBy, Own))
+	waits, bound := KnownClaim(RequestingClass(new("fast"))), KnownClaim(Named("other"), OfUID("uid-2"), BoundTo(OwnKey.Name))
+	d := newTalk(t, decision.Options{}, OwnKey, waits, free)
+	d.starts().says("V1 Read pvc")
+	d.took(d.state.Proceed(d.key, engine.Reply{Claims: []*corev1.PersistentVolumeClaim{waits, bound}}))
+	d.says("V1 Read pvc/default/data").gets(waits, nil).says("V1 Read pvc/default/other").gets(bound, nil)
+	assert.False(t, d.step.Action.Writes(), "%s", d.step.Action)
+	assert.Contains(t, d.step.Next, obj.KeyOf(bound))
+}
+
 // C11, V1: a claimRef that had another claim's UID is removed. That claim may be Bound by now, which a late cache does not show: the volume is
 // not given back to the one that had it before.
 func TestC11AClaimRefThatWasAnothersIsRemoved(t *testing.T) {

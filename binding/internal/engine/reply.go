@@ -228,6 +228,7 @@ func (s *State) clearDoubt(key obj.Key) []obj.Key {
 	by := s.inDoubt[key]
 	delete(s.inDoubt, key)
 	s.leftInDoubt.remove(key, by)
+	s.endHad(key)
 	woken := s.reread(key)
 	if key.Kind != obj.KindVolume || by.Kind != obj.KindClaim || s.locks[key] == by {
 		return woken

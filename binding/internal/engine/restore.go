@@ -194,21 +194,22 @@ func (s *State) giveBack(t *task, action decision.Action) (next decision.Action,
 	return decision.Action{}, false
 }
 
-// noteHad notes which claim had a volume when the server went back, be it by its name alone. One that is Bound to it by now has it again.
-func (s *store) noteHad(former *corev1.PersistentVolume) {
-	if former == nil || former.Spec.ClaimRef == nil {
-		return
-	}
-	zeromap.Put(&s.hadBefore, former.Name, former.Spec.ClaimRef)
-	if claim := s.claim(s.Claimant(s.volume(former.Name))); claim != nil {
-		s.endHad(claim)
+// noteHad notes which claim had a volume when the server went back, be it by its name alone.
+func (s *State) noteHad(former *corev1.PersistentVolume) {
+	if former != nil && former.Spec.ClaimRef != nil {
+		zeromap.Put(&s.hadBefore, former.Name, former.Spec.ClaimRef)
+		s.endHad(s.Claimant(s.volume(former.Name)))
 	}
 }
 
-// endHad forgets which claim had a volume when the server went back, once another one is Bound to that: the backup has it so, or a person.
-func (s *store) endHad(claim *corev1.PersistentVolumeClaim) {
-	volume := s.volume(phase.Owned(claim))
-	if volume != nil && uidInClaimRef(volume) == claim.UID {
+// endHad forgets which claim had a volume when the server went back, once one is Bound to that: it has it again, or another has it as the backup says, or a
+// person. As long as it is in doubt it may be Bound as it was before.
+func (s *State) endHad(claim obj.Key) {
+	if _, doubted := s.inDoubt[claim]; doubted || s.claim(claim) == nil {
+		return
+	}
+	volume := s.volume(phase.Owned(s.claim(claim)))
+	if volume != nil && uidInClaimRef(volume) == s.claim(claim).UID {
 		delete(s.hadBefore, volume.Name)
 	}
 }
@@ -235,8 +236,8 @@ func (s *State) keepUsed(t *task, action decision.Action) decision.Action {
 	if t.key.Kind != obj.KindVolume || volume == nil || had == nil || !destroys(action, volume) {
 		return action
 	}
-	claim := s.claim(obj.ReferencedClaim(volume))
-	if claim == nil || claim.UID != volume.Spec.ClaimRef.UID || claim.Spec.VolumeName == "" || claim.Spec.VolumeName == volume.Name {
+	claim := s.claim(s.claimsByUID[uidInClaimRef(volume)]) // by whatever name
+	if claim == nil || claim.Spec.VolumeName == "" || claim.Spec.VolumeName == volume.Name {
 		return action
 	}
 	return decision.ReserveUsed(claim, volume, obj.ClaimKey(had.Namespace, had.Name))
@@ -302,6 +303,9 @@ func (s *State) maybeBack(key obj.Key, object obj.Object) bool {
 	}
 	if known := s.Known(key); known != nil && known.GetUID() != object.GetUID() && !obj.Newer(object, known) {
 		return false // a late report
+	}
+	if s.now.Before(s.restore.calls) { // nobody knows whose volume it hides a slip of, until it is read
+		s.distrust(key)
 	}
 	s.doubt(key)
 	return true

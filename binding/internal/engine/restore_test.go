@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -313,36 +314,106 @@ func TestW8AVolumeWhoseClaimTakesAnother(t *testing.T) {
 		"it was provisioned for it":               {volume: OwnKey.Name, was: At("21", KnownClaim(BoundTo(OwnKey.Name))), edits: []VolumeEdit{DeletedPolicy, VolumeNote(ProvisionedBy, Own), VolumeFinalizers(reclaim.InTreeFinalizer)}},
 		"that is Released already":                {volume: OwnKey.Name, was: At("21", KnownClaim(BoundTo(OwnKey.Name))), edits: []VolumeEdit{DeletedPolicy, VolumeNote(ProvisionedBy, Own), VolumeFinalizers(reclaim.InTreeFinalizer), InPhase(corev1.VolumeReleased)}},
 	} {
-		t.Run("W8 X3 "+name, func(t *testing.T) {
-			key := obj.VolumeKey(test.volume)
-			made := KnownVolume(test.volume, append([]VolumeEdit{BoundToClaim, InPhase(corev1.VolumeBound), VolumeNote(BoundBy, "yes")}, test.edits...)...)
-			made.ResourceVersion = "5"
-			d := newTalk(t, Hooked(), DataKey, made, At("20", KnownClaim(BoundTo(test.volume))))
-			if test.was.Status.Phase == corev1.ClaimLost {
-				last := At("8", made.DeepCopy())
-				d.state.Observe(last)
-				d.state.ObserveDeleted(last)
-			}
-			d.state.Observe(test.was)
-			d.state.ObserveRestore()
-			back := At("6", KnownClaim())
-			d.starts().says("W8 Read pvc/default/data").gets(back, nil).says("W8 Read pvc/default/data").gets(back, nil)
-			for !d.step.Done {
+		for _, first := range []string{"the claim", "the volume"} {
+			t.Run("W8 X3 "+name+", "+first+" is read first", func(t *testing.T) { testClaimTakesAnother(t, test.volume, test.was, first, test.edits...) })
+		}
+	}
+}
+
+// V3, V4: the same, and a slip in the name in claimRef besides: no claim has that name and the UID.
+func TestW8ASlipHidesAClaimThatTakesAnother(t *testing.T) {
+	back := At("5", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeAvailable), DeletedPolicy, VolumeNote(BoundBy, "yes")))
+	slip := At("6", KnownVolume("a", RefersTo("default", "dtaa", "uid-1"), InPhase(corev1.VolumeAvailable), DeletedPolicy, VolumeNote(BoundBy, "yes")))
+	d := newTalk(t, Hooked(), AKey, At("20", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), DeletedPolicy)), At("21", KnownClaim(BoundTo("a"))))
+	d.state.ObserveRestore()
+	for _, now := range []*corev1.PersistentVolume{back, slip} {
+		d.state.Observe(now)
+		for _, d.key = range []obj.Key{DataKey, AKey} {
+			for d.took(reads(t, d.state, d.starts().step, d.key, now, At("4", KnownClaim()))); !d.step.Done; {
 				d.gets(nil, ErrConnection)
 			}
-			now, other := At("30", KnownClaim(BoundTo("b"))), At("31", KnownVolume("b", BoundToClaim, InPhase(corev1.VolumeBound)))
-			d.state.Observe(made)
-			d.state.Observe(now)
-			d.state.Observe(other)
-			d.key = key
-			d.state.OutwaitCalls()
-			d.took(reads(t, d.state, d.starts().step, key, made, now, other))
-			require.Equal(t, "V4 UpdateVolume "+key.String(), d.step.Action.Rule+" "+string(d.step.Action.Kind)+" "+d.step.Action.Target().String())
-			kept := d.step.Action.Complete().Volume
-			assert.Equal(t, DataKey, obj.ReferencedClaim(kept))
-			assert.Empty(t, kept.Spec.ClaimRef.UID)
-		})
+		}
 	}
+	taken, other := At("30", KnownClaim(BoundTo("b"))), At("31", KnownVolume("b", BoundToClaim, InPhase(corev1.VolumeBound)))
+	d.state.Observe(taken)
+	d.state.Observe(other)
+	d.state.OutwaitCalls()
+	d.key = AKey
+	d.took(reads(t, d.state, d.starts().step, AKey, slip, taken, other))
+	require.Equal(t, "V4 UpdateVolume pv/a", d.step.Action.Rule+" "+string(d.step.Action.Kind)+" "+d.step.Action.Target().String())
+	assert.Equal(t, DataKey, obj.ReferencedClaim(d.step.Action.Volume))
+}
+
+// P2, X2: the backup is from before what was provisioned for a claim was given to another one. Whatever the tenant of the first one announces, it is not deleted
+// as if nobody had used it.
+func TestW8WhatALaterClaimHadIsNotMadeAnew(t *testing.T) {
+	made := func(version string, claim VolumeEdit) *corev1.PersistentVolume {
+		volume := At(version, MadeVolume(claim, VolumeNote(ProvisionedBy, Own), VolumeNote(BoundBy, "yes"), WithPolicy(corev1.PersistentVolumeReclaimRetain), InPhase(corev1.VolumeBound)))
+		volume.UID = "uid-v"
+		return volume
+	}
+	class := ClassOf("fast", Own, func(class *storagev1.StorageClass) { class.ReclaimPolicy = new(corev1.PersistentVolumeReclaimRetain) })
+	claim := At("4", ProvisioningClaim())
+	d := newTalk(t, withTwo(), OwnKey, class, claim, made("10", BoundToClaim), made("20", RefersToOther))
+	d.state.ObserveRestore()
+	d.took(reads(t, d.state, d.starts().step, OwnKey, made("5", BoundToClaim), claim)).ends()
+	d.key = DataKey
+	announced := At("30", ProvisioningClaim(ClaimNote(reclaim.AnnouncementAnnotation, `{"by":"x","token":1,"seconds":1,"done":true}`)))
+	d.state.Observe(announced)
+	d.state.OutwaitCalls()
+	d.state.Outwait(DataKey)
+	for d.starts(); !d.step.Done && d.step.Action.Kind != decision.DeleteVolume; {
+		switch {
+		case d.step.Action.Kind != decision.Read:
+			d.stored()
+		case d.state.Known(d.step.Action.Key) != nil:
+			d.again()
+		default:
+			d.gets(nil, nil)
+		}
+	}
+	assert.NotEqual(t, decision.DeleteVolume, d.step.Action.Kind)
+}
+
+func testClaimTakesAnother(t *testing.T, name string, was *corev1.PersistentVolumeClaim, first string, edits ...VolumeEdit) {
+	key := obj.VolumeKey(name)
+	made := KnownVolume(name, append([]VolumeEdit{BoundToClaim, InPhase(corev1.VolumeBound), VolumeNote(BoundBy, "yes")}, edits...)...)
+	made.ResourceVersion = "5"
+	d := newTalk(t, Hooked(), DataKey, made, At("20", KnownClaim(BoundTo(name))))
+	if was.Status.Phase == corev1.ClaimLost {
+		last := At("8", made.DeepCopy())
+		d.state.Observe(last)
+		d.state.ObserveDeleted(last)
+	}
+	d.state.Observe(was)
+	d.state.ObserveRestore()
+	back := At("6", KnownClaim())
+	if first == "the volume" {
+		d.key = key
+		for d.starts(); !d.step.Done; {
+			if d.step.Action.Key == key {
+				d.gets(made, nil)
+			} else {
+				d.gets(nil, ErrConnection)
+			}
+		}
+		d.key = DataKey
+	}
+	d.starts().says("W8 Read pvc/default/data").gets(back, nil).says("W8 Read pvc/default/data").gets(back, nil)
+	for !d.step.Done {
+		d.gets(nil, ErrConnection)
+	}
+	now, other := At("30", KnownClaim(BoundTo("b"))), At("31", KnownVolume("b", BoundToClaim, InPhase(corev1.VolumeBound)))
+	d.state.Observe(made)
+	d.state.Observe(now)
+	d.state.Observe(other)
+	d.key = key
+	d.state.OutwaitCalls()
+	d.took(reads(t, d.state, d.starts().step, key, made, now, other))
+	require.Equal(t, "V4 UpdateVolume "+key.String(), d.step.Action.Rule+" "+string(d.step.Action.Kind)+" "+d.step.Action.Target().String())
+	kept := d.step.Action.Complete().Volume
+	assert.Equal(t, DataKey, obj.ReferencedClaim(kept))
+	assert.Empty(t, kept.Spec.ClaimRef.UID)
 }
 
 // A later claim had a volume that the backup shows with the claimRef of one that is gone. It is retained already, so that nothing is written: that the

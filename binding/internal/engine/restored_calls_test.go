@@ -240,26 +240,48 @@ func TestW8AnOwnerOfTheBackupHasWhatALaterClaimHad(t *testing.T) {
 	}
 }
 
-// W8, V3, X3: a slip in its claimRef hides the claim of a volume. That claim goes, and a restore brings both back, of which a list shows the claim, and nothing
-// has read it yet. The volume is not Released before it is.
+// W8, V3, X3: a slip in its claimRef, of before a restore or after it, hides the claim of a volume. That claim has gone, and the restore brings it back, which a
+// list shows, and nothing has read yet. The volume is not Released before it is.
 func TestW8ASlipHidesNoClaimThatIsBack(t *testing.T) {
-	volume := KnownVolume("a", RefersTo("default", "dtaa", "uid-1"), InPhase(corev1.VolumeBound), DeletedPolicy)
-	state := engine.New(Unprotected(decision.Options{}), 10)
-	state.Observe(At("5", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), DeletedPolicy)))
-	for _, object := range []obj.Object{At("6", KnownClaim(BoundTo("a"))), At("7", volume.DeepCopy())} {
-		state.Observe(object)
+	had := At("5", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), DeletedPolicy))
+	slip := func(version string) *corev1.PersistentVolume {
+		return At(version, KnownVolume("a", RefersTo("default", "dtaa", "uid-1"), InPhase(corev1.VolumeBound), DeletedPolicy))
 	}
-	state.ObserveDeleted(state.Known(DataKey))
-	state.Observe(At("9", volume.DeepCopy()))
-	state.ObserveRestore()
-	state.OutwaitCalls()
-	state.Observe(At("6", KnownClaim(BoundTo("a"))))
-	volume = At("7", volume.DeepCopy())
-	for range 3 { // the first is behind, or what it shows is, and ends
-		step := reads(t, state, state.Start(AKey), AKey, volume, At("6", KnownClaim(BoundTo("a"))))
-		require.True(t, step.Done, "%s", step.Action)
+	back := At("6", KnownClaim(BoundTo("a")))
+	for name, test := range map[string]struct {
+		before, after *corev1.PersistentVolume
+		outwait       bool
+	}{
+		"the slip is of before, and the claim shown late": {before: slip("7"), after: slip("7"), outwait: true},
+		"the slip comes after":                            {after: slip("8")},
+	} {
+		t.Run("W8 V3 "+name, func(t *testing.T) {
+			state := engine.New(Unprotected(decision.Options{}), 10)
+			for _, object := range []obj.Object{had, back} {
+				state.Observe(object)
+			}
+			if test.before != nil {
+				state.Observe(test.before)
+			}
+			state.ObserveDeleted(back)
+			state.Observe(At("9", state.Known(AKey).(*corev1.PersistentVolume).DeepCopy()))
+			state.ObserveRestore()
+			if test.outwait {
+				state.OutwaitCalls()
+			}
+			state.Observe(back)
+			step := state.Start(AKey)
+			for range 3 { // the first is behind, or what it shows is, and ends
+				step = reads(t, state, step, AKey, test.after, back)
+				require.True(t, step.Done, "%s", step.Action)
+				step = state.Start(AKey)
+			}
+			reads(t, state, state.Start(DataKey), DataKey, back, test.after)
+			assert.NotNil(t, state.Known(DataKey))
+			step = reads(t, state, step, AKey, test.after, back)
+			require.True(t, step.Done, "%s", step.Action)
+		})
 	}
-	assert.NotNil(t, state.Known(DataKey))
 }
 
 // W8, X3: a backup shows a volume with the claimRef of an earlier claim that is gone, and an older backup, which is restored after that, with none. It is kept

@@ -161,7 +161,6 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 		}
 		s.setOwner(as[*corev1.PersistentVolumeClaim](old), object)
 		s.endBegun(object)
-		s.endHad(object)
 		s.enlist(object)
 	case *storagev1.StorageClass:
 		s.enlistAll(object.Name)

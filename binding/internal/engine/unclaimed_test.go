@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -373,7 +374,9 @@ func TestP2AVolumeThatMayHaveStoodForWhatWasMade(t *testing.T) {
 func TestP2WhatAnotherClaimHadIsNotMadeAnew(t *testing.T) {
 	announced := ProvisioningClaim(ClaimNote(reclaim.AnnouncementAnnotation, `{"by":"x","token":1,"seconds":1,"done":true}`))
 	made := func(version string, claim VolumeEdit) *corev1.PersistentVolume {
-		return At(version, MadeVolume(claim, VolumeNote(ProvisionedBy, Own), VolumeNote(BoundBy, "yes"), DeletedPolicy, InPhase(corev1.VolumeBound)))
+		volume := At(version, MadeVolume(claim, VolumeNote(ProvisionedBy, Own), VolumeNote(BoundBy, "yes"), DeletedPolicy, InPhase(corev1.VolumeBound)))
+		volume.UID = "uid-v"
+		return volume
 	}
 	for had, anew := range map[string]bool{"it was the claim's alone": true, "another claim had it": false} {
 		t.Run("P2 X2 "+had, func(t *testing.T) {
@@ -392,6 +395,61 @@ func TestP2WhatAnotherClaimHadIsNotMadeAnew(t *testing.T) {
 				}
 			}
 			assert.Equal(t, anew, deleted)
+		})
+	}
+}
+
+// P2, X3: the same, and a person gives the volume to another claim while it is being deleted as never used. That claim has it until it goes, and the storage
+// stays: it is not made anew for the first one.
+func TestP2WhatIsGivenToAnotherWhileItIsDeletedIsNotMadeAnew(t *testing.T) {
+	for given, anew := range map[string]bool{"it is given to nobody": true, "it is given to another": false} {
+		t.Run("P2 X3 "+given, func(t *testing.T) {
+			announced := ProvisioningClaim(ClaimNote(reclaim.AnnouncementAnnotation, `{"by":"x","token":1,"seconds":1,"done":true}`))
+			made := At("2", MadeVolume(BoundToClaim, VolumeNote(ProvisionedBy, Own), VolumeNote(BoundBy, "yes"), WithPolicy(corev1.PersistentVolumeReclaimRetain), VolumeFinalizers(VolumeProtection)))
+			made.UID = "uid-v"
+			class := ClassOf("fast", Own, func(class *storagev1.StorageClass) { class.ReclaimPolicy = new(corev1.PersistentVolumeReclaimRetain) })
+			d := newTalk(t, withTwo(), DataKey, class, announced, made)
+			d.state.Outwait(DataKey)
+			goes := func() (last decision.ActionKind) {
+				for ; !d.step.Done && d.step.Action.Kind != decision.DeleteVolume && d.step.Action.Kind != decision.RunProvisioner; last = d.step.Action.Kind {
+					switch {
+					case d.step.Action.Kind == decision.Read && d.state.Known(d.step.Action.Key) == nil:
+						d.gets(nil, ErrNotFound)
+					case d.step.Action.Kind == decision.Read:
+						d.again()
+					default:
+						d.stored()
+					}
+				}
+				return last
+			}
+			d.starts()
+			goes()
+			require.Equal(t, decision.DeleteVolume, d.step.Action.Kind, "%s", d.step.Action)
+			leaving := At("300", made.DeepCopy())
+			BeingDeleted(leaving)
+			for d.gets(leaving, nil); d.step.Action.Kind == decision.Read; {
+				if d.step.Action.Key == DataKey {
+					d.again()
+				} else {
+					d.gets(leaving, nil)
+				}
+			}
+			d.says("P2 UpdateVolume pv/pvc-uid-1")
+			last := At("301", leaving.DeepCopy())
+			if !anew {
+				RefersToOther(last)
+			}
+			d.state.Observe(last)
+			d.gets(nil, ErrConflict)
+			d.state.ObserveDeleted(last)
+			for range 3 {
+				if d.step.Done {
+					d.starts()
+				}
+				goes()
+			}
+			assert.Equal(t, anew, !d.step.Done && d.step.Action.Kind == decision.RunProvisioner, "%s", d.step.Action)
 		})
 	}
 }

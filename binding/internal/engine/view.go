@@ -155,7 +155,12 @@ func (v *taskView) Former(volume string) *corev1.PersistentVolume {
 }
 
 // FormerClaim returns the claimRef that the volume was seen to have before that was removed, or changed.
-func (v *taskView) FormerClaim(volume string) *corev1.ObjectReference { return v.formerClaims[volume] }
+func (v *taskView) FormerClaim(volume string) *corev1.ObjectReference {
+	if had := v.hadBefore[volume]; had != nil && had.UID != "" && had.UID != uidInClaimRef(v.volume(volume)) {
+		return had
+	}
+	return v.formerClaims[volume]
+}
 
 // Waiting returns the claim to offer a volume to: the one that the volume is pre-bound to, or one that names it, or the
 // neediest that it fits (W1).

@@ -59,6 +59,7 @@ func (s *State) ObserveParsed(parsed Parsed) (woken, rest []obj.Key) {
 		}
 	case *corev1.PersistentVolumeClaim:
 		s.noteStood(object)
+		s.endHad(key)
 	case *storagev1.StorageClass:
 		return s.wokenByClass(object), nil
 	}
