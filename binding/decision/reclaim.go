@@ -96,7 +96,7 @@ func awaitPods(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeCl
 
 // awaitPodsOf does so for the pods of the claim that a claimRef names.
 func awaitPodsOf(volume *corev1.PersistentVolume, ref *corev1.ObjectReference, claim *corev1.PersistentVolumeClaim, next reclaim.Action, view View, options Options) (action Action, blocked bool) {
-	if claim != nil && phase.Lost(claim) == volume.Name { // it was bound to it, and its pods have it mounted, whenever they were started
+	if claim != nil && claim.Spec.VolumeName == volume.Name && (phase.Lost(claim) != "" || claim.UID == ref.UID) { // it was bound to it, and its pods have it mounted, whenever they were started
 		claim = nil
 	}
 	pods, count, source := view.RecyclingBlockedBy(ref.Namespace, ref.Name, claim, namedPods)

@@ -168,15 +168,26 @@ func leavesTo(claim *corev1.PersistentVolumeClaim, ref *corev1.ObjectReference) 
 // it was removed, or has another name for the same UID, or another claim was written into it.
 func (s *store) noteFormerClaim(old, volume *corev1.PersistentVolume) {
 	uid, former := uidInClaimRef(volume), s.formerClaims[volume.Name]
-	if old == nil || old.UID != volume.UID || former != nil && uid != "" && uid != former.UID && uidInClaimRef(old) == "" && old.Status.Phase == corev1.VolumeAvailable {
+	if old == nil || old.UID != volume.UID {
+		delete(s.formerClaims, volume.Name)
+		return
+	}
+	chosen := uid != "" && uidInClaimRef(old) == "" && old.Status.Phase == corev1.VolumeAvailable // it was anybody's
+	if former != nil && uid != former.UID && chosen && !s.namesStill(former, volume.Name) {
 		delete(s.formerClaims, volume.Name)
 	}
-	if old == nil || old.UID != volume.UID || uidInClaimRef(old) == "" {
+	if uidInClaimRef(old) == "" {
 		return
 	}
 	if uid != uidInClaimRef(old) || !sameName(volume.Spec.ClaimRef, old.Spec.ClaimRef) {
 		zeromap.Put(&s.formerClaims, volume.Name, s.withoutSlip(old))
 	}
+}
+
+// namesStill reports whether a claim that had a volume is there, and names it: its pods may have it mounted.
+func (s *store) namesStill(former *corev1.ObjectReference, volume string) bool {
+	claim := s.claim(s.claimsByUID[former.UID])
+	return claim != nil && obj.NamedVolume(claim).Name == volume
 }
 
 // noteGoneClaim notes the name of a claim that is gone, where the claimRef of its volume has its UID and another name.

@@ -407,18 +407,19 @@ func (s *State) checkAbsence(t *task, asOf string) error {
 
 // replace stores what the server has in place of what was known, newer though that was.
 func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
-	slipped := s.formerClaims[key.Name]
+	had, uid := s.formerClaims[key.Name], uidInClaimRef(as[*corev1.PersistentVolume](parsed.object))
+	given := uid != "" && uid == uidInClaimRef(as[*corev1.PersistentVolume](s.Known(key)))
 	if known := s.Known(key); known != nil {
 		s.keepFormer(key)
 		former, owner := s.restore.former.objects[key], s.lostOwners[key]
 		claim, begun := s.begun[key.Name]
-		had, used := s.hadBefore[key.Name]
+		last, used := s.hadBefore[key.Name]
 		woken = s.ObserveDeleted(known)
 		if begun && key.Kind == obj.KindVolume && known.GetUID() == parsed.object.GetUID() {
 			zeromap.Put(&s.begun, key.Name, claim)
 		}
 		if used && key.Kind == obj.KindVolume {
-			zeromap.Put(&s.hadBefore, key.Name, had)
+			zeromap.Put(&s.hadBefore, key.Name, last)
 		}
 		was, back := as[*corev1.PersistentVolumeClaim](known), as[*corev1.PersistentVolumeClaim](parsed.object)
 		if owner != "" && owner == back.UID && obj.NamedVolume(was) == obj.NamedVolume(back) { // or its tenant may write whatever they like
@@ -431,8 +432,8 @@ func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 	s.gone.remove(parsed.object.GetUID())
 	s.restore.gone.remove(parsed.object.GetUID())
 	woken = append(woken, s.observe(parsed)...)
-	if slipped != nil && slipped.UID == uidInClaimRef(as[*corev1.PersistentVolume](parsed.object)) { // the claim whose name is not in it may be back, too
-		zeromap.Put(&s.formerClaims, key.Name, slipped)
+	if had != nil && given { // nothing about it has changed: the claim whose name is not in claimRef may be back, too, and its pods have the volume mounted
+		zeromap.Put(&s.formerClaims, key.Name, had)
 	}
 	return woken
 }
