@@ -172,7 +172,7 @@ func (s *store) noteFormerClaim(old, volume *corev1.PersistentVolume) {
 		delete(s.formerClaims, volume.Name)
 		return
 	}
-	chosen := uid != "" && uidInClaimRef(old) == "" && old.Status.Phase == corev1.VolumeAvailable // it was anybody's
+	chosen := uid != "" && uidInClaimRef(old) == "" && (old.Spec.ClaimRef == nil || old.Status.Phase == corev1.VolumeAvailable) // it was anybody's
 	if former != nil && uid != former.UID && chosen && !s.namesStill(former, volume.Name) {
 		delete(s.formerClaims, volume.Name)
 	}
