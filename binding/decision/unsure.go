@@ -76,9 +76,9 @@ func startOver(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVol
 	return action.explained(Explanation{State: ClaimAwaitsProvisioner, Class: storageclass.OfClaim(claim), Provisioner: provisioner})
 }
 
-// isRetainedSince reports whether a volume was given policy Retain after it was stored with that of its class.
+// isRetainedSince reports whether a volume was given policy Retain after it was stored with that of its class. A class that no cache shows proves nothing.
 func isRetainedSince(volume *corev1.PersistentVolume, class *storagev1.StorageClass) bool {
-	return retained(volume.Spec.PersistentVolumeReclaimPolicy) && class != nil && (class.ReclaimPolicy == nil || !retained(*class.ReclaimPolicy))
+	return retained(volume.Spec.PersistentVolumeReclaimPolicy) && (class == nil || class.ReclaimPolicy == nil || !retained(*class.ReclaimPolicy))
 }
 
 // mayLose reports whether something that was made for the claim may be deleted yet. An announcement says so until it is noted

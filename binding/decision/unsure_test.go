@@ -53,6 +53,7 @@ func TestP2AVolumeThatMayHaveLostItsStorage(t *testing.T) {
 		{name: "P2 X10 nothing can be announced any more: told", claim: ProvisioningClaim(announced("me", math.MaxInt64)), known: there(), want: "P2 Wait", events: told, says: []string{"remove the annotation"}},
 		{name: "P2 X2 X10 somebody has retained it since: it stays, and that is told", claim: ProvisioningClaim(anew), known: inThisSync(there(WithPolicy(corev1.PersistentVolumeReclaimRetain)), DataKey), want: "P2 Wait", events: told,
 			says: []string{"Retain since it was stored", reclaim.AnnouncementAnnotation}},
+		{name: "P2 X2 nor where no cache shows its class", claim: ProvisioningClaim(anew), known: inThisSync(Knowing(retains), DataKey), want: "P2 Wait", events: told},
 		{name: "P2 but not if its class says so", claim: ProvisioningClaim(anew), known: inThisSync(Knowing(ClassOf("fast", Own, retaining), retains), DataKey), want: "P2 DeleteVolume pv/pvc-uid-1"},
 		{name: "P2 R8 it may lose it just now", claim: ProvisioningClaim(announced("another", 7)), known: there(), want: "R8 Wait", retry: decision.RetryAfter},
 		{name: "P2 what this sync has stored is newer", claim: ProvisioningClaim(announced("me", 7)), known: Answering(there(), Stored("uid-of-volume", 7)), want: finishes + unannounced + " -finalizer " + decision.ProvisioningFinalizer},

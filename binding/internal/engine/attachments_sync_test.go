@@ -108,9 +108,9 @@ func TestR4ASlipHidesWhosePodsHaveAVolumeMounted(t *testing.T) {
 			}
 			d.state.Observe(slipped)
 			if slipped.Spec.ClaimRef.UID == "uid-2" {
-				given := KnownClaim(Named("cart"), OfUID("uid-2"), BoundTo("a"), func(c *corev1.PersistentVolumeClaim) { c.Namespace = "shop" })
-				d.state.Observe(given)
-				d.state.ObserveDeleted(given)
+				next := KnownClaim(Named("cart"), OfUID("uid-2"), BoundTo("a"), func(c *corev1.PersistentVolumeClaim) { c.Namespace = "shop" })
+				d.state.Observe(next)
+				d.state.ObserveDeleted(next)
 			}
 			if name == "another claim, and a restore" {
 				d.state.Observe(At("9", slipped.DeepCopy()))

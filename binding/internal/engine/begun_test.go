@@ -568,14 +568,14 @@ func (d *talk) retainsInVain() {
 // volume before anything showed the edit, which has the data.
 func TestB1AUIDIsWrittenOverAnother(t *testing.T) {
 	was := At("5", KnownVolume("a", RefersToOther, InPhase(corev1.VolumeBound), DeletedPolicy, OnHostPath, VolumeNote(BoundBy, "yes")))
-	given := At("6", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), DeletedPolicy, OnHostPath, VolumeNote(BoundBy, "yes")))
+	edited := At("6", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), DeletedPolicy, OnHostPath, VolumeNote(BoundBy, "yes")))
 	for name, claim := range map[string]*corev1.PersistentVolumeClaim{"the claim goes": KnownClaim(Requesting("20Gi")), "there is none": nil} {
 		t.Run("B1 X2 "+name, func(t *testing.T) {
 			d := newTalk(t, Hooked(), AKey, was)
 			if claim != nil {
 				d.state.Observe(claim)
 			}
-			d.state.Observe(given)
+			d.state.Observe(edited)
 			if claim != nil {
 				d.starts().ends()
 				d.state.ObserveDeleted(claim)
@@ -586,7 +586,7 @@ func TestB1AUIDIsWrittenOverAnother(t *testing.T) {
 	for _, first := range []string{"the volume", "the claim"} {
 		t.Run("V3 "+first+" is shown first, and the claim is Bound to it", func(t *testing.T) {
 			d, bound := newTalk(t, Hooked(), AKey, was), KnownClaim(BoundTo("a"))
-			for _, object := range map[string][]obj.Object{"the volume": {given, bound}, "the claim": {bound, given}}[first] {
+			for _, object := range map[string][]obj.Object{"the volume": {edited, bound}, "the claim": {bound, edited}}[first] {
 				d.state.Observe(object)
 			}
 			leaving := At("9", KnownClaim(BoundTo("a"), ClaimBeingDeleted))

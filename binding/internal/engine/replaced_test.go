@@ -620,7 +620,7 @@ func TestW3TheEndOfAClaimThatAVolumeIsKeptFor(t *testing.T) {
 func TestV4AVolumeThatIsHandedOver(t *testing.T) {
 	prime := KnownVolume("a", RefersTo("populator", "prime", "uid-prime"), InPhase(corev1.VolumeBound), VolumeNote(BoundBy, "yes"))
 	whole := func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.ResourceVersion = "7" } // of the claim, as B1 writes it
-	given := KnownVolume("a", BoundToClaim, whole, InPhase(corev1.VolumeBound), VolumeNote(BoundBy, "yes"))
+	handed := KnownVolume("a", BoundToClaim, whole, InPhase(corev1.VolumeBound), VolumeNote(BoundBy, "yes"))
 	claim, other := KnownClaim(BoundTo("b")), KnownVolume("b", BoundToClaim, InPhase(corev1.VolumeBound))
 	decides := func(t *testing.T, volumes ...*corev1.PersistentVolume) decision.Action {
 		key := obj.VolumeKey(volumes[0].Name)
@@ -634,14 +634,14 @@ func TestV4AVolumeThatIsHandedOver(t *testing.T) {
 		return d.step.Action.Complete()
 	}
 	t.Run("V4 X3 it stays reserved for the name", func(t *testing.T) {
-		action := decides(t, prime, given)
+		action := decides(t, prime, handed)
 		assert.Equal(t, &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: DataKey.Namespace, Name: DataKey.Name}, action.Volume.Spec.ClaimRef)
 		assert.Len(t, action.Events, 1)
 	})
 	t.Run("V4 X3 so it does where the UID was removed before", func(t *testing.T) {
 		for _, at := range []corev1.PersistentVolumePhase{corev1.VolumeBound, corev1.VolumeReleased} {
 			without := KnownVolume("a", RefersTo("populator", "prime", ""), InPhase(at), VolumeNote(BoundBy, "yes"))
-			assert.Equal(t, DataKey, obj.ReferencedClaim(decides(t, prime, without, given).Volume))
+			assert.Equal(t, DataKey, obj.ReferencedClaim(decides(t, prime, without, handed).Volume))
 		}
 	})
 	t.Run("V2 B1 X2 what was made for it, and was another's since, is retained first", func(t *testing.T) {
@@ -658,7 +658,7 @@ func TestV4AVolumeThatIsHandedOver(t *testing.T) {
 	})
 	t.Run("V4 it was chosen for the claim, once it had no claimRef: it is free again", func(t *testing.T) {
 		for _, at := range []corev1.PersistentVolumePhase{corev1.VolumeAvailable, corev1.VolumeBound} { // which a claim that waits for it does not wait for (W1)
-			assert.Nil(t, decides(t, prime, KnownVolume("a", InPhase(at)), given).Volume.Spec.ClaimRef)
+			assert.Nil(t, decides(t, prime, KnownVolume("a", InPhase(at)), handed).Volume.Spec.ClaimRef)
 		}
 	})
 }

@@ -408,7 +408,7 @@ func (s *State) checkAbsence(t *task, asOf string) error {
 // replace stores what the server has in place of what was known, newer though that was.
 func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 	had, uid := s.formerClaims[key.Name], uidInClaimRef(as[*corev1.PersistentVolume](parsed.object))
-	given := uid != "" && uid == uidInClaimRef(as[*corev1.PersistentVolume](s.Known(key)))
+	unchanged := uid != "" && uid == uidInClaimRef(as[*corev1.PersistentVolume](s.Known(key)))
 	if known := s.Known(key); known != nil {
 		s.keepFormer(key)
 		former, owner := s.restore.former.objects[key], s.lostOwners[key]
@@ -432,7 +432,7 @@ func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 	s.gone.remove(parsed.object.GetUID())
 	s.restore.gone.remove(parsed.object.GetUID())
 	woken = append(woken, s.observe(parsed)...)
-	if had != nil && given { // nothing about it has changed: the claim whose name is not in claimRef may be back, too, and its pods have the volume mounted
+	if had != nil && unchanged { // the claim whose name is not in claimRef may be back, too, and its pods have the volume mounted
 		zeromap.Put(&s.formerClaims, key.Name, had)
 	}
 	return woken

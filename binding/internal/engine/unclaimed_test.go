@@ -402,8 +402,8 @@ func TestP2WhatAnotherClaimHadIsNotMadeAnew(t *testing.T) {
 // P2, X3: the same, and a person gives the volume to another claim while it is being deleted as never used. That claim has it until it goes, and the storage
 // stays: it is not made anew for the first one.
 func TestP2WhatIsGivenToAnotherWhileItIsDeletedIsNotMadeAnew(t *testing.T) {
-	for given, anew := range map[string]bool{"it is given to nobody": true, "it is given to another": false} {
-		t.Run("P2 X3 "+given, func(t *testing.T) {
+	for name, anew := range map[string]bool{"it is given to nobody": true, "it is given to another": false} {
+		t.Run("P2 X3 "+name, func(t *testing.T) {
 			announced := ProvisioningClaim(ClaimNote(reclaim.AnnouncementAnnotation, `{"by":"x","token":1,"seconds":1,"done":true}`))
 			made := At("2", MadeVolume(BoundToClaim, VolumeNote(ProvisionedBy, Own), VolumeNote(BoundBy, "yes"), WithPolicy(corev1.PersistentVolumeReclaimRetain), VolumeFinalizers(VolumeProtection)))
 			made.UID = "uid-v"
