@@ -233,7 +233,7 @@ func (s *State) awaitFormer(t *task, action decision.Action) (waiting decision.A
 // that had it when the server went back, be it this one or a later one: the data of that is on it (V4).
 func (s *State) keepUsed(t *task, action decision.Action) decision.Action {
 	volume, had := s.volume(t.key.Name), s.hadBefore[t.key.Name]
-	if t.key.Kind != obj.KindVolume || volume == nil || had == nil || !destroys(action, volume) {
+	if t.key.Kind != obj.KindVolume || volume == nil || had == nil || !reclaims(action, volume) {
 		return action
 	}
 	claim := s.claim(s.claimsByUID[uidInClaimRef(volume)]) // by whatever name
@@ -394,6 +394,12 @@ func (s *State) resume(key obj.Key) []decision.Answer {
 // provisioner waits, or taken from a claim; and of a finalizer that is removed from what is being deleted. Which finalizers a
 // draft leaves is not known yet (X9), so that whatever is written to such an object waits, its status aside.
 func destroys(action decision.Action, known obj.Object) bool {
+	updates := action.Kind == decision.UpdateVolume || action.Kind == decision.UpdateClaim
+	return updates && isDeleted(known) || reclaims(action, known)
+}
+
+// reclaims reports whether an action says that the claim of a volume has it no more, or goes on from that.
+func reclaims(action decision.Action, known obj.Object) bool {
 	if action.Announces() { // what it announces would wait
 		return true
 	}
@@ -403,9 +409,7 @@ func destroys(action decision.Action, known obj.Object) bool {
 	case decision.UpdateVolumeStatus:
 		return action.Volume.Status.Phase == corev1.VolumeReleased
 	case decision.UpdateVolume:
-		return isDeleted(known) || unbinds(as[*corev1.PersistentVolume](known), action.Volume)
-	case decision.UpdateClaim:
-		return isDeleted(known)
+		return unbinds(as[*corev1.PersistentVolume](known), action.Volume)
 	}
 	return false
 }

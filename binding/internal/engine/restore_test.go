@@ -516,6 +516,26 @@ func TestW8AVolumeThatALaterClaimHad(t *testing.T) {
 	}
 }
 
+// V2, W8: a volume that a later claim had is not taken from the claim of the backup, which names another volume and has not got it, by a write that takes it from nobody.
+func TestW8AVolumeIsNotTakenFromAClaimThatHasNoOther(t *testing.T) {
+	retain := WithPolicy(corev1.PersistentVolumeReclaimRetain)
+	chosen := At("5", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeAvailable), VolumeNote(BoundBy, "yes"), VolumeFinalizers(reclaim.AnnouncementFinalizer), BeingDeleted, retain))
+	back, now := At("6", KnownClaim()), At("60", KnownClaim(BoundTo("b"), ClaimPhase(corev1.ClaimLost)))
+	other := At("61", KnownVolume("b", RefersTo("default", "other", "uid-other"), InPhase(corev1.VolumeBound)))
+	d := newTalk(t, decision.Options{}, AKey, At("40", KnownVolume("a", RefersTo("default", "later", "uid-later"), InPhase(corev1.VolumeBound), retain)), At("41", KnownClaim(BoundTo("a"), Named("later"), OfUID("uid-later"))))
+	for _, key := range d.state.ObserveRestore() {
+		for step := reads(t, d.state, d.state.Start(key), key, chosen, back); !step.Done; {
+			step = d.state.Proceed(key, engine.Reply{Err: ErrConnection})
+		}
+	}
+	d.state.Observe(now)
+	d.state.Observe(other)
+	d.state.OutwaitCalls()
+	d.took(reads(t, d.state, d.starts().step, AKey, chosen, now, other))
+	require.Equal(t, "F3 UpdateVolume pv/a", d.step.Action.Rule+" "+string(d.step.Action.Kind)+" "+d.step.Action.Target().String())
+	assert.Equal(t, chosen.Spec.ClaimRef, d.step.Action.Complete().Volume.Spec.ClaimRef)
+}
+
 // R8, W8: a volume went when its storage was deleted, and a restore brings it back as it was before. It is free by what it says, and has no storage: that
 // is noted on it again. What a person makes under its name is another one.
 func TestW8AVolumeComesBackWithoutItsStorage(t *testing.T) {
