@@ -64,6 +64,8 @@ func TestW8AnAnnouncementOfNoAccount(t *testing.T) {
 
 	assert.True(t, decision.Lost(now, KnownClaim(Naming(OwnKey.Name), announced)), "its tenant may have written that")
 
+	assert.False(t, decision.Lost(now, KnownClaim(OfUID("uid-later"), announced)), "what a later claim of that name had announced is no word of this one")
+
 	action, lost = decision.GiveBack(now, KnownClaim(announced), decision.Snapshot{})
 	require.True(t, lost, "R8 one of a claim that had none is given back")
 	assert.Contains(t, action.Complete().Claim.Annotations, reclaim.AnnouncementAnnotation)

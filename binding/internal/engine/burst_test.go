@@ -211,7 +211,8 @@ func TestX8AnAnnouncementThatIsNotStoredIsAnError(t *testing.T) {
 			assert.NotZero(t, d.step.After)
 			assert.Equal(t, []string{"Warning FailedUpdate"}, d.published)
 			d.state.Observe(At("91", stripped.DeepCopy())) // as what it has written before is shown
-			assert.Equal(t, d.step.After, d.starts().step.After, "W6: whatever wakes it")
+			after := d.step.After
+			assert.Equal(t, after, d.starts().step.After, "W6: whatever wakes it")
 		})
 	}
 }

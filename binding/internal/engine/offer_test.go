@@ -101,6 +101,15 @@ func TestW1OneAtATime(t *testing.T) {
 			assert.Equal(t, token == 0, slices.Contains(next, smallKey), "once: its attempt comes next")
 		}
 	})
+	t.Run("W1 W6 one whose write was not stored, and that waits, does not keep it from the next", func(t *testing.T) {
+		state := stateOf(small, large, KnownVolume("b"))
+		require.True(t, state.Start(DataKey).Action.Writes())
+		require.NotZero(t, state.Proceed(DataKey, engine.Reply{Object: KnownVolume("b")}).After)
+		state.Observe(At("50", KnownVolume("a")))
+		assert.Equal(t, []obj.Key{DataKey}, state.Start(a).Next)
+		assert.Equal(t, []obj.Key{a}, state.Start(DataKey).Next)
+		assert.Equal(t, []obj.Key{smallKey}, state.Start(a).Next)
+	})
 	t.Run("W1 a volume whose claim takes another goes to the claim that the other was offered to", func(t *testing.T) {
 		one, two := KnownClaim(Named("one")), KnownClaim(Named("two"))
 		state := stateOf(one, two, KnownVolume("a"), KnownVolume("b"))

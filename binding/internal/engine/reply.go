@@ -75,11 +75,10 @@ func (s *State) handleWrite(t *task, got Reply) error {
 		return nil
 	case t.pending.Kind == decision.CreateVolume && outcome != done: // or perhaps it was stored
 		s.markInDoubt(target, t.key)
-		exists := apierrors.IsAlreadyExists(got.Err) // which is no failure (P2)
-		if exists || outcome == unknown {
+		if outcome == unknown { // or there is one, by another controller perhaps
 			t.answers = mayHaveStood(t.answers, t.pending.About()) // however long
 		}
-		if !exists {
+		if !apierrors.IsAlreadyExists(got.Err) { // which is no failure (P2)
 			s.recordAnswer(t, got, outcome == unknown)
 		}
 		return nil

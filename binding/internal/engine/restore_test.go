@@ -353,26 +353,35 @@ func TestW8WhatALaterClaimHadIsNotMadeAnew(t *testing.T) {
 		return volume
 	}
 	class := ClassOf("fast", Own, func(class *storagev1.StorageClass) { class.ReclaimPolicy = new(corev1.PersistentVolumeReclaimRetain) })
-	claim := At("4", ProvisioningClaim())
-	d := newTalk(t, withTwo(), OwnKey, class, claim, made("10", BoundToClaim), made("20", RefersToOther))
-	d.state.ObserveRestore()
-	d.took(reads(t, d.state, d.starts().step, OwnKey, made("5", BoundToClaim), claim)).ends()
-	d.key = DataKey
-	announced := At("30", ProvisioningClaim(ClaimNote(reclaim.AnnouncementAnnotation, `{"by":"x","token":1,"seconds":1,"done":true}`)))
-	d.state.Observe(announced)
-	d.state.OutwaitCalls()
-	d.state.Outwait(DataKey)
-	for d.starts(); !d.step.Done && d.step.Action.Kind != decision.DeleteVolume; {
-		switch {
-		case d.step.Action.Kind != decision.Read:
-			d.stored()
-		case d.state.Known(d.step.Action.Key) != nil:
-			d.again()
-		default:
-			d.gets(nil, nil)
-		}
+	for _, way := range []string{"one restore", "a second one, and the claim is read first"} {
+		t.Run("P2 W8 X2 "+way, func(t *testing.T) {
+			claim := At("4", ProvisioningClaim())
+			d := newTalk(t, withTwo(), OwnKey, class, claim, made("10", BoundToClaim), made("20", RefersToOther))
+			d.state.ObserveRestore()
+			d.took(reads(t, d.state, d.starts().step, OwnKey, made("5", BoundToClaim), claim)).ends()
+			if way != "one restore" {
+				d.state.ObserveRestore()
+			}
+			d.key = DataKey
+			announced := At("30", ProvisioningClaim(ClaimNote(reclaim.AnnouncementAnnotation, `{"by":"x","token":1,"seconds":1,"done":true}`)))
+			d.state.Observe(announced)
+			d.state.OutwaitCalls()
+			d.state.Outwait(DataKey)
+			for d.starts(); !d.step.Done && d.step.Action.Kind != decision.DeleteVolume; {
+				switch {
+				case d.step.Action.Kind != decision.Read:
+					d.stored()
+				case d.step.Action.Key == OwnKey:
+					d.gets(made("3", BoundToClaim), nil)
+				case d.state.Known(d.step.Action.Key) != nil:
+					d.again()
+				default:
+					d.gets(nil, nil)
+				}
+			}
+			assert.NotEqual(t, decision.DeleteVolume, d.step.Action.Kind)
+		})
 	}
-	assert.NotEqual(t, decision.DeleteVolume, d.step.Action.Kind)
 }
 
 func testClaimTakesAnother(t *testing.T, name string, was *corev1.PersistentVolumeClaim, first string, edits ...VolumeEdit) {

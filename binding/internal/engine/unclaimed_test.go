@@ -369,6 +369,31 @@ func TestP2AVolumeThatMayHaveStoodForWhatWasMade(t *testing.T) {
 	}
 }
 
+// P2, X2: the answer of a provisioner was lost, and a person has made a volume of what it made, under another name. Once that is gone with its claim, it is no
+// leftover, if the claim was Bound to it: it may have been retained.
+func TestP2WhatAPersonHasMadeAVolumeOfIsNoLeftover(t *testing.T) {
+	for name, bound := range map[string]bool{"the claim was Bound to it": true, "nobody has made one": false} {
+		t.Run("P2 X2 "+name, func(t *testing.T) {
+			d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), ProvisioningClaim()).starts()
+			d.says("P2 Read pv/pvc-uid-1").gets(nil, ErrNotFound).says("P2 Read pvc/default/data").again().says("P2 RunProvisioner pv/pvc-uid-1").gets(nil, ErrConnection)
+			claim := ProvisioningClaim()
+			if bound {
+				volume := At("60", KnownVolume("mine", RefersTo("default", "data", ""), WithPolicy(corev1.PersistentVolumeReclaimRetain)))
+				d.state.Observe(volume)
+				claim = At("61", ProvisioningClaim(BoundTo("mine")))
+				d.state.Observe(claim)
+				d.state.ObserveDeleted(volume)
+			}
+			d.state.ObserveDeleted(claim)
+			deleted := false
+			for d.starts(); !d.step.Done && !deleted; deleted = d.step.Action.Kind == decision.RunDeleter {
+				d.gets(nil, ErrNotFound)
+			}
+			assert.Equal(t, !bound, deleted)
+		})
+	}
+}
+
 // P2, X2: a tenant writes an announcement onto a claim, so that it does not get what was made for it. A person gives that to another claim, and then writes the
 // first one's UID into it again. It is not deleted as if nobody had used it.
 func TestP2WhatAnotherClaimHadIsNotMadeAnew(t *testing.T) {
