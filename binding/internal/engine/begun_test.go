@@ -598,6 +598,41 @@ func TestB1AUIDIsWrittenOverAnother(t *testing.T) {
 	}
 }
 
+// B1, X2: the UID of another claim is in the claimRef of a volume that a claim is Bound to by its status: the volume was made again so, or the UID written into that, or
+// it was there before the controller started.
+func TestB1AnotherUIDIsInTheClaimRefOfABoundClaim(t *testing.T) {
+	claim, slip := KnownClaim(BoundTo("a")), RefersTo("default", "data", "uid-slip")
+	was := At("5", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), DeletedPolicy, OnHostPath))
+	again := func(version string, edits ...VolumeEdit) *corev1.PersistentVolume {
+		volume := At(version, KnownVolume("a", append(edits, DeletedPolicy, OnHostPath, InPhase(corev1.VolumePending))...))
+		volume.UID = "uid-again"
+		return volume
+	}
+	for name, objects := range map[string][]obj.Object{
+		"it is made again with a slip":                    {was, claim, again("20", slip)},
+		"it is made again without a UID, and then edited": {was, claim, again("20", RefersTo("default", "data", "")), again("21", slip)},
+		"it is made again without claimRef, and edited":   {was, claim, again("20"), again("21", slip)},
+		"so it is when it starts, the claims come first":  {claim, again("20", slip)},
+		"so it is when it starts, the volumes come first": {again("20", slip), claim},
+		"the claim is Lost by then, in a later cache":     {claim, again("20", slip), At("30", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost)))},
+		"and Bound, as the claim of the name in claimRef": {was, claim, again("20", RefersTo("default", "other", "uid-slip"))},
+	} {
+		t.Run("B1 X2 "+name, func(t *testing.T) {
+			d := newTalk(t, Hooked(), AKey, objects...)
+			d.state.Observe(At("30", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost))))
+			for d.starts(); !d.step.Done && d.step.Action.Kind == decision.Read; {
+				if d.step.Action.Key == DataKey {
+					d.again()
+				} else {
+					d.gets(nil, ErrNotFound)
+				}
+			}
+			require.Equal(t, "B1 UpdateVolume", d.step.Action.Rule+" "+string(d.step.Action.Kind), "%s", d.step.Action)
+			assert.Equal(t, corev1.PersistentVolumeReclaimRetain, d.step.Action.Complete().Volume.Spec.PersistentVolumeReclaimPolicy)
+		})
+	}
+}
+
 // B1: an informer has not shown the claim yet that a volume is given to, while the claim that had it is Bound. The volume waits for that, and is not retained.
 func TestB1AClaimThatIsShownLateIsNoneThatIsGone(t *testing.T) {
 	of := KnownClaim(Named("other"), OfUID("uid-2"), BoundTo("a"))

@@ -160,6 +160,9 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 			s.noteGoneClaim(as[*corev1.PersistentVolumeClaim](old))
 		}
 		s.setOwner(as[*corev1.PersistentVolumeClaim](old), object)
+		if volume := s.volume(phase.Owned(object)); volume != nil {
+			s.noteGiven(volume, volume)
+		}
 		s.endBegun(object)
 		s.enlist(object)
 	case *storagev1.StorageClass:

@@ -61,8 +61,9 @@ func (s *State) advance(t *task) Step {
 	}
 	if write, lost := s.giveBack(t, action); lost {
 		action, err = write, nil
+	} else {
+		action = s.keepUsed(t, s.retainBegun(t, action))
 	}
-	action = s.keepUsed(t, s.retainBegun(t, action))
 	if waiting, awaited := s.awaitFormer(t, action); awaited {
 		return s.finish(t, waiting, nil)
 	}
