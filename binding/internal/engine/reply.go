@@ -14,6 +14,7 @@ import (
 	"github.com/pvbind/pvbind/binding/hooks"
 	"github.com/pvbind/pvbind/binding/internal/zeromap"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
@@ -421,6 +422,9 @@ func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 			zeromap.Put(&s.hadBefore, key.Name, last)
 		}
 		was, back := as[*corev1.PersistentVolumeClaim](known), as[*corev1.PersistentVolumeClaim](parsed.object)
+		if was != nil && phase.Owned(was) != "" && s.isNoOthers(back) {
+			owner = was.UID
+		}
 		if owner != "" && owner == back.UID && obj.NamedVolume(was) == obj.NamedVolume(back) { // or its tenant may write whatever they like
 			zeromap.Put(&s.lostOwners, key, owner)
 		}
