@@ -81,25 +81,32 @@ func (s *State) readReserved(t *task, action decision.Action) (read decision.Act
 	return decision.Action{}, false
 }
 
-// noteGiven notes that a binding is begun where the UID of another claim is in the claimRef of a volume than of the one that had it, or that is Bound to it by
-// its status: a person wrote that, or a slip. A claim that goes, or has another volume, takes with it no data of the former one.
+// noteGiven notes that a binding is begun where the UID of another claim is in the claimRef of a volume than of the one that had it: a person wrote that, or
+// a slip. A claim that goes, or has another volume, takes with it no data of the former one.
 func (s *store) noteGiven(old, volume *corev1.PersistentVolume) {
-	uid, former := uidInClaimRef(volume), s.formerClaims[volume.Name]
-	over := uid != uidInClaimRef(old) && former != nil && former.UID != uid
-	if uid == "" || !over && !s.isBoundToAnother(volume) {
-		return
-	}
-	if claim := s.claim(obj.ReferencedClaim(volume)); claim == nil || claim.UID != uid || phase.Owned(claim) != volume.Name { // it may have it by now
-		s.begin(volume, uid)
+	if former := s.formerClaims[volume.Name]; former != nil && former.UID != uidInClaimRef(volume) && uidInClaimRef(volume) != uidInClaimRef(old) {
+		s.beginGiven(volume)
 	}
 }
 
-// isBoundToAnother reports whether a claim is Bound to a volume by its status whose UID is not in the claimRef of that.
-func (s *store) isBoundToAnother(volume *corev1.PersistentVolume) bool {
-	return slices.ContainsFunc(s.index.Owners(volume.Name), func(key obj.Key) bool {
+// noteOwners notes the same where a claim owns the volume, as was known before this version of it (M2), whose UID is not in its claimRef. The volume may have been
+// made again so.
+func (s *store) noteOwners(volume *corev1.PersistentVolume) {
+	if slices.ContainsFunc(s.index.Owners(volume.Name), func(key obj.Key) bool {
 		claim := s.claim(key)
-		return claim != nil && claim.UID != uidInClaimRef(volume) && phase.Owned(claim) == volume.Name
-	})
+		owns := claim != nil && obj.NamedVolume(claim).Name == volume.Name && (claim.Status.Phase == corev1.ClaimBound || s.lostOwners[key] == claim.UID)
+		return owns && claim.UID != uidInClaimRef(volume)
+	}) {
+		s.beginGiven(volume)
+	}
+}
+
+// beginGiven notes that a binding to the claim whose UID is in claimRef is begun, unless that has the volume by now.
+func (s *store) beginGiven(volume *corev1.PersistentVolume) {
+	uid, claim := uidInClaimRef(volume), s.claim(obj.ReferencedClaim(volume))
+	if uid != "" && (claim == nil || claim.UID != uid || phase.Owned(claim) != volume.Name) {
+		s.begin(volume, uid)
+	}
 }
 
 // makesBound reports whether a write gives a volume phase Bound.

@@ -601,7 +601,7 @@ func TestB1AUIDIsWrittenOverAnother(t *testing.T) {
 // B1, X2: the UID of another claim is in the claimRef of a volume that a claim is Bound to by its status: the volume was made again so, or the UID written into that, or
 // it was there before the controller started.
 func TestB1AnotherUIDIsInTheClaimRefOfABoundClaim(t *testing.T) {
-	claim, slip := KnownClaim(BoundTo("a")), RefersTo("default", "data", "uid-slip")
+	claim, lost, slip := KnownClaim(BoundTo("a")), At("30", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost))), RefersTo("default", "data", "uid-slip")
 	was := At("5", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), DeletedPolicy, OnHostPath))
 	again := func(version string, edits ...VolumeEdit) *corev1.PersistentVolume {
 		volume := At(version, KnownVolume("a", append(edits, DeletedPolicy, OnHostPath, InPhase(corev1.VolumePending))...))
@@ -612,14 +612,22 @@ func TestB1AnotherUIDIsInTheClaimRefOfABoundClaim(t *testing.T) {
 		"it is made again with a slip":                    {was, claim, again("20", slip)},
 		"it is made again without a UID, and then edited": {was, claim, again("20", RefersTo("default", "data", "")), again("21", slip)},
 		"it is made again without claimRef, and edited":   {was, claim, again("20"), again("21", slip)},
+		"the claim is Lost before it is made again":       {was, claim, nil, lost, again("20", RefersTo("default", "other", "uid-slip"))},
+		"and Pending, by its tenant":                      {was, claim, nil, At("30", KnownClaim(Naming("a"), ClaimPhase(corev1.ClaimPending))), again("20", slip)},
 		"so it is when it starts, the claims come first":  {claim, again("20", slip)},
 		"so it is when it starts, the volumes come first": {again("20", slip), claim},
-		"the claim is Lost by then, in a later cache":     {claim, again("20", slip), At("30", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost)))},
+		"the claim is Lost by then, in a later cache":     {claim, again("20", slip), lost},
 		"and Bound, as the claim of the name in claimRef": {was, claim, again("20", RefersTo("default", "other", "uid-slip"))},
 	} {
 		t.Run("B1 X2 "+name, func(t *testing.T) {
-			d := newTalk(t, Hooked(), AKey, objects...)
-			d.state.Observe(At("30", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost))))
+			d := newTalk(t, Hooked(), AKey)
+			for _, object := range append(objects, lost) {
+				if object == nil {
+					d.state.ObserveDeleted(was)
+				} else {
+					d.state.Observe(object)
+				}
+			}
 			for d.starts(); !d.step.Done && d.step.Action.Kind == decision.Read; {
 				if d.step.Action.Key == DataKey {
 					d.again()

@@ -147,6 +147,7 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 		if old != nil && old.GetUID() != object.UID {
 			s.bury(as[*corev1.PersistentVolume](old))
 		}
+		s.noteOwners(object)
 		s.supersede(as[*corev1.PersistentVolume](old), object)
 		s.noteFormerClaim(as[*corev1.PersistentVolume](old), object)
 		s.noteGiven(as[*corev1.PersistentVolume](old), object)
@@ -161,7 +162,7 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 		}
 		s.setOwner(as[*corev1.PersistentVolumeClaim](old), object)
 		if volume := s.volume(phase.Owned(object)); volume != nil {
-			s.noteGiven(volume, volume)
+			s.noteOwners(volume)
 		}
 		s.endBegun(object)
 		s.enlist(object)
