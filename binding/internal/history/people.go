@@ -110,8 +110,12 @@ func (h *History) remove(key obj.Key) {
 	h.note("people delete %s: %v", key, err)
 }
 
-// replace removes a volume by force and makes it again, after a while.
+// nobodys is the UID of a claim that had a volume once, as an old manifest has it.
+const nobodys = "uid-before"
+
+// replace removes a volume by force and makes it again, after a while: as another one, or from a manifest of when an earlier claim of that name had it.
 func (h *History) replace(volume obj.Key) {
+	was := h.Server.Volume(volume.Name)
 	h.remove(volume)
 	h.removeFinalizers(volume, obj.Key{})
 	h.judgeCalls("people")
@@ -120,6 +124,10 @@ func (h *History) replace(volume obj.Key) {
 	}
 	again := h.newVolume()
 	again.Name = volume.Name
+	if was != nil && was.Spec.ClaimRef != nil && h.oneIn(2) {
+		again.Annotations, again.Spec = was.Annotations, was.Spec
+		again.Spec.ClaimRef.UID = nobodys
+	}
 	h.create(again)
 }
 
