@@ -15,6 +15,7 @@ import (
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
+	"github.com/pvbind/pvbind/storageclass"
 )
 
 // releaseAndReclaim decides on a volume whose claim is gone, or has another volume in its place. A Failed volume stays Failed:
@@ -57,8 +58,16 @@ func releaseAndReclaim(volume *corev1.PersistentVolume, claim *corev1.Persistent
 	waiting := wait("R3", verdict.Message)
 	_, announced := reclaim.AnnouncementOf(volume) // which is told as R8 says
 	stays := volume.DeletionTimestamp != nil && slices.Contains(reclaim.Finalizers(volume, options.reclaim()), reclaim.InTreeFinalizer)
-	if stays && (!announced || storageDeleted(volume, view)) {
-		message := fmt.Sprintf("the finalizer %s keeps the volume, which its provisioner of before put on it, and nobody takes off: %s", reclaim.InTreeFinalizer, verdict.Message)
+	annotated := volume.Annotations[phase.ProvisionedByAnnotation] != "" || volume.Annotations[storageclass.MigratedToAnnotation] != ""
+	message := ""
+	switch {
+	case stays && (!announced || storageDeleted(volume, view)):
+		message = fmt.Sprintf("the finalizer %s keeps the volume, which its provisioner of before put on it, and nobody takes off: %s", reclaim.InTreeFinalizer, verdict.Message)
+	case volume.DeletionTimestamp == nil && !annotated:
+		message = fmt.Sprintf("the storage of volume %q is left to %q, whose external-provisioner deletes only what has annotation %s with that name: write that, or delete storage and volume by hand",
+			volume.Name, verdict.By, phase.ProvisionedByAnnotation)
+	}
+	if message != "" {
 		waiting.Events = []Event{warning(volume, EventVolumeFailedDelete, message)}
 	}
 	return waiting

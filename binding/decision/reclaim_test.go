@@ -56,7 +56,7 @@ func TestR3WhoDeletesTheStorage(t *testing.T) {
 		{name: "R1 migrated: not by source either", volume: Orphan(remove, VolumeNote(MigratedTo, "csi.example.com")), known: readLive, options: Hooked(), want: "R3 Wait"},
 		{name: "R3 nobody made it: the one registered for its source", volume: Orphan(remove), known: readLive, options: Hooked(), want: bySource},
 		{name: "R3 an empty provisioned-by is none", volume: Orphan(remove, by("")), known: readLive, options: Hooked(), want: bySource},
-		{name: "R3 a CSI volume is its driver's", volume: Orphan(remove, csi), known: readLive, options: swapped, want: "R3 Wait"},
+		{name: "R3 X10 a CSI volume is its driver's, and told, for that may not know it", volume: Orphan(remove, csi), known: readLive, options: swapped, want: "R3 Wait", events: []string{"Warning VolumeFailedDelete pv/a"}},
 		{name: "R3 the two sets are not each other's: a provisioner's name", volume: MadeByOwn(), known: readLive, options: swapped, want: "R3 Wait"},
 		{name: "R3 the two sets are not each other's: a source", volume: Orphan(remove), known: readLive, options: swapped,
 			want: `R3 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: no deleter for hostPath volumes is registered" status.phase=Failed status.reason=VolumeFailedDelete`, events: failed},

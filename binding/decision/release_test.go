@@ -38,7 +38,7 @@ func TestReclaimOfAReleasedVolume(t *testing.T) {
 		{name: "R2 Retain, though provisioned", volume: Orphan(corev1.PersistentVolumeReclaimRetain, by("csi.example.com")), want: "R2 Nothing"},
 		{name: "R3 an external provisioner's: stand down", volume: Orphan(remove, by("csi.example.com")), want: "R3 Wait", says: []string{"csi.example.com"}},
 		{name: "R3 it is never marked Failed, whatever its source", volume: Orphan(remove, by("csi.example.com")), known: absent, want: "R3 Wait"},
-		{name: "R3 no provisioner: a CSI volume's is its driver", volume: Orphan(remove, csi), known: absent, want: "R3 Wait", says: []string{"csi.example.com"}},
+		{name: "R3 no provisioner: a CSI volume's is its driver", volume: Orphan(remove, csi), known: absent, want: "R3 Wait", events: []string{"Warning VolumeFailedDelete pv/a"}, says: []string{"csi.example.com"}},
 		{name: "R3 an in-tree provisioner that is no more: Failed", volume: Orphan(remove, by("kubernetes.io/aws-ebs"), VolumeFinalizers(InTreeFinalizer)), known: absent, options: noneMigrated,
 			want:   "R3 " + fails("VolumeFailedDelete", `no deleter for provisioner \"kubernetes.io/aws-ebs\" is registered`),
 			events: failedDelete, says: []string{"kubernetes.io/aws-ebs"}},

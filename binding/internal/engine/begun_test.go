@@ -613,6 +613,7 @@ func TestB1AnotherUIDIsInTheClaimRefOfABoundClaim(t *testing.T) {
 		"it is made again without a UID, and then edited": {was, claim, again("20", RefersTo("default", "data", "")), again("21", slip)},
 		"it is made again without claimRef, and edited":   {was, claim, again("20"), again("21", slip)},
 		"the claim is Lost before it is made again":       {was, claim, nil, lost, again("20", RefersTo("default", "other", "uid-slip"))},
+		"the claim is Lost before a UID is written":       {was, claim, again("20", RefersTo("default", "other", "")), lost, again("21", slip)},
 		"and Pending, by its tenant":                      {was, claim, nil, At("30", KnownClaim(Naming("a"), ClaimPhase(corev1.ClaimPending))), again("20", slip)},
 		"so it is when it starts, the claims come first":  {claim, again("20", slip)},
 		"so it is when it starts, the volumes come first": {again("20", slip), claim},

@@ -11,6 +11,7 @@ import (
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // people do one thing, on one of a few volumes, claims, classes and pods. What the server refuses does not happen.
@@ -127,6 +128,7 @@ func (h *History) replace(volume obj.Key) {
 	if was != nil && was.Spec.ClaimRef != nil && h.oneIn(2) {
 		again.Annotations, again.Spec = was.Annotations, was.Spec
 		again.Spec.ClaimRef.UID = nobodys
+		delete(again.Annotations, reclaim.TransferAnnotation) // which is of the former volume, so that R7's operations end with an error
 	}
 	h.create(again)
 }
