@@ -89,14 +89,16 @@ func (s *store) noteGiven(old, volume *corev1.PersistentVolume) {
 	}
 }
 
-// noteOwners notes the same where a claim owns the volume, as was known before this version of it (M2), whose UID is not in its claimRef. The volume may have been
-// made again so.
+// noteOwners notes the same where a claim is Bound to the volume by its status, or had the last one of its name, as was known before this version, and has another
+// UID than its claimRef. The volume may have been made again so.
 func (s *store) noteOwners(volume *corev1.PersistentVolume) {
-	if slices.ContainsFunc(s.index.Owners(volume.Name), func(key obj.Key) bool {
+	another := func(uid types.UID) bool { return uid != uidInClaimRef(volume) && s.claimsByUID[uid] != obj.Key{} }
+	owns := func(key obj.Key) bool {
 		claim := s.claim(key)
-		owns := claim != nil && obj.NamedVolume(claim).Name == volume.Name && (claim.Status.Phase == corev1.ClaimBound || s.lostOwners[key] == claim.UID)
-		return owns && claim.UID != uidInClaimRef(volume)
-	}) {
+		return claim != nil && phase.Owned(claim) == volume.Name && another(claim.UID)
+	}
+	last := s.goneVolumes.of(volume.Name)
+	if slices.ContainsFunc(s.index.Owners(volume.Name), owns) || last != nil && slices.ContainsFunc(last.owners, another) {
 		s.beginGiven(volume)
 	}
 }

@@ -613,6 +613,7 @@ func TestB1AnotherUIDIsInTheClaimRefOfABoundClaim(t *testing.T) {
 		"it is made again without a UID, and then edited": {was, claim, again("20", RefersTo("default", "data", "")), again("21", slip)},
 		"it is made again without claimRef, and edited":   {was, claim, again("20"), again("21", slip)},
 		"the claim is Lost before it is made again":       {was, claim, nil, lost, again("20", RefersTo("default", "other", "uid-slip"))},
+		"a late cache shows the claim as it was before":   {was, KnownClaim(), nil, again("20", RefersTo("default", "other", "uid-slip"))},
 		"the claim is Lost before a UID is written":       {was, claim, again("20", RefersTo("default", "other", "")), lost, again("21", slip)},
 		"and Pending, by its tenant":                      {was, claim, nil, At("30", KnownClaim(Naming("a"), ClaimPhase(corev1.ClaimPending))), again("20", slip)},
 		"so it is when it starts, the claims come first":  {claim, again("20", slip)},
@@ -640,6 +641,23 @@ func TestB1AnotherUIDIsInTheClaimRefOfABoundClaim(t *testing.T) {
 			assert.Equal(t, corev1.PersistentVolumeReclaimRetain, d.step.Action.Complete().Volume.Spec.PersistentVolumeReclaimPolicy)
 		})
 	}
+}
+
+// B1: who sets another policy once a volume was retained for that wants it to be carried out, though the claim stays Bound by its status, and is changed.
+func TestB1APolicyIsSetOnceAnotherUIDWasSeen(t *testing.T) {
+	slip := func(version string, edits ...VolumeEdit) *corev1.PersistentVolume {
+		return At(version, KnownVolume("a", append(edits, RefersTo("default", "other", "uid-slip"), InPhase(corev1.VolumeReleased), OnHostPath)...))
+	}
+	d := newTalk(t, Hooked(), AKey, At("10", KnownClaim(BoundTo("a"))), slip("20", WithPolicy(corev1.PersistentVolumeReclaimRetain)))
+	for d.starts(); !d.step.Done; {
+		d.gets(nil, ErrNotFound)
+	}
+	d.state.Observe(slip("21", DeletedPolicy))
+	d.state.Observe(At("22", KnownClaim(BoundTo("a"), ClaimNote("of", "its tenant"))))
+	for d.starts(); !d.step.Done && d.step.Action.Kind == decision.Read; {
+		d.gets(nil, ErrNotFound)
+	}
+	assert.NotEqual(t, "B1", d.step.Action.Rule, "%s", d.step.Action)
 }
 
 // B1: an informer has not shown the claim yet that a volume is given to, while the claim that had it is Bound. The volume waits for that, and is not retained.

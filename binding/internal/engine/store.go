@@ -147,7 +147,9 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 		if old != nil && old.GetUID() != object.UID {
 			s.bury(as[*corev1.PersistentVolume](old))
 		}
-		s.noteOwners(object)
+		if was := as[*corev1.PersistentVolume](old); was == nil || was.UID != object.UID || uidInClaimRef(was) != uidInClaimRef(object) { // or else a person has seen it
+			s.noteOwners(object)
+		}
 		s.supersede(as[*corev1.PersistentVolume](old), object)
 		s.noteFormerClaim(as[*corev1.PersistentVolume](old), object)
 		s.noteGiven(as[*corev1.PersistentVolume](old), object)
@@ -161,7 +163,8 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 			s.noteGoneClaim(as[*corev1.PersistentVolumeClaim](old))
 		}
 		s.setOwner(as[*corev1.PersistentVolumeClaim](old), object)
-		if volume := s.volume(phase.Owned(object)); volume != nil {
+		was := as[*corev1.PersistentVolumeClaim](old)
+		if volume := s.volume(phase.Owned(object)); volume != nil && (was == nil || phase.Owned(was) != volume.Name) {
 			s.noteOwners(volume)
 		}
 		s.endBegun(object)
