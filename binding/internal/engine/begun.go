@@ -89,18 +89,35 @@ func (s *store) noteGiven(old, volume *corev1.PersistentVolume) {
 	}
 }
 
-// noteOwners notes the same where a claim is Bound to the volume by its status, or had the last one of its name, as was known before this version, and has another
-// UID than its claimRef. The volume may have been made again so.
-func (s *store) noteOwners(volume *corev1.PersistentVolume) {
-	another := func(uid types.UID) bool { return uid != uidInClaimRef(volume) && s.claimsByUID[uid] != obj.Key{} }
-	owns := func(key obj.Key) bool {
-		claim := s.claim(key)
-		return claim != nil && phase.Owned(claim) == volume.Name && another(claim.UID)
+// noteOwner notes the same where a claim is Bound to the volume by its status, or had the last one of its name, as was known before this version, and has another
+// UID than its claimRef. The volume may have been made again so: that claim is its former one, too.
+func (s *store) noteOwner(volume *corev1.PersistentVolume) {
+	owner := s.anotherOwner(volume)
+	if owner == nil || uidInClaimRef(volume) == "" {
+		return
+	}
+	if s.formerClaims[volume.Name] == nil {
+		zeromap.Put(&s.formerClaims, volume.Name, referenceTo(owner))
+	}
+	s.beginGiven(volume)
+}
+
+func (s *store) anotherOwner(volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
+	for _, key := range s.index.Owners(volume.Name) {
+		if claim := s.claim(key); claim != nil && phase.Owned(claim) == volume.Name && claim.UID != uidInClaimRef(volume) {
+			return claim
+		}
 	}
 	last := s.goneVolumes.of(volume.Name)
-	if slices.ContainsFunc(s.index.Owners(volume.Name), owns) || last != nil && slices.ContainsFunc(last.owners, another) {
-		s.beginGiven(volume)
+	if last == nil {
+		return nil
 	}
+	for _, uid := range last.owners {
+		if claim := s.claim(s.claimsByUID[uid]); claim != nil && uid != uidInClaimRef(volume) {
+			return claim
+		}
+	}
+	return nil
 }
 
 // beginGiven notes that a binding to the claim whose UID is in claimRef is begun, unless that has the volume by now.

@@ -147,12 +147,13 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 		if old != nil && old.GetUID() != object.UID {
 			s.bury(as[*corev1.PersistentVolume](old))
 		}
-		if was := as[*corev1.PersistentVolume](old); was == nil || was.UID != object.UID || uidInClaimRef(was) != uidInClaimRef(object) { // or else a person has seen it
-			s.noteOwners(object)
+		was := as[*corev1.PersistentVolume](old)
+		s.noteFormerClaim(was, object)
+		if was == nil || was.UID != object.UID || uidInClaimRef(was) != uidInClaimRef(object) { // or else a person has seen it
+			s.noteOwner(object)
 		}
-		s.supersede(as[*corev1.PersistentVolume](old), object)
-		s.noteFormerClaim(as[*corev1.PersistentVolume](old), object)
-		s.noteGiven(as[*corev1.PersistentVolume](old), object)
+		s.supersede(was, object)
+		s.noteGiven(was, object)
 		s.index.Set(object)
 	case *corev1.PersistentVolumeClaim:
 		delete(s.parsedClaims, key)
@@ -165,7 +166,7 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 		s.setOwner(as[*corev1.PersistentVolumeClaim](old), object)
 		was := as[*corev1.PersistentVolumeClaim](old)
 		if volume := s.volume(phase.Owned(object)); volume != nil && (was == nil || phase.Owned(was) != volume.Name) {
-			s.noteOwners(volume)
+			s.noteOwner(volume)
 		}
 		s.endBegun(object)
 		s.enlist(object)

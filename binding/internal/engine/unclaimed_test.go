@@ -403,13 +403,33 @@ func TestP2WhatAnotherClaimHadIsNotMadeAnew(t *testing.T) {
 		volume.UID = "uid-v"
 		return volume
 	}
-	for had, anew := range map[string]bool{"it was the claim's alone": true, "another claim had it": false} {
+	again := made("2", BoundToClaim)
+	again.UID = "uid-again"
+	for had, anew := range map[string]bool{"it was the claim's alone": true, "another claim had it": false, "another claim had it, and it is made again": false, "that is Lost by then": false} {
 		t.Run("P2 X2 "+had, func(t *testing.T) {
 			d := newTalk(t, withTwo(), DataKey, ClassOf("fast", Own), announced)
+			d.state.Outwait(DataKey)
+			another := made("1", RefersToOther)
+			bound := At("1", KnownClaim(BoundTo(OwnKey.Name), func(c *corev1.PersistentVolumeClaim) {
+				c.Namespace, c.Name, c.UID = another.Spec.ClaimRef.Namespace, another.Spec.ClaimRef.Name, another.Spec.ClaimRef.UID
+			}))
 			if !anew {
-				d.state.Observe(made("1", RefersToOther))
+				d.state.Observe(another)
 			}
-			d.state.Observe(made("2", BoundToClaim))
+			switch had {
+			case "another claim had it, and it is made again":
+				d.state.Observe(bound)
+				d.state.Observe(again)
+			case "that is Lost by then":
+				d.state.Observe(bound)
+				d.state.ObserveDeleted(another)
+				lost := At("3", bound.DeepCopy())
+				lost.Status.Phase = corev1.ClaimLost
+				d.state.Observe(lost)
+				d.state.Observe(again)
+			default:
+				d.state.Observe(made("2", BoundToClaim))
+			}
 			d.state.Outwait(DataKey)
 			deleted := false
 			for d.starts(); !d.step.Done && !deleted; deleted = d.step.Action.Kind == decision.DeleteVolume {
