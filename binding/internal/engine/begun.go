@@ -104,7 +104,9 @@ func (s *store) noteOwner(volume *corev1.PersistentVolume) {
 
 func (s *store) anotherOwner(volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
 	for _, key := range s.index.Owners(volume.Name) {
-		if claim := s.claim(key); claim != nil && phase.Owned(claim) == volume.Name && claim.UID != uidInClaimRef(volume) {
+		claim := s.claim(key)
+		owns := claim != nil && (phase.Owned(claim) == volume.Name || s.lostOwners[key] == claim.UID && obj.NamedVolume(claim).Name == volume.Name)
+		if owns && claim.UID != uidInClaimRef(volume) {
 			return claim
 		}
 	}

@@ -604,15 +604,14 @@ func TestB1AnotherUIDIsInTheClaimRefOfABoundClaim(t *testing.T) {
 	claim, lost, slip := KnownClaim(BoundTo("a")), At("30", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost))), RefersTo("default", "data", "uid-slip")
 	was := At("5", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), DeletedPolicy, OnHostPath))
 	again := func(version string, edits ...VolumeEdit) *corev1.PersistentVolume {
-		volume := At(version, KnownVolume("a", append(edits, DeletedPolicy, OnHostPath, InPhase(corev1.VolumePending))...))
-		volume.UID = "uid-again"
-		return volume
+		return At(version, KnownVolume("a", append([]VolumeEdit{DeletedPolicy, OnHostPath, InPhase(corev1.VolumePending), sameAs(&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{UID: "uid-again"}})}, edits...)...))
 	}
 	for name, objects := range map[string][]obj.Object{
 		"it is made again with a slip":                    {was, claim, again("20", slip)},
 		"it is made again without a UID, and then edited": {was, claim, again("20", RefersTo("default", "data", "")), again("21", slip)},
 		"it is made again without claimRef, and edited":   {was, claim, again("20"), again("21", slip)},
 		"the claim is Lost before it is made again":       {was, claim, nil, lost, again("20", RefersTo("default", "other", "uid-slip"))},
+		"a slip in its UID comes before that":             {was, claim, again("6", slip, sameAs(was)), nil, lost, again("20", RefersTo("default", "other", "uid-earlier"))},
 		"a late cache shows the claim as it was before":   {was, KnownClaim(), nil, again("20", RefersTo("default", "other", "uid-slip"))},
 		"the claim is Lost before a UID is written":       {was, claim, again("20", RefersTo("default", "other", "")), lost, again("21", slip)},
 		"and Pending, by its tenant":                      {was, claim, nil, At("30", KnownClaim(Naming("a"), ClaimPhase(corev1.ClaimPending))), again("20", slip)},
@@ -641,6 +640,11 @@ func TestB1AnotherUIDIsInTheClaimRefOfABoundClaim(t *testing.T) {
 			assert.Equal(t, corev1.PersistentVolumeReclaimRetain, d.step.Action.Complete().Volume.Spec.PersistentVolumeReclaimPolicy)
 		})
 	}
+}
+
+// sameAs gives a volume the UID of another version of it.
+func sameAs(other *corev1.PersistentVolume) VolumeEdit {
+	return func(volume *corev1.PersistentVolume) { volume.UID = other.UID }
 }
 
 // B1: who sets another policy once a volume was retained for that wants it to be carried out, though the claim stays Bound by its status, and is changed.
