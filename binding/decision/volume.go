@@ -403,7 +403,7 @@ func nextUnneeded(volume *corev1.PersistentVolume, claim *corev1.PersistentVolum
 		action = reserveFor(obj.KeyOf(claim), volume, "V4", why)
 	case volume.Name == ProvisionedName(claim.UID):
 		action = reserveFor(obj.KeyOf(claim), volume, "V4", why+"; and what was made for it is no other's while it exists")
-	case volume.Status.Phase == corev1.VolumeBound && (!phase.BoundByController(volume) || volume.Spec.ClaimRef.ResourceVersion == "" || mayHaveServed(volume, claim, view)): // B1 writes both
+	case takenFromAnother(volume, claim, view), volume.Status.Phase == corev1.VolumeBound && (!phase.BoundByController(volume) || volume.Spec.ClaimRef.ResourceVersion == "" || mayHaveServed(volume, claim)): // B1 writes both
 		action = ReserveUsed(claim, volume, obj.KeyOf(claim))
 	}
 	return action.onceLive(source, obj.VolumeKey(other.Name), "V2", "before the volume is taken from the claim")
@@ -437,8 +437,8 @@ func awaitOther(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeC
 
 // mayHaveServed reports whether a volume that a claim does not need may have been another claim's, and have its data: a person may have patched
 // the claimRef, and left in it what a controller had written, or written that (V4).
-func mayHaveServed(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View) bool {
-	return takenFromAnother(volume, claim, view) || phase.ProvisionedSince(volume, claim) && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete
+func mayHaveServed(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
+	return phase.ProvisionedSince(volume, claim) && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete
 }
 
 // takenFromAnother reports whether a volume was seen to have the UID of another claim in its claimRef before: no controller writes a UID in place of that.

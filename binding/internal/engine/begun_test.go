@@ -642,6 +642,27 @@ func TestB1AnotherUIDIsInTheClaimRefOfABoundClaim(t *testing.T) {
 	}
 }
 
+// V4, M2: a volume is made again under a claim that was Bound to it, with the whole claimRef of one that has another volume. It is nobody else's.
+func TestV4WhatIsMadeAgainForAClaimThatHasAnother(t *testing.T) {
+	retain := WithPolicy(corev1.PersistentVolumeReclaimRetain)
+	was := At("5", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), retain))
+	again := At("20", KnownVolume("a", RefersToOther, InPhase(corev1.VolumePending), VolumeNote(BoundBy, "yes"), retain))
+	again.UID, again.Spec.ClaimRef.ResourceVersion = "uid-again", "4"
+	ref := again.Spec.ClaimRef
+	other := At("9", KnownClaim(BoundTo("b"), Named(ref.Name), OfUID(ref.UID), func(c *corev1.PersistentVolumeClaim) { c.Namespace = ref.Namespace }))
+	its := At("8", KnownVolume("b", RefersToOther, InPhase(corev1.VolumeBound)))
+	its.UID = "uid-b"
+	d := newTalk(t, Hooked(), AKey, other, its, was, At("6", KnownClaim(BoundTo("a"))))
+	d.state.ObserveDeleted(was)
+	d.state.Observe(At("7", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost))))
+	d.state.Observe(again)
+	d.took(reads(t, d.state, d.starts().step, AKey, again, other, its))
+	require.Equal(t, "V4 UpdateVolume", d.step.Action.Rule+" "+string(d.step.Action.Kind), "%s", d.step.Action)
+	kept := d.step.Action.Complete().Volume.Spec.ClaimRef
+	require.NotNil(t, kept)
+	assert.Equal(t, obj.ClaimKey(ref.Namespace, ref.Name), obj.ClaimKey(kept.Namespace, kept.Name))
+}
+
 // sameAs gives a volume the UID of another version of it.
 func sameAs(other *corev1.PersistentVolume) VolumeEdit {
 	return func(volume *corev1.PersistentVolume) { volume.UID = other.UID }
