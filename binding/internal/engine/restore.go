@@ -120,8 +120,8 @@ func (s *State) noteUsed() {
 // What was kept before counts, if it is not given back yet.
 func (s *State) keepFormer(key obj.Key) {
 	known := s.Known(key)
-	if former := s.restore.former.objects[key]; known == nil || former != nil && decision.Lost(known, former) {
-		return
+	if former := s.restore.former.objects[key]; known == nil || former != nil && (sameVersion(known, former) || decision.Lost(known, former)) {
+		return // the owners of the same version may be others by now
 	}
 	if volume := as[*corev1.PersistentVolume](known); volume != nil {
 		if last := s.lastOf(volume); last != nil {

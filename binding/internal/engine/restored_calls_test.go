@@ -342,6 +342,28 @@ func TestM2W8AClaimOwnsWhatItHasLostAlone(t *testing.T) {
 	assert.Equal(t, "B1 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind), "it has its claimRef again")
 }
 
+// W8, X2: a person has taken the UID out of the claimRef of a volume that a later claim is Bound to, and the backup shows it Bound to an earlier one. Who had it is
+// what was known when the server went back, be the earlier claim read before the volume.
+func TestW8WhoHadAVolumeIsWhoWasKnownToHaveIt(t *testing.T) {
+	later, back := At("31", KnownClaim(BoundTo("a"), Named("later"), OfUID("uid-later"))), At("6", KnownClaim(BoundTo("a")))
+	volume := At("5", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), DeletedPolicy, OnHostPath))
+	for name, order := range map[string][]obj.Key{"the volume is read first": {AKey, DataKey}, "the claim is read first": {DataKey, AKey}} {
+		t.Run("W8 X2 "+name, func(t *testing.T) {
+			d := newTalk(t, Hooked(), AKey, At("30", KnownVolume("a", RefersTo("default", "later", ""), InPhase(corev1.VolumeAvailable), DeletedPolicy, OnHostPath)), later)
+			d.state.ObserveRestore()
+			d.state.ObserveDeleted(later)
+			retained := false
+			d.state.Recheck(back)
+			for _, d.key = range order {
+				for d.took(reads(t, d.state, d.starts().step, d.key, volume, back)); !d.step.Done; d.gets(nil, ErrConnection) {
+					retained = retained || d.step.Action.Kind == decision.UpdateVolume && d.step.Action.Complete().Volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain
+				}
+			}
+			assert.True(t, retained)
+		})
+	}
+}
+
 // W8, R7: Retain that was set since the backup stays, where that shows a transfer which is to end with another policy. A transfer that went on
 // since the backup is no such case.
 func TestW8RetainOutlivesATransferOfTheBackup(t *testing.T) {
