@@ -50,8 +50,6 @@ type History struct {
 	overtaken map[types.UID]bool
 	// madeAgain has the claims of volumes that somebody has removed, and perhaps made again, as all controllers know: whose data is on them.
 	madeAgain map[string]types.UID
-	// misgiven has those among them that all controllers knew to be Bound, of volumes that were made again with the UID of a claim that is not there.
-	misgiven  map[string]types.UID
 	hadBy     map[holding]bool // which claims each volume was given to
 	handedOut []handedOut
 	log       []string // what happened, a line each

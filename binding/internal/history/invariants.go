@@ -150,13 +150,6 @@ func (h *History) hasNotNoticed(actor string) bool {
 // follow notes whose volume is made again, as all controllers know: the claim's that had it last. It is as a person says who gives it to a
 // claim.
 func (h *History) follow(before, after *corev1.PersistentVolume) {
-	if after != nil {
-		delete(h.misgiven, after.Name)
-		ofNobody := after.Spec.ClaimRef != nil && after.Spec.ClaimRef.UID == nobodys
-		if had := h.madeAgain[after.Name]; before == nil && ofNobody && had != "" && h.hasLost(had, after.Name) && h.allKnowBound(had) {
-			zeromap.Put(&h.misgiven, after.Name, had)
-		}
-	}
 	switch {
 	case after != nil && after.Spec.ClaimRef != nil:
 		delete(h.madeAgain, after.Name)
@@ -166,13 +159,6 @@ func (h *History) follow(before, after *corev1.PersistentVolume) {
 	default:
 		delete(h.madeAgain, before.Name)
 	}
-}
-
-// allKnowBound reports whether all controllers know the claim with that UID, and that it is Bound.
-func (h *History) allKnowBound(uid types.UID) bool {
-	return !slices.ContainsFunc(h.Controllers, func(c *Controller) bool {
-		return !slices.ContainsFunc(c.State.Claims(), func(claim *corev1.PersistentVolumeClaim) bool { return claim.UID == uid && phase.Owned(claim) != "" })
-	})
 }
 
 // hasLost reports whether the claim is there that had a volume before, and names it.
@@ -186,9 +172,6 @@ func (h *History) wrongOf(call bindingtest.Call, actor string) string {
 	switch after := call.After.(type) {
 	case *corev1.PersistentVolume:
 		before := call.Before.(*corev1.PersistentVolume)
-		if had := h.misgiven[after.Name]; had != "" && judge.IsReleased(after) && after.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain && h.hasLost(had, after.Name) {
-			return fmt.Sprintf("X2: %s is to be reclaimed, which was made again under the claim with UID %s", after.Name, had)
-		}
 		if before.Spec.ClaimRef != nil {
 			if h.outrun && !judge.Unbinds(before, after) {
 				return "" // a release that the restore has overtaken: it destroys nothing, and is taken back (V2)
@@ -199,11 +182,7 @@ func (h *History) wrongOf(call bindingtest.Call, actor string) string {
 		if h.hasNotNoticed(actor) {
 			return "" // what is bound between a restore and its notice (W8)
 		}
-		volume := h.Server.Volume(after.Spec.VolumeName)
-		if volume != nil && volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.UID == nobodys {
-			return "" // somebody has made it again while it was being bound
-		}
-		return judge.WrongOfClaim(after, volume)
+		return judge.WrongOfClaim(after, h.Server.Volume(after.Spec.VolumeName))
 	}
 	return ""
 }

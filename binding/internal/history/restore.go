@@ -38,7 +38,6 @@ func (h *History) Restored() {
 	}
 	h.data = h.remembered()
 	clear(h.madeAgain)
-	clear(h.misgiven)
 	for _, c := range h.Controllers {
 		clear(c.wrote)
 		c.resyncDue, c.unnoticed = true, true
@@ -76,7 +75,6 @@ func (h *History) forget() {
 	}
 	clear(h.heirs)
 	clear(h.madeAgain)
-	clear(h.misgiven)
 }
 
 // ObserveRestore lets a controller notice that the server went back in time.
