@@ -45,67 +45,67 @@ func TestR8WhatIsAnnounced(t *testing.T) {
 	told, scrubTold, failed := []string{"Warning VolumeFailedDelete pv/a"}, []string{"Warning VolumeFailedRecycle pv/a"}, []string{"Warning VolumeFailedDelete pv/a", "Warning FailedBinding pvc/default/data"}
 	says8 := []string{"may have none", "remove the annotation " + reclaim.AnnouncementAnnotation, "first set its reclaim policy to Retain and delete it"}
 	runDecisions(t, []decisionTest{
-		{name: "R8 R3 before a deleter, whatever was read", volume: MadeByOwn(), known: readLive, want: announces("1")},
-		{name: "R8 R4 before a recycler", volume: recycled(), known: readLive, want: announces("1", recycles)},
-		{name: "R8 before any read", volume: recycled(), want: announces("1", recycles)},
-		{name: "R8 the token is the clock's nanoseconds", volume: MadeByOwn(), known: clock, want: announces("3000000004")},
-		{name: "R8 the reads follow", volume: MadeByOwn(stands), known: says(decision.Snapshot{}, 7), want: "R3 Read volumeattachments"},
-		{name: "R8 R4 the pods too", volume: recycled(scrubs), known: says(decision.Snapshot{}, 7), want: "R4 Read " + obj.PodsKey("default").String()},
-		{name: "R8 and the call", volume: MadeByOwn(stands), known: says(readLive, 7), want: "R3 RunDeleter pv/a by " + Own},
-		{name: "R8 our own of an earlier sync is announced anew, with a larger token", volume: MadeByOwn(stands), known: readLive, want: "R8 UpdateVolume pv/a: " + tokenGrows},
-		{name: "R8 one that does not stand any more is announced anew", volume: MadeByOwn(), known: says(readLive, 7), want: announces("1")},
-		{name: "R8 one that is not of this sync is announced anew", volume: MadeByOwn(stands), known: says(readLive, 6), want: "R8 UpdateVolume pv/a: " + tokenGrows},
-		{name: "R8 another's has just been seen", volume: MadeByOwn(announcedBy("another", false)), known: readLive, want: "R8 Wait", says: another, retry: decision.RetryAfter},
-		{name: "F3 R8 so it stays, though it is being deleted: one that is made under its name would not have the announcement", known: readLive, want: "R8 Wait", says: another, retry: decision.RetryAfter,
+		{name: "R8 R3 before a deleter, whatever was read", volume: MadeByOwn(), known: readLive, expected: announces("1")},
+		{name: "R8 R4 before a recycler", volume: recycled(), known: readLive, expected: announces("1", recycles)},
+		{name: "R8 before any read", volume: recycled(), expected: announces("1", recycles)},
+		{name: "R8 the token is the clock's nanoseconds", volume: MadeByOwn(), known: clock, expected: announces("3000000004")},
+		{name: "R8 the reads follow", volume: MadeByOwn(stands), known: says(decision.Snapshot{}, 7), expected: "R3 Read volumeattachments"},
+		{name: "R8 R4 the pods too", volume: recycled(scrubs), known: says(decision.Snapshot{}, 7), expected: "R4 Read " + obj.PodsKey("default").String()},
+		{name: "R8 and the call", volume: MadeByOwn(stands), known: says(readLive, 7), expected: "R3 RunDeleter pv/a by " + Own},
+		{name: "R8 our own of an earlier sync is announced anew, with a larger token", volume: MadeByOwn(stands), known: readLive, expected: "R8 UpdateVolume pv/a: " + tokenGrows},
+		{name: "R8 one that does not stand any more is announced anew", volume: MadeByOwn(), known: says(readLive, 7), expected: announces("1")},
+		{name: "R8 one that is not of this sync is announced anew", volume: MadeByOwn(stands), known: says(readLive, 6), expected: "R8 UpdateVolume pv/a: " + tokenGrows},
+		{name: "R8 another's has just been seen", volume: MadeByOwn(announcedBy("another", false)), known: readLive, expected: "R8 Wait", says: another, retry: decision.RetryAfter},
+		{name: "F3 R8 so it stays, though it is being deleted: one that is made under its name would not have the announcement", known: readLive, expected: "R8 Wait", says: another, retry: decision.RetryAfter,
 			volume: recycled(announcedBy("another", false), VolumeFinalizers(VolumeProtection), func(v *corev1.PersistentVolume) { BeingDeleted(v) })},
-		{name: "R8 another's is young", volume: recycled(announcedBy("another", false)), known: young, want: "R8 Wait", says: another, retry: decision.RetryAfter},
+		{name: "R8 another's is young", volume: recycled(announcedBy("another", false)), known: young, expected: "R8 Wait", says: another, retry: decision.RetryAfter},
 		{name: "R8 another's came after ours: nothing is done with the answer", volume: MadeByOwn(announcedBy("another", false)), known: Answering(says(readLive, 6), decision.Answer{Of: decision.RunDeleter, Hook: Own, For: "uid-of-volume", Token: 6}),
-			want: "R8 Wait", says: another, retry: decision.RetryAfter},
-		{name: "R8 ours is gone since the call: the answer does not count", volume: recycled(), known: Answering(says(readLive, 6), decision.Answer{Of: decision.RunRecycler, Hook: "hostPath", For: "uid-of-volume", Token: 6}), want: announces("1", recycles)},
+			expected: "R8 Wait", says: another, retry: decision.RetryAfter},
+		{name: "R8 ours is gone since the call: the answer does not count", volume: recycled(), known: Answering(says(readLive, 6), decision.Answer{Of: decision.RunRecycler, Hook: "hostPath", For: "uid-of-volume", Token: 6}), expected: announces("1", recycles)},
 		{name: "R8 another's has been seen for long enough", volume: MadeByOwn(announcedBy("another", false)), known: old,
-			want: "R8 UpdateVolume pv/a: annotation " + reclaim.AnnouncementAnnotation + `="{\"by\":\"me\",\"token\":10000000000000,\"seconds\":120}"`},
-		{name: "R8 nobody can read it: it stands for somebody's", volume: MadeByOwn(VolumeNote(reclaim.AnnouncementAnnotation, "{")), known: young, want: "R8 Wait", retry: decision.RetryAfter},
+			expected: "R8 UpdateVolume pv/a: annotation " + reclaim.AnnouncementAnnotation + `="{\"by\":\"me\",\"token\":10000000000000,\"seconds\":120}"`},
+		{name: "R8 nobody can read it: it stands for somebody's", volume: MadeByOwn(VolumeNote(reclaim.AnnouncementAnnotation, "{")), known: young, expected: "R8 Wait", retry: decision.RetryAfter},
 		{name: "R8 no token is larger", volume: MadeByOwn(func(v *corev1.PersistentVolume) {
 			reclaim.Announce(v, reclaim.Announcement{By: "me", Token: math.MaxInt64})
 		}), known: readLive,
-			want:   `R3 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: no token is larger than that in its annotation pvbind.github.io/reclaiming: remove the annotation" status.phase=Failed status.reason=VolumeFailedDelete`,
-			events: []string{"Warning VolumeFailedDelete pv/a"}},
+			expected: `R3 UpdateVolumeStatus pv/a: status.message="the volume cannot be reclaimed: no token is larger than that in its annotation pvbind.github.io/reclaiming: remove the annotation" status.phase=Failed status.reason=VolumeFailedDelete`,
+			events:   []string{"Warning VolumeFailedDelete pv/a"}},
 		{name: "R8 the storage has seen a larger token", volume: MadeByOwn(stands), known: Answering(says(readLive, 7), decision.Answer{Of: decision.RunDeleter, Hook: Own, For: "uid-of-volume", Token: 7, Err: Meaning(hooks.StaleToken)}),
-			want: "R8 Wait", events: []string{"Warning VolumeFailedDelete pv/a"}, says: []string{"larger token"}, retry: decision.RetryBackoff},
-		{name: "R8 R3 nothing is announced while it is attached", volume: MadeByOwn(), known: Knowing(AttachedTo("n")), want: "R3 Wait", events: []string{"Normal VolumeDelete pv/a"}, retry: decision.RetryBackoff},
+			expected: "R8 Wait", events: []string{"Warning VolumeFailedDelete pv/a"}, says: []string{"larger token"}, retry: decision.RetryBackoff},
+		{name: "R8 R3 nothing is announced while it is attached", volume: MadeByOwn(), known: Knowing(AttachedTo("n")), expected: "R3 Wait", events: []string{"Normal VolumeDelete pv/a"}, retry: decision.RetryBackoff},
 		{name: "R8 C7 B1 nothing is bound that another may be destroying", claim: names, known: Knowing(KnownVolume("a", OfClass(""), announcedBy("another", false))),
-			want: "R8 Wait", says: another, retry: decision.RetryAfter},
+			expected: "R8 Wait", says: another, retry: decision.RetryAfter},
 		{name: "R8 C7 nor where the claim names it", claim: KnownClaim(RequestingClass(new("")), func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "a" }), known: Knowing(KnownVolume("a", OfClass(""), announcedBy("another", false))),
-			want: "R8 Wait", says: another, retry: decision.RetryAfter},
-		{name: "R8 V1 a person has removed the claimRef, and another may be destroying it", volume: recycled(freed, announcedBy("another", false)), want: "R8 Wait", says: another, retry: decision.RetryAfter},
-		{name: "R8 V1 nobody else destroys it any more, but it may be scrubbed yet", volume: recycled(freed, scrubs), want: "R8 Wait", events: scrubTold, says: []string{"recycler", "remove the annotation " + reclaim.AnnouncementAnnotation}},
-		{name: "R8 V1 its storage may be gone", volume: MadeByOwn(freed, stands), want: "R8 Wait", events: told, says: says8},
-		{name: "R8 V1 so it may under Recycle", volume: recycled(freed, stands), want: "R8 Wait", events: told, says: says8},
-		{name: "R8 L2 whoever it is given to", volume: recycled(stands, RefersTo("default", "other", "")), want: "R8 Wait", events: told, says: says8},
-		{name: "R8 V2 or bound to", volume: recycled(stands), known: Knowing(KnownClaim()), want: "R8 Wait", events: told, says: says8},
-		{name: "R8 V2 a claim that has it already keeps it, and it is told", volume: MadeByOwn(stands, InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"))), want: "R8 Wait", events: told, says: says8},
-		{name: "R8 R4 a deleter was announced: no recycler runs", volume: recycled(stands), known: readLive, want: "R8 Wait", events: told, says: says8},
-		{name: "R8 R4 nobody can read what was announced: no recycler runs", volume: recycled(VolumeNote(reclaim.AnnouncementAnnotation, "{")), known: old, want: "R8 Wait", events: told, says: says8},
-		{name: "R8 R3 a recycler was announced: no deleter runs, for it may go on once the volume is gone", volume: MadeByOwn(scrubs), known: readLive, want: "R8 Wait", events: scrubTold, says: []string{"recycler"}},
-		{name: "R8 R2 Retain since a deleter was announced: told", volume: Orphan(corev1.PersistentVolumeReclaimRetain, stands), want: "R8 Wait", events: told, says: says8},
-		{name: "R8 R2 Retain since a recycler was announced: told", volume: Orphan(corev1.PersistentVolumeReclaimRetain, scrubs), want: "R8 Wait", events: scrubTold},
+			expected: "R8 Wait", says: another, retry: decision.RetryAfter},
+		{name: "R8 V1 a person has removed the claimRef, and another may be destroying it", volume: recycled(freed, announcedBy("another", false)), expected: "R8 Wait", says: another, retry: decision.RetryAfter},
+		{name: "R8 V1 nobody else destroys it any more, but it may be scrubbed yet", volume: recycled(freed, scrubs), expected: "R8 Wait", events: scrubTold, says: []string{"recycler", "remove the annotation " + reclaim.AnnouncementAnnotation}},
+		{name: "R8 V1 its storage may be gone", volume: MadeByOwn(freed, stands), expected: "R8 Wait", events: told, says: says8},
+		{name: "R8 V1 so it may under Recycle", volume: recycled(freed, stands), expected: "R8 Wait", events: told, says: says8},
+		{name: "R8 L2 whoever it is given to", volume: recycled(stands, RefersTo("default", "other", "")), expected: "R8 Wait", events: told, says: says8},
+		{name: "R8 V2 or bound to", volume: recycled(stands), known: Knowing(KnownClaim()), expected: "R8 Wait", events: told, says: says8},
+		{name: "R8 V2 a claim that has it already keeps it, and it is told", volume: MadeByOwn(stands, InPhase(corev1.VolumeBound)), known: Knowing(KnownClaim(BoundTo("a"))), expected: "R8 Wait", events: told, says: says8},
+		{name: "R8 R4 a deleter was announced: no recycler runs", volume: recycled(stands), known: readLive, expected: "R8 Wait", events: told, says: says8},
+		{name: "R8 R4 nobody can read what was announced: no recycler runs", volume: recycled(VolumeNote(reclaim.AnnouncementAnnotation, "{")), known: old, expected: "R8 Wait", events: told, says: says8},
+		{name: "R8 R3 a recycler was announced: no deleter runs, for it may go on once the volume is gone", volume: MadeByOwn(scrubs), known: readLive, expected: "R8 Wait", events: scrubTold, says: []string{"recycler"}},
+		{name: "R8 R2 Retain since a deleter was announced: told", volume: Orphan(corev1.PersistentVolumeReclaimRetain, stands), expected: "R8 Wait", events: told, says: says8},
+		{name: "R8 R2 Retain since a recycler was announced: told", volume: Orphan(corev1.PersistentVolumeReclaimRetain, scrubs), expected: "R8 Wait", events: scrubTold},
 		{name: "R8 V4 what takes a volume from a claim that has another drops no announcement", volume: Orphan(corev1.PersistentVolumeReclaimRetain, stands), known: Proving(Knowing(KnownClaim(Naming("b")), KnownVolume("b", BoundToClaim)), DataKey, obj.VolumeKey("b")),
-			want: "V4 UpdateVolume pv/a: spec.claimRef={default/data}"},
-		{name: "R8 C7 B1 nor is a volume bound whose storage may be gone", claim: names, known: Knowing(KnownVolume("a", OfClass(""), stands)), want: "R8 Wait", events: failed, says: says8},
-		{name: "R8 C7 B1 under Recycle too", claim: names, known: Knowing(KnownVolume("a", OfClass(""), WithPolicy(corev1.PersistentVolumeReclaimRecycle), stands)), want: "R8 Wait", events: failed, says: says8},
-		{name: "R8 C7 B1 nor one that may be scrubbed yet", claim: names, known: Knowing(KnownVolume("a", OfClass(""), WithPolicy(corev1.PersistentVolumeReclaimRecycle), scrubs)), want: "R8 Wait", events: []string{"Warning VolumeFailedRecycle pv/a", "Warning FailedBinding pvc/default/data"}},
+			expected: "V4 UpdateVolume pv/a: spec.claimRef={default/data}"},
+		{name: "R8 C7 B1 nor is a volume bound whose storage may be gone", claim: names, known: Knowing(KnownVolume("a", OfClass(""), stands)), expected: "R8 Wait", events: failed, says: says8},
+		{name: "R8 C7 B1 under Recycle too", claim: names, known: Knowing(KnownVolume("a", OfClass(""), WithPolicy(corev1.PersistentVolumeReclaimRecycle), stands)), expected: "R8 Wait", events: failed, says: says8},
+		{name: "R8 C7 B1 nor one that may be scrubbed yet", claim: names, known: Knowing(KnownVolume("a", OfClass(""), WithPolicy(corev1.PersistentVolumeReclaimRecycle), scrubs)), expected: "R8 Wait", events: []string{"Warning VolumeFailedRecycle pv/a", "Warning FailedBinding pvc/default/data"}},
 		{name: "R8 M9 C1 one that no claim names is passed over", claim: free, known: Knowing(KnownVolume("a", OfClass(""), stands), KnownVolume("b", OfClass(""), Sized("50Gi"))),
-			want: "B1 UpdateVolume pv/b: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
-		{name: "R8 M9 C5 where no other fits, the claim is told", claim: free, known: Knowing(KnownVolume("a", OfClass(""), stands)), want: "C5 Wait",
+			expected: "B1 UpdateVolume pv/b: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
+		{name: "R8 M9 C5 where no other fits, the claim is told", claim: free, known: Knowing(KnownVolume("a", OfClass(""), stands)), expected: "C5 Wait",
 			events: []string{"Normal FailedBinding pvc/default/data"}, says: []string{"1 NotAvailable", "a would fit", "annotation " + reclaim.AnnouncementAnnotation}},
-		{name: "R8 M12 nor where a person gives it to the claim", claim: free, known: Knowing(KnownVolume("a", OfClass(""), RefersTo("default", "data", ""), stands)), want: "R8 Wait", events: failed, says: says8},
-		{name: "R8 B2 with its UID", claim: free, known: Knowing(KnownVolume("a", OfClass(""), BoundToClaim, stands)), want: "R8 Wait", events: failed, says: says8},
+		{name: "R8 M12 nor where a person gives it to the claim", claim: free, known: Knowing(KnownVolume("a", OfClass(""), RefersTo("default", "data", ""), stands)), expected: "R8 Wait", events: failed, says: says8},
+		{name: "R8 B2 with its UID", claim: free, known: Knowing(KnownVolume("a", OfClass(""), BoundToClaim, stands)), expected: "R8 Wait", events: failed, says: says8},
 		{name: "R8 C11 B1 a claim that is Bound to it has its claimRef again, whoever may be at work", claim: KnownClaim(BoundTo("a")), known: Proving(Knowing(KnownVolume("a", announcedBy("another", false))), DataKey),
-			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
+			expected: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
 		{name: "R8 C11 C12 also before it is let go", claim: KnownClaim(BoundTo("a"), ClaimBeingDeleted), known: Proving(Knowing(KnownVolume("a", announcedBy("another", false))), DataKey),
-			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
+			expected: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
 		{name: "R8 C11 B1 a claim that is Bound to it keeps it, and the announcement stands", claim: KnownClaim(BoundTo("a")), known: Proving(Knowing(KnownVolume("a", stands)), DataKey),
-			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
+			expected: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
 	}, alone)
 }
 
@@ -125,16 +125,16 @@ func TestR8WhatIsMadeForAClaim(t *testing.T) {
 		{name: "R8 P2 nor is what was made for that deleted before it is time", known: fast,
 			claim: ProvisioningClaim(ClaimBeingDeleted, ClaimNote(Completed, "yes"), ClaimPhase(corev1.ClaimLost), func(claim *corev1.PersistentVolumeClaim) {
 				reclaim.Announce(claim, reclaim.Announcement{By: "another", Token: 7, Seconds: 3600})
-			}), want: "R8 Wait", retry: decision.RetryAfter},
+			}), expected: "R8 Wait", retry: decision.RetryAfter},
 		{name: "R8 C10 X3 what a tenant announces on a claim that was bound does not keep it Bound to what is another's", known: Proving(Knowing(KnownVolume("a", RefersToOther)), obj.VolumeKey("a")),
 			claim: ProvisioningClaim(BoundTo("a"), func(claim *corev1.PersistentVolumeClaim) {
 				reclaim.Announce(claim, reclaim.Announcement{By: "another", Token: 7, Seconds: 3600})
-			}), want: "C10 UpdateClaimStatus pvc/default/data: -status.accessModes -status.capacity.storage status.phase=Lost", events: []string{"Warning ClaimMisbound pvc/default/data"}},
-		{name: "R8 P2 nothing is made", claim: theirs, known: fast, want: "R8 Wait", retry: decision.RetryAfter},
-		{name: "R8 B3 nothing is bound", claim: theirs, known: stored, want: "R8 Wait", retry: decision.RetryAfter},
-		{name: "R8 P2 nothing is deleted", claim: leaving, known: fast, want: "R8 Wait", retry: decision.RetryAfter},
+			}), expected: "C10 UpdateClaimStatus pvc/default/data: -status.accessModes -status.capacity.storage status.phase=Lost", events: []string{"Warning ClaimMisbound pvc/default/data"}},
+		{name: "R8 P2 nothing is made", claim: theirs, known: fast, expected: "R8 Wait", retry: decision.RetryAfter},
+		{name: "R8 B3 nothing is bound", claim: theirs, known: stored, expected: "R8 Wait", retry: decision.RetryAfter},
+		{name: "R8 P2 nothing is deleted", claim: leaving, known: fast, expected: "R8 Wait", retry: decision.RetryAfter},
 		{name: "R8 P2 it is announced on the claim", claim: ProvisioningClaim(ClaimBeingDeleted), known: fast,
-			want: "R8 UpdateClaim pvc/default/data: +annotation " + reclaim.AnnouncementAnnotation + `="{\"by\":\"me\",\"token\":1,\"seconds\":120}"`},
+			expected: "R8 UpdateClaim pvc/default/data: +annotation " + reclaim.AnnouncementAnnotation + `="{\"by\":\"me\",\"token\":1,\"seconds\":120}"`},
 	}, alone)
 }
 
@@ -142,7 +142,7 @@ func TestR8HowLongAnotherIsAwaited(t *testing.T) {
 	for name, test := range map[string]struct {
 		seconds       int64
 		timeout, seen time.Duration
-		want          time.Duration
+		expected      time.Duration
 	}{
 		"as long as it says":         {600, time.Minute, 0, 10*time.Minute + hooks.Margin},
 		"or as ours may take":        {1, 5 * time.Minute, 0, 5*time.Minute + hooks.Margin},
@@ -162,8 +162,8 @@ func TestR8HowLongAnotherIsAwaited(t *testing.T) {
 			options.HookTimeout = test.timeout
 			action, err := decision.NextForVolume(volume, known, options)
 			require.NoError(t, err)
-			assert.Equal(t, test.want == 0, action.Announces())
-			assert.Equal(t, test.want, action.After)
+			assert.Equal(t, test.expected == 0, action.Announces())
+			assert.Equal(t, test.expected, action.After)
 		})
 	}
 }

@@ -24,11 +24,11 @@ type decisionTest struct {
 	known   decision.Snapshot        // the object itself is added to it
 	options decision.Options
 
-	want   string   // "C1 Kind object: every difference that the write makes"
-	events []string // "Type Reason object"
-	says   []string // each is part of the message of every event, and of the reason
-	fails  string   // part of the error; "": none
-	retry  decision.Retry
+	expected string   // "C1 Kind object: every difference that the write makes"
+	events   []string // "Type Reason object"
+	says     []string // each is part of the message of every event, and of the reason
+	fails    string   // part of the error; "": none
+	retry    decision.Retry
 
 	fresh bool // nothing was announced in this sync; else, with hooks, the object carries an announcement that was (R8)
 }
@@ -74,8 +74,8 @@ func (d decisionTest) checkAnswer(t *testing.T, action decision.Action, err erro
 	} else {
 		require.NoError(t, err)
 	}
-	if d.want != "" || d.fails == "" {
-		assert.Equal(t, d.want, d.text(action))
+	if d.expected != "" || d.fails == "" {
+		assert.Equal(t, d.expected, d.text(action))
 	}
 	assert.Equal(t, d.retry, action.Retry, "W6")
 	assert.NotContains(t, action.Why, "\n")

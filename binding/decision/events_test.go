@@ -24,16 +24,16 @@ func TestMessagesAreBounded(t *testing.T) {
 	}
 	waits := []string{"Normal WaitForPodScheduled pvc/default/data"}
 	runDecisions(t, []decisionTest{
-		{name: "N C3 many pods", claim: KnownClaim(RequestingClass(new("local"))), known: Knowing(append(pods, ClassOf("local", "csi.example.com", WaitsForFirstConsumer))...), want: "C3 Wait", events: waits},
+		{name: "N C3 many pods", claim: KnownClaim(RequestingClass(new("local"))), known: Knowing(append(pods, ClassOf("local", "csi.example.com", WaitsForFirstConsumer))...), expected: "C3 Wait", events: waits},
 		{name: "N R4 many pods", volume: Orphan(corev1.PersistentVolumeReclaimRecycle), known: Knowing(pods...),
-			want: "R4 Wait", events: []string{"Normal VolumeFailedRecycle pv/a"}, retry: decision.RetryBackoff},
-		{name: "N P1 a long class", claim: KnownClaim(RequestingClass(&long)), want: "P1 Wait", events: []string{"Warning ProvisioningFailed pvc/default/data"}},
+			expected: "R4 Wait", events: []string{"Normal VolumeFailedRecycle pv/a"}, retry: decision.RetryBackoff},
+		{name: "N P1 a long class", claim: KnownClaim(RequestingClass(&long)), expected: "P1 Wait", events: []string{"Warning ProvisioningFailed pvc/default/data"}},
 		{name: "N P3 a long provisioner", claim: KnownClaim(RequestingClass(new("fast")), ClaimNote(Provisioner, long), ClaimNote(BetaProvisioner, long)), known: Knowing(ClassOf("fast", long)),
-			want: "P3 Wait", events: []string{"Normal ExternalProvisioning pvc/default/data"}},
-		{name: "N C7 a long class", claim: KnownClaim(Naming("a"), RequestingClass(&long)), known: Knowing(KnownVolume("a", OfClass(long+"y"))), want: "C7 Wait", events: []string{"Warning VolumeMismatch pvc/default/data"}},
-		{name: "N C5 a long class", claim: KnownClaim(), known: Knowing(KnownVolume("a", OfClass(long))), want: "C5 Wait", events: []string{"Normal FailedBinding pvc/default/data"}},
+			expected: "P3 Wait", events: []string{"Normal ExternalProvisioning pvc/default/data"}},
+		{name: "N C7 a long class", claim: KnownClaim(Naming("a"), RequestingClass(&long)), known: Knowing(KnownVolume("a", OfClass(long+"y"))), expected: "C7 Wait", events: []string{"Warning VolumeMismatch pvc/default/data"}},
+		{name: "N C5 a long class", claim: KnownClaim(), known: Knowing(KnownVolume("a", OfClass(long))), expected: "C5 Wait", events: []string{"Normal FailedBinding pvc/default/data"}},
 		{name: "N V2 long modes", volume: KnownVolume("a", BoundToClaim, func(v *corev1.PersistentVolume) { v.Spec.VolumeMode = new(corev1.PersistentVolumeMode(long)) }), known: Knowing(KnownClaim()),
-			want: "V2 Wait", events: []string{"Warning VolumeMismatch pv/a", "Warning VolumeMismatch pvc/default/data"}},
+			expected: "V2 Wait", events: []string{"Warning VolumeMismatch pv/a", "Warning VolumeMismatch pvc/default/data"}},
 	})
 }
 

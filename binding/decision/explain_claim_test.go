@@ -19,12 +19,12 @@ import (
 // explainTest is one row of a table: a claim, what else is known, and what must be said of it, as JSON without the
 // claim and the message.
 type explainTest struct {
-	name    string
-	claim   *corev1.PersistentVolumeClaim
-	known   decision.Snapshot
-	options decision.Options
-	want    string
-	says    []string
+	name     string
+	claim    *corev1.PersistentVolumeClaim
+	known    decision.Snapshot
+	options  decision.Options
+	expected string
+	says     []string
 }
 
 func (e explainTest) run(t *testing.T) {
@@ -50,7 +50,7 @@ func (e explainTest) run(t *testing.T) {
 
 // complete is what is wanted with the fields that are the same in each row.
 func (e explainTest) complete() string {
-	return `{"claim":"pvc/default/data","message":"",` + e.want[1:]
+	return `{"claim":"pvc/default/data","message":"",` + e.expected[1:]
 }
 
 func TestExplainClaim(t *testing.T) {
@@ -61,62 +61,62 @@ func TestExplainClaim(t *testing.T) {
 	none := `,"search":{"volumes":0,"fit":0}`
 	for _, row := range []explainTest{
 		{name: "C11 bound", claim: KnownClaim(BoundTo("a")), known: Knowing(KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound))),
-			want: `{"state":"Bound","rule":"C11","volume":"a"}`},
-		{name: "C1 a volume fits", claim: KnownClaim(), known: Knowing(KnownVolume("a")), want: `{"state":"Binding","rule":"B1","volume":"a"}`, says: []string{`volume "a"`, "the next write sets the volume's claimRef"}},
-		{name: "B3 half bound", claim: KnownClaim(), known: Knowing(KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound))), want: `{"state":"Binding","rule":"B3","volume":"a"}`},
+			expected: `{"state":"Bound","rule":"C11","volume":"a"}`},
+		{name: "C1 a volume fits", claim: KnownClaim(), known: Knowing(KnownVolume("a")), expected: `{"state":"Binding","rule":"B1","volume":"a"}`, says: []string{`volume "a"`, "the next write sets the volume's claimRef"}},
+		{name: "B3 half bound", claim: KnownClaim(), known: Knowing(KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound))), expected: `{"state":"Binding","rule":"B3","volume":"a"}`},
 		{name: "C2 a class that it is to have is taken for its own", claim: KnownClaim(RequestingClass(nil)), known: Knowing(ClassOf("std", "csi.example.com", DefaultClass)),
-			want: `{"state":"AwaitsProvisioner","rule":"P3","class":"std","provisioner":"csi.example.com"` + none + `}`},
+			expected: `{"state":"AwaitsProvisioner","rule":"P3","class":"std","provisioner":"csi.example.com"` + none + `}`},
 		{name: "C2 F1 G2 likewise finalizers", claim: KnownClaim(RequestingClass(nil), ClaimNote(Provisioner, "kubernetes.io/aws-ebs")),
 			known: Knowing(ClassOf("std", "kubernetes.io/aws-ebs", DefaultClass)), options: decision.Options{Protection: decision.ProtectionOn},
-			want: `{"state":"AwaitsProvisioner","rule":"P3","class":"std","provisioner":"ebs.csi.aws.com"` + none + `}`},
+			expected: `{"state":"AwaitsProvisioner","rule":"P3","class":"std","provisioner":"ebs.csi.aws.com"` + none + `}`},
 		{name: "C3 no pod yet", claim: KnownClaim(RequestingClass(new("local"))), known: Knowing(local, KnownVolume("a", OfClass("local"))),
-			want: `{"state":"AwaitsConsumer","rule":"C3","class":"local","search":{"volumes":1,"fit":0,"counts":[{"reason":"WaitForFirstConsumer","volumes":1}],"nearest":{"volume":"a","claimRef":"None",
+			expected: `{"state":"AwaitsConsumer","rule":"C3","class":"local","search":{"volumes":1,"fit":0,"counts":[{"reason":"WaitForFirstConsumer","volumes":1}],"nearest":{"volume":"a","claimRef":"None",
 				"mismatches":[{"reason":"WaitForFirstConsumer","requested":"a node first, as class local is WaitForFirstConsumer","actual":"no node yet"}]}}}`,
 			says: []string{"waiting for a pod that uses the claim", "0/1 volumes fit"}},
 		{name: "C3 only finished pods, and one that has a node", claim: KnownClaim(RequestingClass(new("local"))),
-			known: Knowing(local, PodUsing("done", PodPhase(corev1.PodSucceeded)), PodUsing("runs", Scheduled)), want: `{"state":"AwaitsConsumer","rule":"C3","class":"local"` + none + `}`},
+			known: Knowing(local, PodUsing("done", PodPhase(corev1.PodSucceeded)), PodUsing("runs", Scheduled)), expected: `{"state":"AwaitsConsumer","rule":"C3","class":"local"` + none + `}`},
 		{name: "C3 a pod that has no node yet", claim: KnownClaim(RequestingClass(new("local"))), known: Knowing(local, PodUsing("web"), PodUsing("done", PodPhase(corev1.PodFailed))),
-			want: `{"state":"AwaitsScheduling","rule":"C3","class":"local","pods":["web"]` + none + `}`, says: []string{"web"}},
+			expected: `{"state":"AwaitsScheduling","rule":"C3","class":"local","pods":["web"]` + none + `}`, says: []string{"web"}},
 		{name: "C3 P3 a node is chosen: its provisioner is awaited there", claim: KnownClaim(RequestingClass(new("fast")), ClaimNote(SelectedNode, "node-a")), known: Knowing(delayedFast),
-			want: `{"state":"AwaitsProvisioner","rule":"P3","class":"fast","provisioner":"csi.example.com","node":"node-a"` + none + `}`, says: []string{`"csi.example.com"`, `"node-a"`}},
+			expected: `{"state":"AwaitsProvisioner","rule":"P3","class":"fast","provisioner":"csi.example.com","node":"node-a"` + none + `}`, says: []string{`"csi.example.com"`, `"node-a"`}},
 		{name: "C4 P3 asked already", claim: KnownClaim(RequestingClass(new("fast")), ClaimNote(Provisioner, "csi.example.com"), ClaimNote(BetaProvisioner, "csi.example.com")), known: Knowing(fast),
-			want: `{"state":"AwaitsProvisioner","rule":"P3","class":"fast","provisioner":"csi.example.com"` + none + `}`, says: []string{"waiting for the provisioner"}},
+			expected: `{"state":"AwaitsProvisioner","rule":"P3","class":"fast","provisioner":"csi.example.com"` + none + `}`, says: []string{"waiting for the provisioner"}},
 		{name: "P2 a provisioner of ours, though nothing was read live", claim: KnownClaim(RequestingClass(new("fast")), ClaimNote(Provisioner, "csi.example.com"), ClaimNote(BetaProvisioner, "csi.example.com")),
-			known: Knowing(fast), options: hookSet, want: `{"state":"AwaitsProvisioner","rule":"P2","class":"fast","provisioner":"csi.example.com"` + none + `}`, says: []string{"waiting for the provisioner"}},
-		{name: "P1 the class does not exist", claim: KnownClaim(RequestingClass(new("fast"))), want: `{"state":"NoProvisioner","rule":"P1","class":"fast"` + none + `}`, says: []string{"does not exist"}},
+			known: Knowing(fast), options: hookSet, expected: `{"state":"AwaitsProvisioner","rule":"P2","class":"fast","provisioner":"csi.example.com"` + none + `}`, says: []string{"waiting for the provisioner"}},
+		{name: "P1 the class does not exist", claim: KnownClaim(RequestingClass(new("fast"))), expected: `{"state":"NoProvisioner","rule":"P1","class":"fast"` + none + `}`, says: []string{"does not exist"}},
 		{name: "P1 it provisions nothing", claim: KnownClaim(RequestingClass(new("local")), ClaimNote(SelectedNode, "node-a")), known: Knowing(local),
-			want: `{"state":"NoProvisioner","rule":"P1","class":"local"` + none + `}`, says: []string{"provisions none"}},
+			expected: `{"state":"NoProvisioner","rule":"P1","class":"local"` + none + `}`, says: []string{"provisions none"}},
 		{name: "C5 no class", claim: KnownClaim(), known: Knowing(KnownVolume("a", Sized("5Gi"))),
-			want: `{"state":"NoVolumeFits","rule":"C5","search":{"volumes":1,"fit":0,"counts":[{"reason":"TooSmall","volumes":1,"largest":"5Gi"}],
+			expected: `{"state":"NoVolumeFits","rule":"C5","search":{"volumes":1,"fit":0,"counts":[{"reason":"TooSmall","volumes":1,"largest":"5Gi"}],
 				"nearest":{"volume":"a","claimRef":"None","mismatches":[{"reason":"TooSmall","requested":"10Gi","actual":"5Gi"}]}}}`,
 			says: []string{"no volume fits and the claim names no storage class: 0/1 volumes fit: 1 TooSmall (largest 5Gi); a would fit but for its size: 5Gi, the claim requests 10Gi"}},
-		{name: "C6 the volume it names is absent", claim: KnownClaim(Naming("a")), want: `{"state":"AwaitsVolume","rule":"C6","volume":"a"}`},
+		{name: "C6 the volume it names is absent", claim: KnownClaim(Naming("a")), expected: `{"state":"AwaitsVolume","rule":"C6","volume":"a"}`},
 		{name: "C7 the volume it names does not fit", claim: KnownClaim(Naming("a")), known: Knowing(KnownVolume("a", Sized("5Gi"))),
-			want: `{"state":"VolumeMismatch","rule":"C7","volume":"a","mismatches":[{"reason":"TooSmall","requested":"10Gi","actual":"5Gi"}]}`},
-		{name: "C9 L5", claim: KnownClaim(Naming("a")), known: Knowing(KnownVolume("a", RefersToOther)), want: `{"state":"VolumeTaken","rule":"C9","volume":"a","holder":"pvc/default/other"}`},
+			expected: `{"state":"VolumeMismatch","rule":"C7","volume":"a","mismatches":[{"reason":"TooSmall","requested":"10Gi","actual":"5Gi"}]}`},
+		{name: "C9 L5", claim: KnownClaim(Naming("a")), known: Knowing(KnownVolume("a", RefersToOther)), expected: `{"state":"VolumeTaken","rule":"C9","volume":"a","holder":"pvc/default/other"}`},
 		{name: "C9 M2", claim: KnownClaim(Naming("a")), known: Knowing(KnownVolume("a"), FitClaim(BoundTo("a"), Named("other"))),
-			want: `{"state":"VolumeTaken","rule":"C9","volume":"a","holder":"pvc/default/other"}`},
+			expected: `{"state":"VolumeTaken","rule":"C9","volume":"a","holder":"pvc/default/other"}`},
 		{name: "C9 M2 two have it", claim: KnownClaim(Naming("a")), known: Knowing(KnownVolume("a"), FitClaim(BoundTo("a"), Named("other")), FitClaim(BoundTo("a"), Named("another"))),
-			want: `{"state":"VolumeTaken","rule":"C9","volume":"a"}`, says: []string{"default/another, default/other"}},
+			expected: `{"state":"VolumeTaken","rule":"C9","volume":"a"}`, says: []string{"default/another, default/other"}},
 		{name: "C11 M2 others are bound to it too", claim: KnownClaim(BoundTo("a")), known: Knowing(KnownVolume("a"), FitClaim(BoundTo("a"), Named("other"))),
-			want: `{"state":"VolumeContended","rule":"C11","volume":"a"}`, says: []string{"become Lost: default/other"}},
+			expected: `{"state":"VolumeContended","rule":"C11","volume":"a"}`, says: []string{"become Lost: default/other"}},
 		{name: "C11 B4 Lost, and its volume is Bound to it again", claim: KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost)), known: Knowing(KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound))),
-			want: `{"state":"Binding","rule":"B4","volume":"a"}`, says: []string{`volume "a"`}},
+			expected: `{"state":"Binding","rule":"B4","volume":"a"}`, says: []string{`volume "a"`}},
 		{name: "C11 M2 being deleted, and so may be the other that is bound to it", claim: KnownClaim(BoundTo("a"), ClaimBeingDeleted),
-			known: Knowing(KnownVolume("a"), FitClaim(BoundTo("a"), Named("other"), ClaimBeingDeleted)),
-			want:  `{"state":"VolumeContended","rule":"C11","volume":"a"}`, says: []string{"become Lost: default/other"}},
-		{name: "C10 absent, as far as is known", claim: KnownClaim(BoundTo("a")), want: `{"state":"Lost","rule":"C10","volume":"a"}`, says: []string{`"a", which does not exist`}},
-		{name: "C10 Lost already: the reason is said again", claim: KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost)), want: `{"state":"Lost","rule":"C10","volume":"a"}`, says: []string{`"a", which does not exist`}},
+			known:    Knowing(KnownVolume("a"), FitClaim(BoundTo("a"), Named("other"), ClaimBeingDeleted)),
+			expected: `{"state":"VolumeContended","rule":"C11","volume":"a"}`, says: []string{"become Lost: default/other"}},
+		{name: "C10 absent, as far as is known", claim: KnownClaim(BoundTo("a")), expected: `{"state":"Lost","rule":"C10","volume":"a"}`, says: []string{`"a", which does not exist`}},
+		{name: "C10 Lost already: the reason is said again", claim: KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost)), expected: `{"state":"Lost","rule":"C10","volume":"a"}`, says: []string{`"a", which does not exist`}},
 		{name: "C10 misbound", claim: KnownClaim(BoundTo("a")), known: Knowing(KnownVolume("a", RefersToOther)),
-			want: `{"state":"Lost","rule":"C10","volume":"a","holder":"pvc/default/other"}`, says: []string{"now belongs to"}},
-		{name: "C10 it names none", claim: KnownClaim(BoundTo("")), want: `{"state":"Lost","rule":"C10"}`, says: []string{"names no volume"}},
+			expected: `{"state":"Lost","rule":"C10","volume":"a","holder":"pvc/default/other"}`, says: []string{"now belongs to"}},
+		{name: "C10 it names none", claim: KnownClaim(BoundTo("")), expected: `{"state":"Lost","rule":"C10"}`, says: []string{"names no volume"}},
 		{name: "C12 being deleted", claim: KnownClaim(ClaimBeingDeleted, ClaimFinalizers(ClaimProtection, "theirs")), known: Knowing(PodUsing("web", Scheduled), PodUsing("unscheduled")),
-			want: `{"state":"Terminating","rule":"C12","finalizers":["kubernetes.io/pvc-protection","theirs"],"pods":["web"]}`,
-			says: []string{"nothing new is begun for it: finalizers kubernetes.io/pvc-protection, theirs, and the pods that use it: web"}},
+			expected: `{"state":"Terminating","rule":"C12","finalizers":["kubernetes.io/pvc-protection","theirs"],"pods":["web"]}`,
+			says:     []string{"nothing new is begun for it: finalizers kubernetes.io/pvc-protection, theirs, and the pods that use it: web"}},
 		{name: "F2 being deleted, used by none", claim: KnownClaim(ClaimBeingDeleted, BoundTo("a"), ClaimFinalizers(ClaimProtection)), options: decision.Options{Protection: decision.ProtectionOn},
-			want: `{"state":"Terminating","rule":"F2","volume":"a","finalizers":["kubernetes.io/pvc-protection"]}`},
+			expected: `{"state":"Terminating","rule":"F2","volume":"a","finalizers":["kubernetes.io/pvc-protection"]}`},
 		{name: "P2 being deleted, with storage made for it", claim: KnownClaim(ClaimBeingDeleted, ClaimFinalizers(ProvisioningFinalizer)),
-			want: `{"state":"Terminating","rule":"P2","finalizers":["pvbind.github.io/provisioning"]}`},
+			expected: `{"state":"Terminating","rule":"P2","finalizers":["pvbind.github.io/provisioning"]}`},
 	} {
 		t.Run(row.name, row.run)
 	}

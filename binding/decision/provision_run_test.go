@@ -50,36 +50,36 @@ func TestP2BeforeStorageIsMade(t *testing.T) {
 	}
 	delayed := Knowing(ClassOf("fast", Own, WaitsForFirstConsumer))
 	runDecisions(t, []decisionTest{
-		{name: "P2 P3 first the annotations, and in the same write the finalizer", claim: asks, known: fast, options: Hooked(), want: pvcDataSets + asksOwn + " " + tracesOwn},
-		{name: "P2 no finalizer where nobody could delete what is made", claim: asks, known: fast, options: Hooked(WithoutDeleters), want: pvcDataSets + asksOwn},
-		{name: "P2 annotated by somebody else: the finalizer", claim: ProvisioningClaim(ClaimFinalizers()), known: fast, options: Hooked(), want: pvcDataSets + tracesOwn},
-		{name: "P2 finalizers of others stay", claim: ProvisioningClaim(ClaimFinalizers("theirs")), known: fast, options: Hooked(), want: pvcDataSets + tracesOwn},
-		{name: "P2 then a live read for a volume of that name", claim: ProvisioningClaim(), known: fast, options: Hooked(), want: readsOwn},
-		{name: "P2 without a deleter too", claim: ProvisioningClaim(ClaimFinalizers()), known: fast, options: Hooked(WithoutDeleters), want: readsOwn},
-		{name: "P2 that a cache knows another of that name proves nothing", claim: ProvisioningClaim(), known: Knowing(ClassOf("fast", Own), KnownVolume(OwnKey.Name, RefersToOther)), options: Hooked(), want: readsOwn},
-		{name: "P2 a live read of another volume proves nothing", claim: ProvisioningClaim(), known: Proving(fast, obj.VolumeKey("other")), options: Hooked(), want: readsOwn},
-		{name: "P2 X2 then one of the claim: it may be gone, and what was made for it retained", claim: ProvisioningClaim(), known: Proving(fast, OwnKey), options: Hooked(), want: "P2 Read pvc/default/data"},
-		{name: "P2 there is none: it makes the storage", claim: ProvisioningClaim(), known: absent, options: Hooked(), want: runsOwn},
-		{name: "P2 without a deleter: it makes the storage", claim: ProvisioningClaim(ClaimFinalizers()), known: absent, options: Hooked(WithoutDeleters), want: runsOwn},
+		{name: "P2 P3 first the annotations, and in the same write the finalizer", claim: asks, known: fast, options: Hooked(), expected: pvcDataSets + asksOwn + " " + tracesOwn},
+		{name: "P2 no finalizer where nobody could delete what is made", claim: asks, known: fast, options: Hooked(WithoutDeleters), expected: pvcDataSets + asksOwn},
+		{name: "P2 annotated by somebody else: the finalizer", claim: ProvisioningClaim(ClaimFinalizers()), known: fast, options: Hooked(), expected: pvcDataSets + tracesOwn},
+		{name: "P2 finalizers of others stay", claim: ProvisioningClaim(ClaimFinalizers("theirs")), known: fast, options: Hooked(), expected: pvcDataSets + tracesOwn},
+		{name: "P2 then a live read for a volume of that name", claim: ProvisioningClaim(), known: fast, options: Hooked(), expected: readsOwn},
+		{name: "P2 without a deleter too", claim: ProvisioningClaim(ClaimFinalizers()), known: fast, options: Hooked(WithoutDeleters), expected: readsOwn},
+		{name: "P2 that a cache knows another of that name proves nothing", claim: ProvisioningClaim(), known: Knowing(ClassOf("fast", Own), KnownVolume(OwnKey.Name, RefersToOther)), options: Hooked(), expected: readsOwn},
+		{name: "P2 a live read of another volume proves nothing", claim: ProvisioningClaim(), known: Proving(fast, obj.VolumeKey("other")), options: Hooked(), expected: readsOwn},
+		{name: "P2 X2 then one of the claim: it may be gone, and what was made for it retained", claim: ProvisioningClaim(), known: Proving(fast, OwnKey), options: Hooked(), expected: "P2 Read pvc/default/data"},
+		{name: "P2 there is none: it makes the storage", claim: ProvisioningClaim(), known: absent, options: Hooked(), expected: runsOwn},
+		{name: "P2 without a deleter: it makes the storage", claim: ProvisioningClaim(ClaimFinalizers()), known: absent, options: Hooked(WithoutDeleters), expected: runsOwn},
 		{name: "P1 P2 an in-tree name that is registered", claim: asks, known: Knowing(ClassOf("fast", "kubernetes.io/ours")), options: inTree,
-			want: pvcDataSets + "+annotation " + BetaProvisioner + "=kubernetes.io/ours +annotation " + Provisioner + "=kubernetes.io/ours"},
-		{name: "P1 no-provisioner makes nothing, whatever is registered", claim: asks, known: Knowing(ClassOf("fast", "kubernetes.io/no-provisioner")), options: inTree, want: "P1 Wait", events: []string{failedOwn}},
-		{name: "P2 G1 the driver of a migrated name, if that is registered", claim: ProvisioningClaim(ClaimNote(MigratedTo, Own)), known: Proving(Knowing(ClassOf("fast", "kubernetes.io/old")), OwnKey), options: driver, want: "G2 UpdateClaim pvc/default/data: -annotation " + MigratedTo},
-		{name: "P3 a binder without hooks waits beside one with hooks, and leaves its finalizer", claim: ProvisioningClaim(), known: absent, want: "P3 Wait", events: []string{"Normal ExternalProvisioning pvc/default/data"}, says: []string{Own}},
+			expected: pvcDataSets + "+annotation " + BetaProvisioner + "=kubernetes.io/ours +annotation " + Provisioner + "=kubernetes.io/ours"},
+		{name: "P1 no-provisioner makes nothing, whatever is registered", claim: asks, known: Knowing(ClassOf("fast", "kubernetes.io/no-provisioner")), options: inTree, expected: "P1 Wait", events: []string{failedOwn}},
+		{name: "P2 G1 the driver of a migrated name, if that is registered", claim: ProvisioningClaim(ClaimNote(MigratedTo, Own)), known: Proving(Knowing(ClassOf("fast", "kubernetes.io/old")), OwnKey), options: driver, expected: "G2 UpdateClaim pvc/default/data: -annotation " + MigratedTo},
+		{name: "P3 a binder without hooks waits beside one with hooks, and leaves its finalizer", claim: ProvisioningClaim(), known: absent, expected: "P3 Wait", events: []string{"Normal ExternalProvisioning pvc/default/data"}, says: []string{Own}},
 		{name: "P3 another provisioner's claim is not run for", claim: asks, known: Knowing(ClassOf("fast", "their.example.com")), options: Hooked(),
-			want: pvcDataSets + "+annotation " + BetaProvisioner + "=their.example.com +annotation " + Provisioner + "=their.example.com"},
+			expected: pvcDataSets + "+annotation " + BetaProvisioner + "=their.example.com +annotation " + Provisioner + "=their.example.com"},
 		{name: "P2 C1 a volume that fits is better than a new one", claim: ProvisioningClaim(), known: Proving(Knowing(ClassOf("fast", Own), KnownVolume("a", OfClass("fast"))), OwnKey), options: Hooked(),
-			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
-		{name: "P2 C3 no node yet: the consumer is awaited", claim: KnownClaim(RequestingClass(new("fast"))), known: delayed, options: Hooked(), want: "C3 Wait", events: []string{"Normal WaitForFirstConsumer pvc/default/data"}},
-		{name: "P2 C3 with a node it is provisioned", claim: ProvisioningClaim(PlacedOn("n1")), known: Proving(delayed, OwnKey, DataKey), options: Hooked(), want: runsOwn},
-		{name: "P2 C12 being deleted: nothing is begun", claim: KnownClaim(RequestingClass(new("fast")), ClaimBeingDeleted), known: fast, options: Hooked(), want: "C12 Nothing"},
-		{name: "P2 C12 being deleted, annotated: nothing is begun", claim: ProvisioningClaim(ClaimFinalizers("theirs"), ClaimBeingDeleted), known: absent, options: Hooked(), want: "C12 Nothing"},
+			expected: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
+		{name: "P2 C3 no node yet: the consumer is awaited", claim: KnownClaim(RequestingClass(new("fast"))), known: delayed, options: Hooked(), expected: "C3 Wait", events: []string{"Normal WaitForFirstConsumer pvc/default/data"}},
+		{name: "P2 C3 with a node it is provisioned", claim: ProvisioningClaim(PlacedOn("n1")), known: Proving(delayed, OwnKey, DataKey), options: Hooked(), expected: runsOwn},
+		{name: "P2 C12 being deleted: nothing is begun", claim: KnownClaim(RequestingClass(new("fast")), ClaimBeingDeleted), known: fast, options: Hooked(), expected: "C12 Nothing"},
+		{name: "P2 C12 being deleted, annotated: nothing is begun", claim: ProvisioningClaim(ClaimFinalizers("theirs"), ClaimBeingDeleted), known: absent, options: Hooked(), expected: "C12 Nothing"},
 
-		{name: "P2 the name is taken by a volume of another claim", claim: ProvisioningClaim(), known: gets(RefersToOther), options: Hooked(), want: "P2 Wait", events: []string{failedOwn}, says: []string{`"pvc-uid-1"`, "not the claim's"}, retry: decision.RetryBackoff},
-		{name: "P2 its volume exists and does not fit", claim: ProvisioningClaim(), known: gets(BoundToClaim, Sized("1Gi")), options: Hooked(), want: "P2 Wait", events: append(mismatches(), failedOwn), retry: decision.RetryBackoff, fresh: true},
-		{name: "P2 its volume exists: the binding goes on", claim: ProvisioningClaim(), known: gets(BoundToClaim, InPhase(corev1.VolumePending)), options: Hooked(), want: "B2 UpdateVolumeStatus pv/pvc-uid-1: status.phase=Bound", fresh: true},
-		{name: "P2 another's answer does not count", claim: ProvisioningClaim(), known: Answering(absent, decision.Answer{Of: decision.RunProvisioner, Hook: Own, For: "uid-9", Volume: MadeVolume()}), options: Hooked(), want: runsOwn},
-		{name: "P2 nor does what another provisioner made", claim: ProvisioningClaim(), known: Answering(absent, decision.Answer{Of: decision.RunProvisioner, Hook: "old.example.com", For: "uid-1", Volume: MadeVolume()}), options: Hooked(), want: runsOwn},
+		{name: "P2 the name is taken by a volume of another claim", claim: ProvisioningClaim(), known: gets(RefersToOther), options: Hooked(), expected: "P2 Wait", events: []string{failedOwn}, says: []string{`"pvc-uid-1"`, "not the claim's"}, retry: decision.RetryBackoff},
+		{name: "P2 its volume exists and does not fit", claim: ProvisioningClaim(), known: gets(BoundToClaim, Sized("1Gi")), options: Hooked(), expected: "P2 Wait", events: append(mismatches(), failedOwn), retry: decision.RetryBackoff, fresh: true},
+		{name: "P2 its volume exists: the binding goes on", claim: ProvisioningClaim(), known: gets(BoundToClaim, InPhase(corev1.VolumePending)), options: Hooked(), expected: "B2 UpdateVolumeStatus pv/pvc-uid-1: status.phase=Bound", fresh: true},
+		{name: "P2 another's answer does not count", claim: ProvisioningClaim(), known: Answering(absent, decision.Answer{Of: decision.RunProvisioner, Hook: Own, For: "uid-9", Volume: MadeVolume()}), options: Hooked(), expected: runsOwn},
+		{name: "P2 nor does what another provisioner made", claim: ProvisioningClaim(), known: Answering(absent, decision.Answer{Of: decision.RunProvisioner, Hook: "old.example.com", For: "uid-1", Volume: MadeVolume()}), options: Hooked(), expected: runsOwn},
 		{name: "P2 X7 a claim without a UID", claim: ProvisioningClaim(OfUID("")), known: absent, options: Hooked(), fails: "metadata.uid"},
 	}, func(row *decisionTest) { row.fresh = true })
 }
@@ -109,13 +109,13 @@ func TestP2WhatAProvisionerIsAskedFor(t *testing.T) {
 	assert.Equal(t, claim, action.Request.Claim)
 	assert.Equal(t, class, action.Request.Class, "with parameters and allowedTopologies")
 	assert.Equal(t, "n1", action.Request.Node, "the selected node")
-	want := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pvc-uid-1", Annotations: map[string]string{BoundBy: "yes", ProvisionedBy: Own}}}
-	want.Spec = corev1.PersistentVolumeSpec{
+	expected := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pvc-uid-1", Annotations: map[string]string{BoundBy: "yes", ProvisionedBy: Own}}}
+	expected.Spec = corev1.PersistentVolumeSpec{
 		Capacity: Storage("10Gi"), AccessModes: claim.Spec.AccessModes, StorageClassName: "fast", MountOptions: []string{"noatime"},
 		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain, VolumeMode: new(corev1.PersistentVolumeBlock), VolumeAttributesClassName: new("gold"),
 		ClaimRef: &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: "default", Name: "data", UID: "uid-1", ResourceVersion: "7"},
 	}
-	assert.Equal(t, want, action.Request.Volume, "all but a source")
+	assert.Equal(t, expected, action.Request.Volume, "all but a source")
 }
 
 // TestP2WhatIsStored has a provisioner change all that it must not, and some that it may.
@@ -142,19 +142,19 @@ func TestP2WhatIsStored(t *testing.T) {
 
 			require.NoError(t, err)
 			require.Equal(t, decision.CreateVolume, action.Kind)
-			want := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{
+			expected := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{
 				Name: "pvc-uid-1", Labels: map[string]string{"disk": "ssd"}, Finalizers: []string{"theirs", InTreeFinalizer},
 				Annotations: map[string]string{BoundBy: "yes", ProvisionedBy: Own, "path": "/x"},
 			}}
-			want.Spec = corev1.PersistentVolumeSpec{
+			expected.Spec = corev1.PersistentVolumeSpec{
 				Capacity: Storage("12Gi"), AccessModes: answer.Spec.AccessModes, StorageClassName: "fast", MountOptions: []string{"ro"},
 				PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete, PersistentVolumeSource: answer.Spec.PersistentVolumeSource,
 				ClaimRef: &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: "default", Name: "data", UID: "uid-1", ResourceVersion: "7"},
 			}
 			if policy == corev1.PersistentVolumeReclaimRetain {
-				want.Finalizers, want.Spec.PersistentVolumeReclaimPolicy = []string{"theirs"}, policy
+				expected.Finalizers, expected.Spec.PersistentVolumeReclaimPolicy = []string{"theirs"}, policy
 			}
-			assert.Equal(t, want, action.Volume)
+			assert.Equal(t, expected, action.Volume)
 		})
 	}
 }
@@ -175,28 +175,28 @@ func TestP2WhatItMadeIsStored(t *testing.T) {
 	fails, unsettled := NotStored(ErrBroken), NotStored(ErrBroken)
 	unsettled.Unsettled = true
 	runDecisions(t, []decisionTest{
-		{name: "P2 made", claim: ProvisioningClaim(), known: Answering(absent, Made(MadeVolume())), options: Hooked(), want: createsOwn, events: []string{succeeded}},
+		{name: "P2 made", claim: ProvisioningClaim(), known: Answering(absent, Made(MadeVolume())), options: Hooked(), expected: createsOwn, events: []string{succeeded}},
 		{name: "P2 X6 what is stored shares nothing with claim and class", claim: ProvisioningClaim(func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeAttributesClassName = new("gold") }),
-			known: Answering(Proving(Knowing(ClassOf("fast", Own, func(c *storagev1.StorageClass) { c.MountOptions = []string{"noatime"} })), OwnKey), Made(MadeVolume())), options: Hooked(), want: createsOwn, events: []string{succeeded}},
-		{name: "P2 made larger", claim: ProvisioningClaim(), known: Answering(absent, Made(MadeVolume(Sized("11Gi")))), options: Hooked(), want: createsOwn, events: []string{succeeded}},
-		{name: "P2 made, and no proof that there is no such volume is needed to try", claim: ProvisioningClaim(), known: Answering(fast, Made(MadeVolume())), options: Hooked(), want: createsOwn, events: []string{succeeded}},
-		{name: "P2 the last answer counts", claim: ProvisioningClaim(), known: Answering(absent, NotMade(ErrBroken), Made(MadeVolume())), options: Hooked(), want: createsOwn, events: []string{succeeded}},
-		{name: "P2 made, and a volume of that name is in the cache: a live read", claim: ProvisioningClaim(), known: Answering(Knowing(ClassOf("fast", Own), KnownVolume(OwnKey.Name, RefersToOther)), Made(MadeVolume())), options: Hooked(), want: readsOwn},
+			known: Answering(Proving(Knowing(ClassOf("fast", Own, func(c *storagev1.StorageClass) { c.MountOptions = []string{"noatime"} })), OwnKey), Made(MadeVolume())), options: Hooked(), expected: createsOwn, events: []string{succeeded}},
+		{name: "P2 made larger", claim: ProvisioningClaim(), known: Answering(absent, Made(MadeVolume(Sized("11Gi")))), options: Hooked(), expected: createsOwn, events: []string{succeeded}},
+		{name: "P2 made, and no proof that there is no such volume is needed to try", claim: ProvisioningClaim(), known: Answering(fast, Made(MadeVolume())), options: Hooked(), expected: createsOwn, events: []string{succeeded}},
+		{name: "P2 the last answer counts", claim: ProvisioningClaim(), known: Answering(absent, NotMade(ErrBroken), Made(MadeVolume())), options: Hooked(), expected: createsOwn, events: []string{succeeded}},
+		{name: "P2 made, and a volume of that name is in the cache: a live read", claim: ProvisioningClaim(), known: Answering(Knowing(ClassOf("fast", Own), KnownVolume(OwnKey.Name, RefersToOther)), Made(MadeVolume())), options: Hooked(), expected: readsOwn},
 		{name: "P2 made, and a volume that fits came meanwhile: C1", claim: ProvisioningClaim(), known: Answering(Proving(Knowing(ClassOf("fast", Own), KnownVolume("a", OfClass("fast"))), OwnKey), Made(MadeVolume())), options: Hooked(),
-			want: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
-		{name: "P1 made, and the class is gone", claim: ProvisioningClaim(), known: Answering(Proving(Knowing(), OwnKey), Made(MadeVolume())), options: Hooked(), want: "P1 Wait", events: []string{failedOwn}},
+			expected: "B1 UpdateVolume pv/a: spec.claimRef={default/data uid-1} +annotation " + BoundBy},
+		{name: "P1 made, and the class is gone", claim: ProvisioningClaim(), known: Answering(Proving(Knowing(), OwnKey), Made(MadeVolume())), options: Hooked(), expected: "P1 Wait", events: []string{failedOwn}},
 		{name: "P2 made, and deleted again since, as when the class had another provisioner meanwhile: not stored", claim: ProvisioningClaim(),
-			known: Answering(absent, Made(MadeVolume()), DeletedAgain(nil)), options: Hooked(), want: "P2 Wait", retry: decision.RetryBackoff},
-		{name: "P2 not stored once: again", claim: ProvisioningClaim(), known: Answering(absent, Made(MadeVolume()), fails), options: Hooked(), want: createsOwn, events: []string{succeeded}},
-		{name: "P2 not stored twice: again", claim: ProvisioningClaim(), known: Answering(absent, Made(MadeVolume()), fails, fails), options: Hooked(), want: createsOwn, events: []string{succeeded}},
-		{name: "P2 not stored three times: a live read before it is deleted again", claim: ProvisioningClaim(), known: Answering(fast, Made(MadeVolume()), fails, fails, fails), options: Hooked(), want: readsOwn},
-		{name: "P2 not stored three times: deleted again", claim: ProvisioningClaim(), known: Answering(absent, Made(MadeVolume()), fails, fails, fails), options: Hooked(), want: deletesOwn, says: []string{"could not be stored", "the disk is broken"}},
+			known: Answering(absent, Made(MadeVolume()), DeletedAgain(nil)), options: Hooked(), expected: "P2 Wait", retry: decision.RetryBackoff},
+		{name: "P2 not stored once: again", claim: ProvisioningClaim(), known: Answering(absent, Made(MadeVolume()), fails), options: Hooked(), expected: createsOwn, events: []string{succeeded}},
+		{name: "P2 not stored twice: again", claim: ProvisioningClaim(), known: Answering(absent, Made(MadeVolume()), fails, fails), options: Hooked(), expected: createsOwn, events: []string{succeeded}},
+		{name: "P2 not stored three times: a live read before it is deleted again", claim: ProvisioningClaim(), known: Answering(fast, Made(MadeVolume()), fails, fails, fails), options: Hooked(), expected: readsOwn},
+		{name: "P2 not stored three times: deleted again", claim: ProvisioningClaim(), known: Answering(absent, Made(MadeVolume()), fails, fails, fails), options: Hooked(), expected: deletesOwn, says: []string{"could not be stored", "the disk is broken"}},
 		{name: "P2 not stored, but there it is: B2", claim: ProvisioningClaim(), known: Answering(Proving(Knowing(ClassOf("fast", Own), KnownVolume(OwnKey.Name, OfClass("fast"), BoundToClaim, InPhase(corev1.VolumePending))), OwnKey), Made(MadeVolume()), fails, fails, fails), options: Hooked(), fresh: true,
-			want: "B2 UpdateVolumeStatus pv/pvc-uid-1: status.phase=Bound"},
-		{name: "P2 the outcome of one is unknown: its storage may be needed yet", claim: ProvisioningClaim(), known: Answering(absent, Made(MadeVolume()), fails, unsettled, fails), options: Hooked(), want: "P2 Wait", events: []string{failedOwn}, says: []string{"could not be stored", "the disk is broken"}, retry: decision.RetryBackoff},
-		{name: "P2 W6 deleted again: later", claim: ProvisioningClaim(), known: Answering(absent, Made(MadeVolume()), fails, fails, fails, DeletedAgain(nil)), options: Hooked(), want: "P2 Wait", events: []string{failedOwn}, says: []string{"could not be stored", "the disk is broken"}, retry: decision.RetryBackoff},
-		{name: "P2 W6 it cannot be deleted again", claim: ProvisioningClaim(), known: Answering(absent, Made(MadeVolume()), fails, fails, fails, DeletedAgain(errors.New("busy"))), options: Hooked(), want: "P2 Wait", events: []string{failedOwn, cleanupOf}, retry: decision.RetryBackoff},
-		{name: "P2 the node stays, which is not to blame", claim: ProvisioningClaim(PlacedOn("n1")), known: Answering(absent, Made(MadeVolume()), fails, fails, fails, DeletedAgain(nil)), options: Hooked(), want: "P2 Wait", events: []string{failedOwn}, retry: decision.RetryBackoff},
+			expected: "B2 UpdateVolumeStatus pv/pvc-uid-1: status.phase=Bound"},
+		{name: "P2 the outcome of one is unknown: its storage may be needed yet", claim: ProvisioningClaim(), known: Answering(absent, Made(MadeVolume()), fails, unsettled, fails), options: Hooked(), expected: "P2 Wait", events: []string{failedOwn}, says: []string{"could not be stored", "the disk is broken"}, retry: decision.RetryBackoff},
+		{name: "P2 W6 deleted again: later", claim: ProvisioningClaim(), known: Answering(absent, Made(MadeVolume()), fails, fails, fails, DeletedAgain(nil)), options: Hooked(), expected: "P2 Wait", events: []string{failedOwn}, says: []string{"could not be stored", "the disk is broken"}, retry: decision.RetryBackoff},
+		{name: "P2 W6 it cannot be deleted again", claim: ProvisioningClaim(), known: Answering(absent, Made(MadeVolume()), fails, fails, fails, DeletedAgain(errors.New("busy"))), options: Hooked(), expected: "P2 Wait", events: []string{failedOwn, cleanupOf}, retry: decision.RetryBackoff},
+		{name: "P2 the node stays, which is not to blame", claim: ProvisioningClaim(PlacedOn("n1")), known: Answering(absent, Made(MadeVolume()), fails, fails, fails, DeletedAgain(nil)), options: Hooked(), expected: "P2 Wait", events: []string{failedOwn}, retry: decision.RetryBackoff},
 	})
 }
 
@@ -228,14 +228,14 @@ func TestP2ABadAnswer(t *testing.T) {
 	} {
 		says := []string{bad.says}
 		runDecisions(t, []decisionTest{
-			{name: "P2 " + name + ": a live read first", claim: ProvisioningClaim(), known: Answering(fast, Made(bad.made)), options: Hooked(), want: readsOwn},
-			{name: "P2 " + name + ": deleted again", claim: ProvisioningClaim(), known: Answering(absent, Made(bad.made)), options: Hooked(), want: deletesOwn, says: says},
-			{name: "P2 " + name + ": reported", claim: ProvisioningClaim(), known: Answering(absent, Made(bad.made), DeletedAgain(nil)), options: Hooked(), want: "P2 Wait", events: []string{failedOwn}, says: says, retry: decision.RetryBackoff},
-			{name: "P2 " + name + ": the scheduler chooses again", claim: ProvisioningClaim(PlacedOn("n1")), known: Answering(absent, Made(bad.made), DeletedAgain(nil)), options: Hooked(), want: leavesNode, events: []string{failedOwn}, says: says},
-			{name: "P2 " + name + ": cleaning up failed", claim: ProvisioningClaim(), known: Answering(absent, Made(bad.made), DeletedAgain(ErrBroken)), options: Hooked(), want: "P2 Wait", events: []string{failedOwn, cleanupOf}, retry: decision.RetryBackoff},
-			{name: "P2 " + name + ": nobody cleans up", claim: ProvisioningClaim(ClaimFinalizers()), known: Answering(absent, Made(bad.made)), options: Hooked(WithoutDeleters), want: "P2 Wait", events: []string{failedOwn, cleanupOf}, retry: decision.RetryBackoff},
-			{name: "R8 " + name + ": cleaning up would have come too late", claim: ProvisioningClaim(), known: Answering(absent, Made(bad.made), DeletedAgain(Meaning(hooks.TooLate))), options: Hooked(), want: "P2 Wait", events: []string{failedOwn, cleanupOf}, retry: decision.RetryBackoff},
-			{name: "Rh " + name + ": cleaning up is in progress", claim: ProvisioningClaim(), known: Answering(absent, Made(bad.made), DeletedAgain(InProgress(0))), options: Hooked(), want: "P2 Wait", events: []string{failedOwn}, says: says, retry: decision.RetryBackoff},
+			{name: "P2 " + name + ": a live read first", claim: ProvisioningClaim(), known: Answering(fast, Made(bad.made)), options: Hooked(), expected: readsOwn},
+			{name: "P2 " + name + ": deleted again", claim: ProvisioningClaim(), known: Answering(absent, Made(bad.made)), options: Hooked(), expected: deletesOwn, says: says},
+			{name: "P2 " + name + ": reported", claim: ProvisioningClaim(), known: Answering(absent, Made(bad.made), DeletedAgain(nil)), options: Hooked(), expected: "P2 Wait", events: []string{failedOwn}, says: says, retry: decision.RetryBackoff},
+			{name: "P2 " + name + ": the scheduler chooses again", claim: ProvisioningClaim(PlacedOn("n1")), known: Answering(absent, Made(bad.made), DeletedAgain(nil)), options: Hooked(), expected: leavesNode, events: []string{failedOwn}, says: says},
+			{name: "P2 " + name + ": cleaning up failed", claim: ProvisioningClaim(), known: Answering(absent, Made(bad.made), DeletedAgain(ErrBroken)), options: Hooked(), expected: "P2 Wait", events: []string{failedOwn, cleanupOf}, retry: decision.RetryBackoff},
+			{name: "P2 " + name + ": nobody cleans up", claim: ProvisioningClaim(ClaimFinalizers()), known: Answering(absent, Made(bad.made)), options: Hooked(WithoutDeleters), expected: "P2 Wait", events: []string{failedOwn, cleanupOf}, retry: decision.RetryBackoff},
+			{name: "R8 " + name + ": cleaning up would have come too late", claim: ProvisioningClaim(), known: Answering(absent, Made(bad.made), DeletedAgain(Meaning(hooks.TooLate))), options: Hooked(), expected: "P2 Wait", events: []string{failedOwn, cleanupOf}, retry: decision.RetryBackoff},
+			{name: "Rh " + name + ": cleaning up is in progress", claim: ProvisioningClaim(), known: Answering(absent, Made(bad.made), DeletedAgain(InProgress(0))), options: Hooked(), expected: "P2 Wait", events: []string{failedOwn}, says: says, retry: decision.RetryBackoff},
 		})
 	}
 }
@@ -266,19 +266,19 @@ func TestP2AProvisionerThatFails(t *testing.T) {
 	plain, placed := ProvisioningClaim(), ProvisioningClaim(PlacedOn("n1"))
 	wrapped := fmt.Errorf("in short: %w", Meaning(hooks.Refused))
 	runDecisions(t, []decisionTest{
-		{name: "P2 W6 it failed", claim: plain, known: Answering(absent, NotMade(ErrBroken)), options: Hooked(), want: "P2 Wait", events: []string{failedOwn}, says: broken, retry: decision.RetryBackoff},
-		{name: "P2 it failed on a node", claim: placed, known: Answering(absent, NotMade(ErrBroken)), options: Hooked(), want: leavesNode, events: []string{failedOwn}, says: broken},
-		{name: "P2 even one without a name", claim: ProvisioningClaim(PlacedOn("")), known: Answering(absent, NotMade(ErrBroken)), options: Hooked(), want: leavesNode, events: []string{failedOwn}, says: broken},
-		{name: "Rh P2 W6 a HookError without a meaning", claim: plain, known: Answering(absent, NotMade(Meaning(hooks.Failed))), options: Hooked(), want: "P2 Wait", events: []string{failedOwn}, says: broken, retry: decision.RetryBackoff},
-		{name: "Rh P2 refused for good", claim: plain, known: Answering(absent, NotMade(Meaning(hooks.Refused))), options: Hooked(), want: "P2 Wait", events: []string{failedOwn}, says: broken},
-		{name: "Rh P2 refused for good, wrapped", claim: plain, known: Answering(absent, NotMade(wrapped)), options: Hooked(), want: "P2 Wait", events: []string{failedOwn}, says: []string{"in short: the disk is broken"}},
-		{name: "R8 P2 the storage has seen a larger token: the node stays, and it is tried again", claim: placed, known: Answering(absent, NotMade(Meaning(hooks.StaleToken))), options: Hooked(), want: "P2 Wait", events: []string{failedOwn}, says: broken, retry: decision.RetryBackoff},
-		{name: "Rh P2 refused for good on a node: it stays, for another would be refused too", claim: placed, known: Answering(absent, NotMade(Meaning(hooks.Refused))), options: Hooked(), want: "P2 Wait", events: []string{failedOwn}, says: broken},
-		{name: "Rh W6 in progress", claim: plain, known: Answering(absent, NotMade(InProgress(0))), options: Hooked(), want: "Rh Wait", retry: decision.RetryBackoff},
-		{name: "Rh in progress: ask again after d", claim: plain, known: Answering(absent, NotMade(InProgress(time.Minute))), options: Hooked(), want: "Rh Wait", retry: decision.RetryAfter},
-		{name: "Rh in progress on a node: it stays", claim: placed, known: Answering(absent, NotMade(InProgress(time.Minute))), options: Hooked(), want: "Rh Wait", retry: decision.RetryAfter},
-		{name: "Rh in use means nothing to a provisioner", claim: plain, known: Answering(absent, NotMade(Meaning(hooks.InUse))), options: Hooked(), want: "P2 Wait", events: []string{failedOwn}, says: broken, retry: decision.RetryBackoff},
-		{name: "P2 C12 it failed, and the claim is being deleted: what it may have made is deleted", claim: ProvisioningClaim(ClaimBeingDeleted), known: Answering(absent, NotMade(ErrBroken)), options: Hooked(), want: deletesOwn},
+		{name: "P2 W6 it failed", claim: plain, known: Answering(absent, NotMade(ErrBroken)), options: Hooked(), expected: "P2 Wait", events: []string{failedOwn}, says: broken, retry: decision.RetryBackoff},
+		{name: "P2 it failed on a node", claim: placed, known: Answering(absent, NotMade(ErrBroken)), options: Hooked(), expected: leavesNode, events: []string{failedOwn}, says: broken},
+		{name: "P2 even one without a name", claim: ProvisioningClaim(PlacedOn("")), known: Answering(absent, NotMade(ErrBroken)), options: Hooked(), expected: leavesNode, events: []string{failedOwn}, says: broken},
+		{name: "Rh P2 W6 a HookError without a meaning", claim: plain, known: Answering(absent, NotMade(Meaning(hooks.Failed))), options: Hooked(), expected: "P2 Wait", events: []string{failedOwn}, says: broken, retry: decision.RetryBackoff},
+		{name: "Rh P2 refused for good", claim: plain, known: Answering(absent, NotMade(Meaning(hooks.Refused))), options: Hooked(), expected: "P2 Wait", events: []string{failedOwn}, says: broken},
+		{name: "Rh P2 refused for good, wrapped", claim: plain, known: Answering(absent, NotMade(wrapped)), options: Hooked(), expected: "P2 Wait", events: []string{failedOwn}, says: []string{"in short: the disk is broken"}},
+		{name: "R8 P2 the storage has seen a larger token: the node stays, and it is tried again", claim: placed, known: Answering(absent, NotMade(Meaning(hooks.StaleToken))), options: Hooked(), expected: "P2 Wait", events: []string{failedOwn}, says: broken, retry: decision.RetryBackoff},
+		{name: "Rh P2 refused for good on a node: it stays, for another would be refused too", claim: placed, known: Answering(absent, NotMade(Meaning(hooks.Refused))), options: Hooked(), expected: "P2 Wait", events: []string{failedOwn}, says: broken},
+		{name: "Rh W6 in progress", claim: plain, known: Answering(absent, NotMade(InProgress(0))), options: Hooked(), expected: "Rh Wait", retry: decision.RetryBackoff},
+		{name: "Rh in progress: ask again after d", claim: plain, known: Answering(absent, NotMade(InProgress(time.Minute))), options: Hooked(), expected: "Rh Wait", retry: decision.RetryAfter},
+		{name: "Rh in progress on a node: it stays", claim: placed, known: Answering(absent, NotMade(InProgress(time.Minute))), options: Hooked(), expected: "Rh Wait", retry: decision.RetryAfter},
+		{name: "Rh in use means nothing to a provisioner", claim: plain, known: Answering(absent, NotMade(Meaning(hooks.InUse))), options: Hooked(), expected: "P2 Wait", events: []string{failedOwn}, says: broken, retry: decision.RetryBackoff},
+		{name: "P2 C12 it failed, and the claim is being deleted: what it may have made is deleted", claim: ProvisioningClaim(ClaimBeingDeleted), known: Answering(absent, NotMade(ErrBroken)), options: Hooked(), expected: deletesOwn},
 	})
 }
 

@@ -34,7 +34,7 @@ func TestSnapshotEvidence(t *testing.T) {
 	for _, test := range []struct {
 		name, kind, of string
 		from           decision.Snapshot
-		want           answer
+		expected       answer
 	}{
 		{"V3 a volume in the lists", "volume", "a", known, answer{true, decision.FromCache}},
 		{"V3 a volume that is not", "volume", "none", known, answer{false, decision.NotInCache}},
@@ -52,7 +52,7 @@ func TestSnapshotEvidence(t *testing.T) {
 		{"F2 none listed live", "pods", "data", Proving(Knowing(claim), obj.PodsKey("default")), answer{false, decision.FromLiveRead}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			assert.Equal(t, test.want, ask(test.from, test.kind, test.of))
+			assert.Equal(t, test.expected, ask(test.from, test.kind, test.of))
 		})
 	}
 	assert.False(t, decision.FromCache.IsLive())

@@ -28,16 +28,16 @@ func TestR8TheTokenOfAProvisioner(t *testing.T) {
 	}
 	deleted := decision.Answer{Of: decision.RunDeleter, Hook: "old.example.com", For: "uid-1", Token: now + 7}
 	for name, test := range map[string]struct {
-		claim   *corev1.PersistentVolumeClaim
-		answers []decision.Answer
-		want    int64
+		claim    *corev1.PersistentVolumeClaim
+		answers  []decision.Answer
+		expected int64
 	}{
-		"R8 the clock's":                {claim: ProvisioningClaim(), want: now},
-		"R8 another's clock was behind": {claim: ProvisioningClaim(done(now - 5)), want: now},
-		"R8 another's clock was ahead":  {claim: ProvisioningClaim(done(now + 5)), want: now + 6},
-		"R8 the clock stands still":     {claim: ProvisioningClaim(done(now)), want: now + 1},
-		"R8 a deleter of this sync":     {claim: ProvisioningClaim(), answers: []decision.Answer{deleted}, want: now + 8},
-		"R8 not quite an hour ahead":    {claim: ProvisioningClaim(done(now + hour - 1)), want: now + hour},
+		"R8 the clock's":                {claim: ProvisioningClaim(), expected: now},
+		"R8 another's clock was behind": {claim: ProvisioningClaim(done(now - 5)), expected: now},
+		"R8 another's clock was ahead":  {claim: ProvisioningClaim(done(now + 5)), expected: now + 6},
+		"R8 the clock stands still":     {claim: ProvisioningClaim(done(now)), expected: now + 1},
+		"R8 a deleter of this sync":     {claim: ProvisioningClaim(), answers: []decision.Answer{deleted}, expected: now + 8},
+		"R8 not quite an hour ahead":    {claim: ProvisioningClaim(done(now + hour - 1)), expected: now + hour},
 		"R8 an hour ahead":              {claim: ProvisioningClaim(done(now + hour))},
 		"R8 a deleter an hour ahead":    {claim: ProvisioningClaim(), answers: []decision.Answer{{Of: decision.RunDeleter, Hook: "old.example.com", For: "uid-1", Token: now + hour}}},
 		"R8 a tenant wrote the largest": {claim: ProvisioningClaim(done(math.MaxInt64))},
@@ -47,7 +47,7 @@ func TestR8TheTokenOfAProvisioner(t *testing.T) {
 			known.Now, known.Announced = metav1.NewTime(time.Unix(0, now)), map[obj.Key]metav1.Time{DataKey: metav1.Unix(0, 0)}
 			action, err := decision.NextForClaim(test.claim, known, Hooked())
 			require.NoError(t, err)
-			if test.want == 0 { // a smaller one would not refuse that deleter, and a larger one no deleter of the volume would reach
+			if test.expected == 0 { // a smaller one would not refuse that deleter, and a larger one no deleter of the volume would reach
 				require.Equal(t, decision.Wait, action.Kind, "%s", action)
 				assert.Equal(t, decision.RetryBackoff, action.Retry)
 				require.Len(t, action.Events, 1)
@@ -56,7 +56,7 @@ func TestR8TheTokenOfAProvisioner(t *testing.T) {
 				return
 			}
 			require.Equal(t, decision.RunProvisioner, action.Kind, "%s", action)
-			assert.Equal(t, test.want, action.Request.Token)
+			assert.Equal(t, test.expected, action.Request.Token)
 		})
 	}
 }

@@ -42,39 +42,39 @@ func TestP2AVolumeThatMayHaveLostItsStorage(t *testing.T) {
 	retains := KnownVolume(OwnKey.Name, OfClass("fast"), BoundToClaim, WithPolicy(corev1.PersistentVolumeReclaimRetain), InPhase(corev1.VolumeBound), VolumeNote(ProvisionedBy, Own), VolumeNote(BoundBy, "yes"))
 	kept, deleting := VolumeFinalizers(InTreeFinalizer, VolumeProtection), func(v *corev1.PersistentVolume) { BeingDeleted(v) }
 	runDecisions(t, []decisionTest{
-		{name: "P2 R8 announced anew, before it is deleted", claim: ProvisioningClaim(announced("me", 7)), known: there(), want: announcesAnew},
+		{name: "P2 R8 announced anew, before it is deleted", claim: ProvisioningClaim(announced("me", 7)), known: there(), expected: announcesAnew},
 		{name: "P2 R8 that it was deleted stays noted, or the deleter would be called for what may have data by now", claim: ProvisioningClaim(deletedBy("me")), known: there(),
-			want: "R8 UpdateClaim pvc/default/data: annotation " + reclaim.AnnouncementAnnotation + `="{\"by\":\"me\",\"token\":8,\"seconds\":120,\"done\":true}"`},
-		{name: "P2 R8 the claim is read live then", claim: ProvisioningClaim(anew), known: inThisSync(there()), want: "R8 Read pvc/default/data"},
-		{name: "P2 R3 it is deleted, with its UID and resourceVersion", claim: ProvisioningClaim(anew), known: inThisSync(there(), DataKey), want: "P2 DeleteVolume pv/pvc-uid-1"},
+			expected: "R8 UpdateClaim pvc/default/data: annotation " + reclaim.AnnouncementAnnotation + `="{\"by\":\"me\",\"token\":8,\"seconds\":120,\"done\":true}"`},
+		{name: "P2 R8 the claim is read live then", claim: ProvisioningClaim(anew), known: inThisSync(there()), expected: "R8 Read pvc/default/data"},
+		{name: "P2 R3 it is deleted, with its UID and resourceVersion", claim: ProvisioningClaim(anew), known: inThisSync(there(), DataKey), expected: "P2 DeleteVolume pv/pvc-uid-1"},
 		{name: "P2 then its finalizers go, and those of no other", claim: ProvisioningClaim(anew), known: inThisSync(there(deleting, VolumeFinalizers(InTreeFinalizer, VolumeProtection, "theirs")), DataKey),
-			want: "P2 UpdateVolume pv/pvc-uid-1: -finalizer " + InTreeFinalizer + " -finalizer " + VolumeProtection},
-		{name: "P2 X10 others keep it: told", claim: ProvisioningClaim(anew), known: inThisSync(there(deleting, VolumeFinalizers("theirs")), DataKey), want: "P2 Wait", events: told, says: []string{`"pvc-uid-1"`, "finalizers of others"}},
-		{name: "P2 X10 nothing can be announced any more: told", claim: ProvisioningClaim(announced("me", math.MaxInt64)), known: there(), want: "P2 Wait", events: told, says: []string{"remove the annotation"}},
-		{name: "P2 X2 X10 somebody has retained it since: it stays, and that is told", claim: ProvisioningClaim(anew), known: inThisSync(there(WithPolicy(corev1.PersistentVolumeReclaimRetain)), DataKey), want: "P2 Wait", events: told,
+			expected: "P2 UpdateVolume pv/pvc-uid-1: -finalizer " + InTreeFinalizer + " -finalizer " + VolumeProtection},
+		{name: "P2 X10 others keep it: told", claim: ProvisioningClaim(anew), known: inThisSync(there(deleting, VolumeFinalizers("theirs")), DataKey), expected: "P2 Wait", events: told, says: []string{`"pvc-uid-1"`, "finalizers of others"}},
+		{name: "P2 X10 nothing can be announced any more: told", claim: ProvisioningClaim(announced("me", math.MaxInt64)), known: there(), expected: "P2 Wait", events: told, says: []string{"remove the annotation"}},
+		{name: "P2 X2 X10 somebody has retained it since: it stays, and that is told", claim: ProvisioningClaim(anew), known: inThisSync(there(WithPolicy(corev1.PersistentVolumeReclaimRetain)), DataKey), expected: "P2 Wait", events: told,
 			says: []string{"Retain since it was stored", reclaim.AnnouncementAnnotation}},
-		{name: "P2 X2 nor where no cache shows its class", claim: ProvisioningClaim(anew), known: inThisSync(Knowing(retains), DataKey), want: "P2 Wait", events: told},
-		{name: "P2 but not if its class says so", claim: ProvisioningClaim(anew), known: inThisSync(Knowing(ClassOf("fast", Own, retaining), retains), DataKey), want: "P2 DeleteVolume pv/pvc-uid-1"},
-		{name: "P2 R8 it may lose it just now", claim: ProvisioningClaim(announced("another", 7)), known: there(), want: "R8 Wait", retry: decision.RetryAfter},
-		{name: "P2 what this sync has stored is newer", claim: ProvisioningClaim(announced("me", 7)), known: Answering(there(), Stored("uid-of-volume", 7)), want: finishes + unannounced + " -finalizer " + decision.ProvisioningFinalizer},
-		{name: "P2 but not if it was provisioned before another announced that", claim: ProvisioningClaim(announced("another", 7)), known: Answering(there(), Stored("uid-of-volume", 0)), want: "R8 Wait", retry: decision.RetryAfter},
-		{name: "P2 nor if that was announced anew since", claim: ProvisioningClaim(announced("me", 7)), known: Answering(there(), Stored("uid-of-volume", 6)), want: announcesAnew},
-		{name: "P2 unless that is gone, and another has come", claim: ProvisioningClaim(announced("me", 7)), known: Answering(there(), Stored("uid-9", 7)), want: announcesAnew},
-		{name: "P2 a failure stores nothing", claim: ProvisioningClaim(announced("me", 7)), known: Answering(there(), NotStored(ErrBroken)), want: announcesAnew},
-		{name: "P2 a volume of another claim is left", claim: ProvisioningClaim(anew), known: inThisSync(there(RefersToOther), DataKey, OwnKey), want: "P2 Wait", events: []string{"Warning ProvisioningFailed pvc/default/data"}, retry: decision.RetryBackoff},
-		{name: "P2 nothing was announced: it is the claim's", claim: ProvisioningClaim(), known: there(kept), want: finishes + " -finalizer " + decision.ProvisioningFinalizer},
-		{name: "P2 X2 nor is one unsure that a person has made", claim: ProvisioningClaim(announced("me", 7)), known: there(func(v *corev1.PersistentVolume) { delete(v.Annotations, BoundBy) }), want: finishes + unannounced + " -finalizer " + decision.ProvisioningFinalizer},
-		{name: "P2 nor is another's volume unsure", claim: ProvisioningClaim(announced("me", 7), bare), known: there(VolumeNote(ProvisionedBy, "their.example.com")), want: finishes + unannounced},
+		{name: "P2 X2 nor where no cache shows its class", claim: ProvisioningClaim(anew), known: inThisSync(Knowing(retains), DataKey), expected: "P2 Wait", events: told},
+		{name: "P2 but not if its class says so", claim: ProvisioningClaim(anew), known: inThisSync(Knowing(ClassOf("fast", Own, retaining), retains), DataKey), expected: "P2 DeleteVolume pv/pvc-uid-1"},
+		{name: "P2 R8 it may lose it just now", claim: ProvisioningClaim(announced("another", 7)), known: there(), expected: "R8 Wait", retry: decision.RetryAfter},
+		{name: "P2 what this sync has stored is newer", claim: ProvisioningClaim(announced("me", 7)), known: Answering(there(), Stored("uid-of-volume", 7)), expected: finishes + unannounced + " -finalizer " + decision.ProvisioningFinalizer},
+		{name: "P2 but not if it was provisioned before another announced that", claim: ProvisioningClaim(announced("another", 7)), known: Answering(there(), Stored("uid-of-volume", 0)), expected: "R8 Wait", retry: decision.RetryAfter},
+		{name: "P2 nor if that was announced anew since", claim: ProvisioningClaim(announced("me", 7)), known: Answering(there(), Stored("uid-of-volume", 6)), expected: announcesAnew},
+		{name: "P2 unless that is gone, and another has come", claim: ProvisioningClaim(announced("me", 7)), known: Answering(there(), Stored("uid-9", 7)), expected: announcesAnew},
+		{name: "P2 a failure stores nothing", claim: ProvisioningClaim(announced("me", 7)), known: Answering(there(), NotStored(ErrBroken)), expected: announcesAnew},
+		{name: "P2 a volume of another claim is left", claim: ProvisioningClaim(anew), known: inThisSync(there(RefersToOther), DataKey, OwnKey), expected: "P2 Wait", events: []string{"Warning ProvisioningFailed pvc/default/data"}, retry: decision.RetryBackoff},
+		{name: "P2 nothing was announced: it is the claim's", claim: ProvisioningClaim(), known: there(kept), expected: finishes + " -finalizer " + decision.ProvisioningFinalizer},
+		{name: "P2 X2 nor is one unsure that a person has made", claim: ProvisioningClaim(announced("me", 7)), known: there(func(v *corev1.PersistentVolume) { delete(v.Annotations, BoundBy) }), expected: finishes + unannounced + " -finalizer " + decision.ProvisioningFinalizer},
+		{name: "P2 nor is another's volume unsure", claim: ProvisioningClaim(announced("me", 7), bare), known: there(VolumeNote(ProvisionedBy, "their.example.com")), expected: finishes + unannounced},
 		{name: "P2 the finalizer is put on again that was taken off", claim: ProvisioningClaim(announced("me", 7), bare, ClaimNote(Provisioner, "their.example.com")), known: there(),
-			want: "P3 UpdateClaim pvc/default/data: annotation " + Provisioner + "=" + Own + " +finalizer " + decision.ProvisioningFinalizer},
+			expected: "P3 UpdateClaim pvc/default/data: annotation " + Provisioner + "=" + Own + " +finalizer " + decision.ProvisioningFinalizer},
 	}, func(row *decisionTest) { row.options, row.fresh = ours, true })
 
 	other, undeletable := ours, Hooked(WithoutDeleters)
 	other.Hooks.Provisioners, undeletable.Identity = nil, "me"
 	runDecisions(t, []decisionTest{
-		{name: "P2 X2 a controller that could not provision it anew leaves it, and says so", claim: ProvisioningClaim(announced("me", 7)), known: there(), options: other, want: "P2 Wait",
+		{name: "P2 X2 a controller that could not provision it anew leaves it, and says so", claim: ProvisioningClaim(announced("me", 7)), known: there(), options: other, expected: "P2 Wait",
 			events: told, says: []string{"a controller that has the provisioner", Own}, fresh: true},
-		{name: "P2 what nobody could delete has its storage", claim: ProvisioningClaim(announced("me", 7), bare), known: there(), options: undeletable, want: finishes + unannounced, fresh: true},
+		{name: "P2 what nobody could delete has its storage", claim: ProvisioningClaim(announced("me", 7), bare), known: there(), options: undeletable, expected: finishes + unannounced, fresh: true},
 	})
 }
 
@@ -104,20 +104,20 @@ func TestP2NothingIsMadeWhileItMayBeDeleted(t *testing.T) {
 	first := "P2 deleted first"
 	failed := []string{failedOwn}
 	runDecisions(t, []decisionTest{
-		{name: first + ": announced anew, with a larger token", claim: announced("me", false), known: absent, want: announcesAnew},
-		{name: first + ": after another's announcement is over too", claim: announced("another", false), known: outwaited, want: announcesAnew},
-		{name: first + ": not before that", claim: announced("another", false), known: absent, want: "R8 Wait", retry: decision.RetryAfter},
-		{name: first + ": called", claim: announced("me", false), known: inThisSync(), want: deletesOwn},
-		{name: first + ": at work", claim: announced("me", false), known: inThisSync(goesOn), want: "P2 Wait", events: failed, says: []string{"deleted first"}, retry: decision.RetryAfter},
-		{name: first + ": it fails", claim: announced("me", false), known: inThisSync(DeletedAgain(ErrBroken)), want: "P2 Wait", events: []string{failedOwn, cleanupOf}, retry: decision.RetryBackoff},
-		{name: first + ": that is noted", claim: announced("me", false), known: inThisSync(deleted), want: "R8 UpdateClaim pvc/default/data: " + notedDone},
-		{name: first + ": then it is made anew", claim: announced("me", true), known: inThisSync(deleted), want: runsOwn},
-		{name: first + ": not while its deleter is at work, whoever takes the announcement off", claim: ProvisioningClaim(), known: inThisSync(goesOn), want: "P2 Wait", events: failed, retry: decision.RetryAfter},
-		{name: first + ": by a later sync, too", claim: announced("me", true), known: inThisSync(), want: runsOwn},
-		{name: first + ": nobody has announced it", claim: ProvisioningClaim(), known: inThisSync(), want: runsOwn},
-		{name: first + ": nobody can", claim: announced("me", false), known: absent, options: bare, want: "P2 Wait", events: []string{failedOwn, cleanupOf}, retry: decision.RetryBackoff},
-		{name: first + ": nor that it is, of one that has failed", claim: announced("me", false, ClaimNote(Provisioner, Own)), known: failedBefore, want: forgetsOwn},
-		{name: first + ": not noted on another's announcement", claim: announced("me", false), known: Proving(Answering(absent, old), OwnKey, DataKey), want: "P2 Wait", events: failed, retry: decision.RetryBackoff},
+		{name: first + ": announced anew, with a larger token", claim: announced("me", false), known: absent, expected: announcesAnew},
+		{name: first + ": after another's announcement is over too", claim: announced("another", false), known: outwaited, expected: announcesAnew},
+		{name: first + ": not before that", claim: announced("another", false), known: absent, expected: "R8 Wait", retry: decision.RetryAfter},
+		{name: first + ": called", claim: announced("me", false), known: inThisSync(), expected: deletesOwn},
+		{name: first + ": at work", claim: announced("me", false), known: inThisSync(goesOn), expected: "P2 Wait", events: failed, says: []string{"deleted first"}, retry: decision.RetryAfter},
+		{name: first + ": it fails", claim: announced("me", false), known: inThisSync(DeletedAgain(ErrBroken)), expected: "P2 Wait", events: []string{failedOwn, cleanupOf}, retry: decision.RetryBackoff},
+		{name: first + ": that is noted", claim: announced("me", false), known: inThisSync(deleted), expected: "R8 UpdateClaim pvc/default/data: " + notedDone},
+		{name: first + ": then it is made anew", claim: announced("me", true), known: inThisSync(deleted), expected: runsOwn},
+		{name: first + ": not while its deleter is at work, whoever takes the announcement off", claim: ProvisioningClaim(), known: inThisSync(goesOn), expected: "P2 Wait", events: failed, retry: decision.RetryAfter},
+		{name: first + ": by a later sync, too", claim: announced("me", true), known: inThisSync(), expected: runsOwn},
+		{name: first + ": nobody has announced it", claim: ProvisioningClaim(), known: inThisSync(), expected: runsOwn},
+		{name: first + ": nobody can", claim: announced("me", false), known: absent, options: bare, expected: "P2 Wait", events: []string{failedOwn, cleanupOf}, retry: decision.RetryBackoff},
+		{name: first + ": nor that it is, of one that has failed", claim: announced("me", false, ClaimNote(Provisioner, Own)), known: failedBefore, expected: forgetsOwn},
+		{name: first + ": not noted on another's announcement", claim: announced("me", false), known: Proving(Answering(absent, old), OwnKey, DataKey), expected: "P2 Wait", events: failed, retry: decision.RetryBackoff},
 	}, func(row *decisionTest) {
 		row.fresh = true
 		if row.options.Identity == "" {

@@ -102,6 +102,7 @@ func (s *store) noteOwner(volume *corev1.PersistentVolume) {
 	s.beginGiven(volume)
 }
 
+// anotherOwner returns a claim that is known to own the volume (M2), or the last one of its name, and has another UID than its claimRef; nil if there is none.
 func (s *store) anotherOwner(volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
 	for _, key := range s.index.Owners(volume.Name) {
 		claim := s.claim(key)
