@@ -156,7 +156,24 @@ func (s *State) wokenBy(old, object obj.Object) (keys []obj.Key) {
 	if before, after := s.hadIn(old), s.hadIn(object); before != after {
 		keys = s.addWokenByHolder(s.addWokenByHolder(keys, before), after)
 	}
+	if before, after := s.keepsByPods(old), s.keepsByPods(object); before != after {
+		keys = append(keys, slices.DeleteFunc([]obj.Key{before, after}, func(key obj.Key) bool { return key == obj.Key{} })...)
+	}
 	return Unique(keys)
+}
+
+// keepsByPods returns the volume to be reclaimed that a Lost claim names and had, be it by the name alone in the claimRef of that, now or before: each pod of
+// such a claim keeps it from being recycled, whenever that was started (R4). The zero key is none, also for any other object.
+func (s *State) keepsByPods(object obj.Object) obj.Key {
+	claim := as[*corev1.PersistentVolumeClaim](object)
+	if claim == nil || phase.Lost(claim) == "" || !s.awaitsReclaim(obj.NamedVolume(claim)) {
+		return obj.Key{}
+	}
+	former, own := s.formerClaims[claim.Spec.VolumeName], referenceTo(claim)
+	if obj.ReferencedClaim(s.volume(claim.Spec.VolumeName)) != obj.KeyOf(claim) && (former == nil || !sameName(former, own)) {
+		return obj.Key{}
+	}
+	return obj.NamedVolume(claim)
 }
 
 // addWokenByClaim adds the volumes whose claimRef names a claim. What becomes of one that has another claim's UID depends on whether that one is there
@@ -171,11 +188,14 @@ func (s *State) addWokenByClaim(keys []obj.Key, claim *corev1.PersistentVolumeCl
 	return keys
 }
 
-// addWokenByVolume adds the volume, the claim that it names, and those that name it with the other volumes that are bound
-// to them, which may be needed or not by what became of this one (W1 to W3, V2).
+// addWokenByVolume adds the volume, the claim that it names, that for which it was made (P2), and those that name it with the other volumes that
+// are bound to them, which may be needed or not by what became of this one (W1 to W3, V2).
 func (s *State) addWokenByVolume(keys []obj.Key, volume *corev1.PersistentVolume) []obj.Key {
 	keys = append(keys, obj.VolumeKey(volume.Name))
 	if claim := obj.ReferencedClaim(volume); s.claim(claim) != nil {
+		keys = append(keys, claim)
+	}
+	if claim, known := s.claimsByUID[decision.ProvisionedFor(volume.Name)]; known {
 		keys = append(keys, claim)
 	}
 	naming := s.claimsByVolume.of(obj.VolumeKey(volume.Name))

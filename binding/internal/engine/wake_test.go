@@ -33,6 +33,8 @@ func TestWhatWakesWhat(t *testing.T) {
 		return KnownVolume("a", append([]VolumeEdit{BoundToClaim}, edits...)...)
 	}
 	slip := KnownVolume("a", RefersTo("default", "slip", KnownClaim(Named("other")).UID))
+	made := KnownVolume(decision.ProvisionedName(KnownClaim().UID), RefersToOther)
+	released := KnownVolume("a", RefersToStale, InPhase(corev1.VolumeReleased))
 	fast := ClassOf("fast", "csi.example.com")
 	labelled := func(p *corev1.Pod) { p.Labels = map[string]string{"seen": "yes"} }
 	usingMany := func(p *corev1.Pod) {
@@ -54,6 +56,7 @@ func TestWhatWakesWhat(t *testing.T) {
 			changed: At("9", KnownVolume("a", RefersToOther)), want: keys(pv, data, other)},
 		{name: "W2 V5 the volume goes: its claim", known: []obj.Object{KnownClaim(BoundTo("a")), bound()}, gone: bound(), want: keys(pv, data)},
 		{name: "W2 V5 one that is not known", gone: bound(), want: nil},
+		{name: "W2 P2 what was made for a claim goes, and was another's: that claim", known: []obj.Object{KnownClaim(), made}, gone: made, want: keys(obj.VolumeKey(made.Name), data)},
 
 		{name: "W3 a new claim", changed: KnownClaim(), want: keys(data)},
 		{name: "W3 a new claim of a name that volumes have", known: []obj.Object{bound(), KnownVolume("b", PreBound)}, changed: KnownClaim(), want: keys(data, pv, obj.VolumeKey("b"))},
@@ -68,6 +71,13 @@ func TestWhatWakesWhat(t *testing.T) {
 			changed: At("9", KnownClaim(Named("other"), Naming("a"), Lost)), want: keys(other)},
 		{name: "W3 W6 nor one that was, and goes", known: []obj.Object{bound(), KnownClaim(Named("other"), Naming("a"), Lost)},
 			gone: KnownClaim(Named("other"), Naming("a"), Lost), want: keys(other)},
+		{name: "W3 R4 one that becomes Lost, and has its name in claimRef: its pods count", known: []obj.Object{released, KnownClaim(Naming("a"))},
+			changed: At("9", KnownClaim(Naming("a"), Lost)), want: keys(data, pv)},
+		{name: "W3 R4 and one that was Lost: they count no more", known: []obj.Object{released, KnownClaim(Naming("a"), Lost)}, changed: At("9", KnownClaim(Naming("a"))), want: keys(data, pv)},
+		{name: "W3 R4 W6 not one of another name", known: []obj.Object{released, KnownClaim(Named("other"), Naming("a"))},
+			changed: At("9", KnownClaim(Named("other"), Naming("a"), Lost)), want: keys(other)},
+		{name: "W3 R4 not where it is not reclaimed", known: []obj.Object{KnownVolume("a", RefersToStale, InPhase(corev1.VolumeBound)), KnownClaim(Naming("a"))},
+			changed: At("9", KnownClaim(Naming("a"), Lost)), want: keys(data)},
 		{name: "W3 M2 the owner of a free volume changes: whose it is stays", known: []obj.Object{KnownVolume("a"), KnownClaim(BoundTo("a")), KnownClaim(Named("other"), Naming("a"))},
 			changed: At("9", KnownClaim(BoundTo("a"))), want: keys(data)},
 		{name: "W3 a claim goes: the volume that it names", known: []obj.Object{KnownClaim(BoundTo("a"))}, gone: KnownClaim(BoundTo("a")), want: keys(data, pv)},
