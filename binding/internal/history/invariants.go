@@ -114,6 +114,9 @@ func (h *History) judgeData(call bindingtest.Call, actor string) {
 	if call.Key.Kind == obj.KindVolume && (people || before == nil || after == nil) {
 		zeromap.Put(&h.data, call.Key.Name, h.data[call.Key.Name].Edited(before, after))
 		h.follow(before, after)
+		if people && after != nil && after.Spec.ClaimRef != nil && after.Spec.ClaimRef.UID != "" {
+			zeromap.Put(&h.handed, holding{after.Name, after.Spec.ClaimRef.UID}, true)
+		}
 	}
 	if call.Key.Kind == obj.KindVolume && h.outrun && h.heirs[call.Key.Name] != (obj.Key{}) {
 		delete(h.data, call.Key.Name) // it was decided before the restore, and nobody could notice that
@@ -131,9 +134,11 @@ func (h *History) judgeData(call bindingtest.Call, actor string) {
 	if h.overtaken[claim.UID] || !judge.Has(claim, volume) {
 		return
 	}
-	if wrong := judge.WrongHeir(claim, h.data[claim.Spec.VolumeName], h.snapshot().Claims); wrong != "" && h.heirs[claim.Spec.VolumeName] != obj.KeyOf(claim) {
+	handed := holding{claim.Spec.VolumeName, claim.UID}
+	if wrong := judge.WrongHeir(claim, h.data[claim.Spec.VolumeName], h.snapshot().Claims); wrong != "" && !people && !h.handed[handed] && h.heirs[claim.Spec.VolumeName] != obj.KeyOf(claim) {
 		h.Broke("%s", wrong)
 	}
+	delete(h.handed, handed)
 	if had := h.madeAgain[claim.Spec.VolumeName]; had != "" && had != claim.UID && h.hasLost(had, claim.Spec.VolumeName) {
 		h.Broke("X3: %s becomes Bound to %s, which was made again under the claim with UID %s (M2)", claim.Name, claim.Spec.VolumeName, had)
 	}
@@ -150,6 +155,13 @@ func (h *History) hasNotNoticed(actor string) bool {
 // follow notes whose volume is made again, as all controllers know: the claim's that had it last. It is as a person says who gives it to a
 // claim.
 func (h *History) follow(before, after *corev1.PersistentVolume) {
+	if after != nil {
+		delete(h.misgiven, after.Name)
+		ofNobody := after.Spec.ClaimRef != nil && after.Spec.ClaimRef.UID == nobodys
+		if had := h.madeAgain[after.Name]; before == nil && ofNobody && had != "" && h.hasLost(had, after.Name) && h.allKnowBound(had) {
+			zeromap.Put(&h.misgiven, after.Name, had)
+		}
+	}
 	switch {
 	case after != nil && after.Spec.ClaimRef != nil:
 		delete(h.madeAgain, after.Name)
@@ -159,6 +171,13 @@ func (h *History) follow(before, after *corev1.PersistentVolume) {
 	default:
 		delete(h.madeAgain, before.Name)
 	}
+}
+
+// allKnowBound reports whether all controllers know the claim with that UID, and that it is Bound.
+func (h *History) allKnowBound(uid types.UID) bool {
+	return !slices.ContainsFunc(h.Controllers, func(c *Controller) bool {
+		return !slices.ContainsFunc(c.State.Claims(), func(claim *corev1.PersistentVolumeClaim) bool { return claim.UID == uid && phase.Owned(claim) != "" })
+	})
 }
 
 // hasLost reports whether the claim is there that had a volume before, and names it.
@@ -172,9 +191,12 @@ func (h *History) wrongOf(call bindingtest.Call, actor string) string {
 	switch after := call.After.(type) {
 	case *corev1.PersistentVolume:
 		before := call.Before.(*corev1.PersistentVolume)
+		if had := h.misgiven[after.Name]; had != "" && judge.IsReleased(after) && after.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain && h.hasLost(had, after.Name) {
+			return fmt.Sprintf("X2: %s is to be reclaimed, which was made again under the claim with UID %s", after.Name, had)
+		}
 		if before.Spec.ClaimRef != nil {
-			if h.outrun && !judge.Unbinds(before, after) {
-				return "" // a release that the restore has overtaken: it destroys nothing, and is taken back (V2)
+			if h.outrun && (!judge.Unbinds(before, after) || obj.ReferencedClaim(after) == obj.ReferencedClaim(before)) {
+				return "" // a release that the restore has overtaken: it destroys nothing, and is taken back (V2); or who had the volume has it reserved (V4)
 			}
 			return judge.WrongOfVolume(before, after, h.snapshot().Claims)
 		}
@@ -182,7 +204,11 @@ func (h *History) wrongOf(call bindingtest.Call, actor string) string {
 		if h.hasNotNoticed(actor) {
 			return "" // what is bound between a restore and its notice (W8)
 		}
-		return judge.WrongOfClaim(after, h.Server.Volume(after.Spec.VolumeName))
+		volume := h.Server.Volume(after.Spec.VolumeName)
+		if volume != nil && volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.UID == nobodys {
+			return "" // somebody has made it again while it was being bound
+		}
+		return judge.WrongOfClaim(after, volume)
 	}
 	return ""
 }

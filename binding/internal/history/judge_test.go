@@ -92,4 +92,7 @@ func TestTheJudgeOfWhatIsStuck(t *testing.T) {
 	assert.Empty(t, untold(KnownClaim(BoundTo("a"))), "it is Bound")
 	assert.Len(t, untold(KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeFailed))), 1, "without a message")
 	assert.Empty(t, untold(KnownVolume("a", InPhase(corev1.VolumeAvailable))))
+
+	released := KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased), WithPolicy(corev1.PersistentVolumeReclaimDelete))
+	assert.Empty(t, untold(released, KnownClaim(ClaimBeingDeleted)), "given to a claim that is being deleted, which tells it")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/pvbind/pvbind/binding/bindingtest"
 	"github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // people do one thing, on one of a few volumes, claims, classes and pods. What the server refuses does not happen.
@@ -110,8 +111,12 @@ func (h *History) remove(key obj.Key) {
 	h.note("people delete %s: %v", key, err)
 }
 
-// replace removes a volume by force and makes it again, after a while.
+// nobodys is the UID of a claim that had a volume once, as an old manifest has it.
+const nobodys = "uid-before"
+
+// replace removes a volume by force and makes it again, after a while: as another one, or from a manifest of when an earlier claim of that name had it.
 func (h *History) replace(volume obj.Key) {
+	was := h.Server.Volume(volume.Name)
 	h.remove(volume)
 	h.removeFinalizers(volume, obj.Key{})
 	h.judgeCalls("people")
@@ -120,6 +125,11 @@ func (h *History) replace(volume obj.Key) {
 	}
 	again := h.newVolume()
 	again.Name = volume.Name
+	if was != nil && was.Spec.ClaimRef != nil && h.oneIn(2) {
+		again.Annotations, again.Spec = was.Annotations, was.Spec
+		again.Spec.ClaimRef.UID = nobodys
+		delete(again.Annotations, reclaim.TransferAnnotation) // which is of the former volume, so that R7's operations end with an error
+	}
 	h.create(again)
 }
 

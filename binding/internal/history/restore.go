@@ -37,7 +37,9 @@ func (h *History) Restored() {
 		zeromap.Put(&h.outrunLate, call, true)
 	}
 	h.data = h.remembered()
+	clear(h.handed)
 	clear(h.madeAgain)
+	clear(h.misgiven)
 	for _, c := range h.Controllers {
 		clear(c.wrote)
 		c.resyncDue, c.unnoticed = true, true
@@ -75,6 +77,7 @@ func (h *History) forget() {
 	}
 	clear(h.heirs)
 	clear(h.madeAgain)
+	clear(h.misgiven)
 }
 
 // ObserveRestore lets a controller notice that the server went back in time.

@@ -59,6 +59,11 @@ func stuckClaim(claim *corev1.PersistentVolumeClaim, world decision.Snapshot) st
 
 func stuckVolume(rules decision.Options, volume *corev1.PersistentVolume, world decision.Snapshot) string {
 	ref := volume.Spec.ClaimRef
+	var claim *corev1.PersistentVolumeClaim
+	if ref != nil && ref.UID != "" {
+		claim, _ = world.Claim(ref.Namespace, ref.Name)
+	}
+	ending := claim != nil && claim.DeletionTimestamp != nil
 	verdict := reclaim.Decide(volume, reclaim.Options{Migrations: rules.Migrations, Deleters: rules.Hooks.Deleters,
 		SourceDeleters: rules.Hooks.SourceDeleters, Recyclers: rules.Hooks.Recyclers})
 	switch ours := keptByUs(rules, volume); {
@@ -68,6 +73,8 @@ func stuckVolume(rules decision.Options, volume *corev1.PersistentVolume, world 
 		return "it is being deleted, and " + strings.Join(volume.Finalizers, ", ") + " keep it"
 	case volume.Status.Phase == corev1.VolumeFailed && volume.Status.Message == "":
 		return "it is Failed without a message"
+	case volume.Status.Phase == corev1.VolumeReleased && ending && claim.UID == ref.UID:
+		return "" // a person has given it to that claim: it is reclaimed once that is gone
 	case volume.Status.Phase == corev1.VolumeReleased && (verdict.Action == reclaim.RunDeleter || verdict.Action == reclaim.RunRecycler || verdict.Action == reclaim.Fail):
 		return "it is Released, and is not reclaimed"
 	case (ref == nil || ref.UID == "") && (volume.Status.Phase == corev1.VolumeBound || volume.Status.Phase == corev1.VolumePending):
@@ -75,7 +82,7 @@ func stuckVolume(rules decision.Options, volume *corev1.PersistentVolume, world 
 	case ref == nil || ref.UID == "" || volume.Status.Phase != corev1.VolumePending && volume.Status.Phase != corev1.VolumeAvailable:
 		return ""
 	}
-	if claim, _ := world.Claim(ref.Namespace, ref.Name); claim != nil && (claim.DeletionTimestamp != nil || claim.Status.Phase == corev1.ClaimLost) {
+	if ending || claim != nil && claim.Status.Phase == corev1.ClaimLost {
 		return "" // its binding is neither finished nor taken back (C12), or its claim tells that it is Lost
 	}
 	return "it is " + string(volume.Status.Phase) + ", and has the claimRef of a claim"
