@@ -13,6 +13,7 @@ import (
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/hooks"
+	"github.com/pvbind/pvbind/binding/internal/engine"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
@@ -99,4 +100,22 @@ func TestR8TheVolumeIsReadLast(t *testing.T) {
 		d.starts().announces()
 		rest(d).says("R3 Read pv/a").again().says("R3 RunDeleter pv/a")
 	})
+}
+
+// TestV3AnAnnouncementTakesAProofOfItsOwn: a restore that nobody has noticed brings the claim back between the write that releases its volume and the call.
+func TestV3AnAnnouncementTakesAProofOfItsOwn(t *testing.T) {
+	volume := At("20", KnownVolume("a", BoundToClaim, DeletedPolicy, InPhase(corev1.VolumeBound), OnHostPath))
+	d := newTalk(t, decision.Options{Identity: "me", Hooks: hooks.Names{SourceDeleters: sets.New("hostPath")}}, obj.VolumeKey("a"), volume)
+	d.starts().says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("V3 UpdateVolumeStatus pv/a").stored()
+	d.announces().says("R3 Read volumeattachments").gets(nil, nil).says("V3 Read pvc/default/data")
+	d.took(d.state.Proceed(d.key, engine.Reply{Err: NotFoundError(DataKey)})).says("V3 Read pvc/default/data")
+	d.gets(At("19", KnownClaim(BoundTo("a"))), nil)
+	for !d.step.Done {
+		require.False(t, d.step.Action.RunsHook(), "%s", d.step.Action)
+		if d.step.Action.Writes() {
+			d.stored()
+		} else {
+			d.again()
+		}
+	}
 }

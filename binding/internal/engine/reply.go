@@ -56,11 +56,15 @@ func saysRefused(err error) bool {
 	return errors.As(err, &status) && refusals.MatchString(status.Status().Message)
 }
 
-// handleWrite takes the reply to a write. What was read live holds until a write, whatever its outcome.
+// handleWrite takes the reply to a write. What was read live holds until a write, whatever its outcome. That a claim is not there before an announcement is no first
+// proof of that after it: a restore, which nobody has noticed, may have brought it back.
 func (s *State) handleWrite(t *task, got Reply) error {
 	target := t.pending.Target()
 	t.written = t.pending
 	t.live = nil
+	if t.pending.Announces() {
+		t.contradicted = nil
+	}
 	if t.outdated { // it may be the reply of the server before it went back
 		t.wake(s.distrust(target), t.key)
 	}
