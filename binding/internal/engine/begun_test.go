@@ -603,6 +603,7 @@ func TestB1AUIDIsWrittenOverAnother(t *testing.T) {
 func TestB1AnotherUIDIsInTheClaimRefOfABoundClaim(t *testing.T) {
 	claim, lost, slip := KnownClaim(BoundTo("a")), At("30", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost))), RefersTo("default", "data", "uid-slip")
 	was := At("5", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), DeletedPolicy, OnHostPath))
+	third := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{UID: "uid-third"}}
 	again := func(version string, edits ...VolumeEdit) *corev1.PersistentVolume {
 		return At(version, KnownVolume("a", append([]VolumeEdit{DeletedPolicy, OnHostPath, InPhase(corev1.VolumePending), sameAs(&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{UID: "uid-again"}})}, edits...)...))
 	}
@@ -615,6 +616,8 @@ func TestB1AnotherUIDIsInTheClaimRefOfABoundClaim(t *testing.T) {
 		"a late cache shows the claim as it was before":   {was, KnownClaim(), nil, again("20", RefersTo("default", "other", "uid-slip"))},
 		"the claim is Lost before a UID is written":       {was, claim, again("20", RefersTo("default", "other", "")), lost, again("21", slip)},
 		"and Pending, by its tenant":                      {was, claim, nil, At("30", KnownClaim(Naming("a"), ClaimPhase(corev1.ClaimPending))), again("20", slip)},
+		"another one is written into it before that":      {was, claim, again("6", RefersTo("default", "other", "uid-earlier"), sameAs(was)), lost, nil, again("20", RefersTo("default", "other", "uid-earlier"))},
+		"it is made again so twice":                       {was, claim, nil, again("20", RefersTo("default", "other", "uid-slip")), lost, again("25", RefersTo("default", "other", "uid-slip"), sameAs(third))},
 		"so it is when it starts, the claims come first":  {claim, again("20", slip)},
 		"so it is when it starts, the volumes come first": {again("20", slip), claim},
 		"the claim is Lost by then, in a later cache":     {claim, again("20", slip), lost},

@@ -82,9 +82,8 @@ func (s *store) bury(volume *corev1.PersistentVolume) {
 		announcement.Done = true
 		last = &lastVolume{uid: volume.UID, version: volume.ResourceVersion, announcement: announcement.String()}
 	}
-	key := obj.ReferencedClaim(volume)
-	if claim := s.claim(key); last != nil && claim != nil && s.lostOwners[key] == claim.UID && obj.NamedVolume(claim).Name == volume.Name {
-		last.owners = append(last.owners, claim.UID) // it may have a slip in the UID of claimRef
+	if former := s.formerClaims[volume.Name]; last != nil && former != nil && s.namesStill(former, volume.Name) && s.Claimant(volume) == (obj.Key{}) {
+		last.owners = append(last.owners, former.UID) // whom another UID in claimRef hides
 	}
 	if !s.startedOver.has(volume.UID) || uidInClaimRef(volume) != decision.ProvisionedFor(volume.Name) { // which P2 has deleted itself: it never stood for its storage
 		s.goneVolumes.add(volume.Name, last)

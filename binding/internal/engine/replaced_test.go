@@ -589,6 +589,27 @@ func TestM2ALostClaimOwnsNothingThatIsAnothers(t *testing.T) {
 	assert.Equal(t, []obj.Key{obj.KeyOf(other)}, state.Start(a).Next, "C11 it gets its claimRef again")
 }
 
+// M2, C11: a volume was handed over to another claim, which has it, and is made again. It is that one's, and not of the Lost one that had it before.
+func TestM2WhoWasGivenAVolumeOwnsWhatIsMadeAgain(t *testing.T) {
+	cluster := NewDriven(bindingtest.Volume("pv", "1Gi"), bindingtest.Claim("default", "data", "1Gi"))
+	require.NoError(t, cluster.Settle(t.Context()))
+	other, err := cluster.Create(t.Context(), bindingtest.Claim("default", "other", "1Gi"))
+	require.NoError(t, err)
+	volume := cluster.Volume("pv")
+	volume.Spec.ClaimRef.Name, volume.Spec.ClaimRef.UID = "other", other.GetUID()
+	_, err = cluster.Update(t.Context(), volume)
+	require.NoError(t, err)
+	require.NoError(t, cluster.Settle(t.Context()))
+	require.Equal(t, corev1.ClaimLost, cluster.Claim("default", "data").Status.Phase)
+	vanish(t, cluster, obj.VolumeKey("pv"))
+	require.NoError(t, cluster.Settle(t.Context()))
+	_, err = cluster.Create(t.Context(), bindingtest.Volume("pv", "1Gi"))
+	require.NoError(t, err)
+	require.NoError(t, cluster.Settle(t.Context()))
+	assert.Equal(t, corev1.ClaimBound, cluster.Claim("default", "other").Status.Phase)
+	assert.Equal(t, corev1.ClaimLost, cluster.Claim("default", "data").Status.Phase)
+}
+
 // M2, C11: a slip in the UID of a claimRef makes a claim Lost, and is mended by removing the claimRef. The claim was seen to be Bound, and gets the
 // volume again, whether C7 would give it that or not.
 func TestM2ASlipInTheUIDLeavesAVolumeToItsClaim(t *testing.T) {
