@@ -212,6 +212,9 @@ func (m *model) apply(now *state, mv move) *state {
 	case lies, proxies, recalls, bares:
 		next.lies--
 		m.step(&next, mv)
+		if now.travel == wentBack {
+			next.leaders[mv.who].resyncDue = true // the next one finds what a lie has hidden (W7)
+		}
 	case arrives:
 		m.perform(&next, next.late)
 		next.late = nil

@@ -78,6 +78,12 @@ func troubledWorlds() (worlds []modelWorld) {
 		worlds = append(worlds, modelWorld{name: name + ", a fault, and an admin who changes the volume", tables: tables, rules: sourceHooks, settledFirst: true,
 			leaders: 1, workers: 1, people: 3, faults: 1, long: [2]uint8{3, 1}, troubled: true, actionTexts: anyOf(actions("delete pvc/default/a"), changesSinceAnnounced())})
 	}
+	for _, l := range lives()[:2] {
+		world := l.modelWorld
+		world.name, world.leaders, world.workers, world.people, world.long = l.name+", a restore and a lie", 1, 1, 1, [2]uint8{1, 0}
+		world.travel, world.lies, world.troubled = mayBackUp, 1, true
+		worlds = append(worlds, world)
+	}
 	worlds = append(worlds, restoredBesideACall()...)
 	return append(worlds, modelWorld{name: "a recycler, two leaders and an admin", tables: recycledForAnother, absent: []string{"pvc/default/a"},
 		rules: recyclerOnly, leaders: 2, workers: 1, people: 1, long: [2]uint8{1, 0}, troubled: true, large: true, onlyFull: true,
