@@ -617,6 +617,7 @@ func TestB1AnotherUIDIsInTheClaimRefOfABoundClaim(t *testing.T) {
 		"the claim is Lost before a UID is written":       {was, claim, again("20", RefersTo("default", "other", "")), lost, again("21", slip)},
 		"and Pending, by its tenant":                      {was, claim, nil, At("30", KnownClaim(Naming("a"), ClaimPhase(corev1.ClaimPending))), again("20", slip)},
 		"another one is written into it before that":      {was, claim, again("6", RefersTo("default", "other", "uid-earlier"), sameAs(was)), lost, nil, again("20", RefersTo("default", "other", "uid-earlier"))},
+		"and what is known of the last one is forgotten":  {was, claim, nil, lost, &corev1.Node{}, again("20", RefersTo("default", "other", "uid-slip"))},
 		"it is made again so twice":                       {was, claim, nil, again("20", RefersTo("default", "other", "uid-slip")), lost, again("25", RefersTo("default", "other", "uid-slip"), sameAs(third))},
 		"so it is when it starts, the claims come first":  {claim, again("20", slip)},
 		"so it is when it starts, the volumes come first": {again("20", slip), claim},
@@ -626,9 +627,12 @@ func TestB1AnotherUIDIsInTheClaimRefOfABoundClaim(t *testing.T) {
 		t.Run("B1 X2 "+name, func(t *testing.T) {
 			d := newTalk(t, Hooked(), AKey)
 			for _, object := range append(objects, lost) {
-				if object == nil {
+				switch object.(type) {
+				case nil:
 					d.state.ObserveDeleted(was)
-				} else {
+				case *corev1.Node:
+					manyOthersGo(d.state)
+				default:
 					d.state.Observe(object)
 				}
 			}
