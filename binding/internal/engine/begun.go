@@ -115,7 +115,7 @@ func (s *store) anotherOwner(volume *corev1.PersistentVolume) *corev1.Persistent
 	if last == nil {
 		return nil
 	}
-	for _, uid := range last.owners {
+	for _, uid := range append(slices.Clip(last.owners), last.former) {
 		if claim := s.claim(s.claimsByUID[uid]); claim != nil && uid != uidInClaimRef(volume) {
 			return claim
 		}

@@ -22,6 +22,7 @@ type lastVolume struct {
 	version      string // "" where it went under a call: then whatever comes under its name is in its place
 	wentBack     bool   // it went by a restore: whatever comes under its name is older
 	owners       []types.UID
+	former       types.UID               // the claim that had it, and names it still, where another UID was written into claimRef
 	claimRef     *corev1.ObjectReference // that of the owner
 	policy       corev1.PersistentVolumeReclaimPolicy
 	announcement string
@@ -82,8 +83,12 @@ func (s *store) bury(volume *corev1.PersistentVolume) {
 		announcement.Done = true
 		last = &lastVolume{uid: volume.UID, version: volume.ResourceVersion, announcement: announcement.String()}
 	}
-	if former := s.formerClaims[volume.Name]; last != nil && former != nil && s.namesStill(former, volume.Name) && s.Claimant(volume) == (obj.Key{}) {
-		last.owners = append(last.owners, former.UID) // whom another UID in claimRef hides
+	key := obj.ReferencedClaim(volume)
+	if claim := s.claim(key); last != nil && claim != nil && s.lostOwners[key] == claim.UID && obj.NamedVolume(claim).Name == volume.Name {
+		last.owners = append(last.owners, claim.UID) // it may have a slip in the UID of claimRef
+	}
+	if former := s.formerClaims[volume.Name]; last != nil && former != nil && s.namesStill(former, volume.Name) {
+		last.former = former.UID
 	}
 	if !s.startedOver.has(volume.UID) || uidInClaimRef(volume) != decision.ProvisionedFor(volume.Name) { // which P2 has deleted itself: it never stood for its storage
 		s.goneVolumes.add(volume.Name, last)
@@ -111,7 +116,7 @@ func (s *store) supersede(old, volume *corev1.PersistentVolume) {
 	last := s.goneVolumes.of(volume.Name)
 	if last != nil && len(last.owners) > 0 && !last.wentBack && !obj.OlderThan(volume, last.version) {
 		by := *last
-		by.claimRef, by.owners = ref, []types.UID{ref.UID}
+		by.claimRef, by.owners, by.former = ref, []types.UID{ref.UID}, ""
 		s.goneVolumes.add(volume.Name, &by)
 	}
 	if last != nil || len(s.lostOwners) > 0 {

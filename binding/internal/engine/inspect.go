@@ -199,6 +199,7 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 				for _, owner := range last.owners {
 					n.Text(string(owner))
 				}
+				n.Text(string(last.former))
 				describeFlag(n, last.wentBack)
 				if describeFlag(n, last.version != "") {
 					n.Version(key, last.version)
