@@ -59,8 +59,8 @@ func updateMetadata(object obj.Object, finalizers []string, protection string, o
 }
 
 // unprotectClaim takes the in-use protection off a claim that is being deleted once no pod uses it (F2). A pod in a cache
-// that uses it is reason enough to keep it; that no pod uses it, only the server can say, nor that its volume is not made again without
-// claimRef, which is written first (C11).
+// that uses it is reason enough to keep it; that no pod uses it, only the server can say, and that its volume has its claimRef still, or is not
+// made again without one: that is written first (C11).
 func unprotectClaim(claim *corev1.PersistentVolumeClaim, view View, options Options) (action Action, decided bool) {
 	if options.Protection == ProtectionOff || !reclaim.ClaimReleasable(claim, nil) { // whatever pods there are
 		return Action{}, false
@@ -69,7 +69,7 @@ func unprotectClaim(claim *corev1.PersistentVolumeClaim, view View, options Opti
 	switch {
 	case len(users) > 0:
 		return Action{}, false
-	case hasUnseenVolume(claim, view):
+	case hasUnreadVolume(claim, view):
 		return ReadLive(obj.VolumeKey(claim.Spec.VolumeName), "F2", "before the claim is let go that has it"), true
 	case source != FromLiveRead:
 		return ReadLive(obj.PodsKey(claim.Namespace), "F2", "before the claim is let go"), true
@@ -78,10 +78,10 @@ func unprotectClaim(claim *corev1.PersistentVolumeClaim, view View, options Opti
 	return removeFinalizer(claim, reclaim.ClaimProtection, "F2", "it is being deleted and no pod uses it"), true
 }
 
-// hasUnseenVolume reports whether a claim has a volume that no cache shows, and no live read has looked for.
-func hasUnseenVolume(claim *corev1.PersistentVolumeClaim, view View) bool {
-	volume, source := view.Volume(claim.Spec.VolumeName)
-	return volume == nil && !source.IsLive() && slices.Contains(view.Owners(claim.Spec.VolumeName), obj.KeyOf(claim))
+// hasUnreadVolume reports whether a claim has a volume, and no live read has shown how that is. A cache may be late for as long as a watch is not back.
+func hasUnreadVolume(claim *corev1.PersistentVolumeClaim, view View) bool {
+	_, source := view.Volume(claim.Spec.VolumeName)
+	return !source.IsLive() && slices.Contains(view.Owners(claim.Spec.VolumeName), obj.KeyOf(claim))
 }
 
 func removeFinalizer(object obj.Object, finalizer, rule, why string) Action {

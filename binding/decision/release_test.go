@@ -80,7 +80,7 @@ func TestF2AClaimInUse(t *testing.T) {
 	lists, goes := "F2 Read pods/default", "F2 UpdateClaim pvc/default/data: -finalizer kubernetes.io/pvc-protection"
 	holds := KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound))
 	live := func(objects ...obj.Object) decision.Snapshot {
-		return Proving(Knowing(append(objects, holds)...), obj.PodsKey("default"))
+		return Proving(Knowing(append(objects, holds)...), obj.VolumeKey("a"), obj.PodsKey("default"))
 	}
 	ephemeral := func(p *corev1.Pod) {
 		p.Name, p.Spec.Volumes = "web", []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}}}
@@ -97,10 +97,11 @@ func TestF2AClaimInUse(t *testing.T) {
 	scratchGoes := "F2 UpdateClaim pvc/default/web-scratch: -finalizer kubernetes.io/pvc-protection"
 	runDecisions(t, []decisionTest{
 		{name: "F2 off: not ours", claim: leaving, known: live(), expected: "C11 Nothing"},
-		{name: "F2 no pod known: list them", claim: leaving, known: Knowing(holds), options: on, expected: lists},
-		{name: "F2 a cache that knows only others proves nothing", claim: leaving, known: Knowing(holds, podOf("other")), options: on, expected: lists},
+		{name: "F2 C11 its volume is read first, which may have no claimRef any more", claim: leaving, known: Knowing(holds), options: on, expected: "F2 Read pv/a"},
+		{name: "F2 no pod known: list them", claim: leaving, known: Proving(Knowing(holds), obj.VolumeKey("a")), options: on, expected: lists},
+		{name: "F2 a cache that knows only others proves nothing", claim: leaving, known: Proving(Knowing(holds, podOf("other")), obj.VolumeKey("a")), options: on, expected: lists},
 		{name: "F2 a live list without one", claim: leaving, known: live(podOf("other")), options: on, expected: goes},
-		{name: "F2 a live list of another namespace proves nothing", claim: leaving, known: Proving(Knowing(holds), obj.PodsKey("apart")), options: on, expected: lists},
+		{name: "F2 a live list of another namespace proves nothing", claim: leaving, known: Proving(Knowing(holds), obj.VolumeKey("a"), obj.PodsKey("apart")), options: on, expected: lists},
 		{name: "F2 an empty live list", claim: leaving, known: live(), options: on, expected: goes},
 		{name: "F2 a pod with a node uses it", claim: leaving, known: live(PodUsing("web-0", Scheduled)), options: on, expected: "C11 Nothing"},
 		{name: "F2 that a cache knows one is enough", claim: leaving, known: Knowing(holds, PodUsing("web-0", Scheduled)), options: on, expected: "C11 Nothing"},
