@@ -402,24 +402,50 @@ func TestM2AnOwnerNeedsNoListOfAllClaims(t *testing.T) {
 	assertBound(t, cluster)
 }
 
-// F2, C11: a cache of volumes shows what is made again only after its Lost owner was to be let go.
+// F2, C11: a cache of volumes shows only after their owner was to be let go what is made again, or that a claimRef is removed. The claim may be Lost by then, or Bound.
 func TestF2AnOwnerIsNotLetGoByALateCache(t *testing.T) {
-	cluster := NewDriven(bindingtest.Volume("pv", "1Gi", WithPolicy(corev1.PersistentVolumeReclaimRetain)), bindingtest.Claim("default", "data", "1Gi"))
-	require.NoError(t, cluster.Settle(t.Context()))
-	vanish(t, cluster, obj.VolumeKey("pv"))
-	require.NoError(t, cluster.Settle(t.Context()))
-	cluster.Hold(obj.KindVolume)
-	_, err := cluster.Create(t.Context(), bindingtest.Volume("pv", "1Gi", WithPolicy(corev1.PersistentVolumeReclaimRetain)))
-	require.NoError(t, err)
-	require.NoError(t, cluster.Delete(t.Context(), DataKey, metav1.DeleteOptions{}))
-	require.NoError(t, cluster.Settle(t.Context()))
-	require.Nil(t, cluster.Claim("default", "data"), "it is let go")
-	cluster.Driver.Release(obj.KindVolume)
-	_, err = cluster.Create(t.Context(), bindingtest.Claim("another", "names", "1Mi", Naming("pv")))
-	require.NoError(t, err)
-	require.NoError(t, cluster.Settle(t.Context()))
-	assert.Equal(t, corev1.VolumeReleased, cluster.Volume("pv").Status.Phase)
-	assert.NotEqual(t, corev1.ClaimBound, cluster.Claim("another", "names").Status.Phase)
+	retained := func() *corev1.PersistentVolume {
+		return bindingtest.Volume("pv", "1Gi", WithPolicy(corev1.PersistentVolumeReclaimRetain))
+	}
+	makeAgain := func(t *testing.T, cluster *Driven) {
+		_, err := cluster.Create(t.Context(), retained())
+		require.NoError(t, err)
+	}
+	for name, edit := range map[string]func(t *testing.T, cluster *Driven){
+		"made again once its claim is Lost": func(t *testing.T, cluster *Driven) {
+			vanish(t, cluster, obj.VolumeKey("pv"))
+			require.NoError(t, cluster.Settle(t.Context()))
+			cluster.Hold(obj.KindVolume)
+			makeAgain(t, cluster)
+		},
+		"made again": func(t *testing.T, cluster *Driven) {
+			cluster.Hold(obj.KindVolume)
+			vanish(t, cluster, obj.VolumeKey("pv"))
+			makeAgain(t, cluster)
+		},
+		"its claimRef is removed": func(t *testing.T, cluster *Driven) {
+			cluster.Hold(obj.KindVolume)
+			volume := cluster.Volume("pv")
+			volume.Spec.ClaimRef = nil
+			_, err := cluster.Update(t.Context(), volume)
+			require.NoError(t, err)
+		},
+	} {
+		t.Run("F2 C11 "+name, func(t *testing.T) {
+			cluster := NewDriven(retained(), bindingtest.Claim("default", "data", "1Gi"))
+			require.NoError(t, cluster.Settle(t.Context()))
+			edit(t, cluster)
+			require.NoError(t, cluster.Delete(t.Context(), DataKey, metav1.DeleteOptions{}))
+			require.NoError(t, cluster.Settle(t.Context()))
+			require.Nil(t, cluster.Claim("default", "data"), "it is let go")
+			cluster.Driver.Release(obj.KindVolume)
+			_, err := cluster.Create(t.Context(), bindingtest.Claim("another", "names", "1Mi", Naming("pv")))
+			require.NoError(t, err)
+			require.NoError(t, cluster.Settle(t.Context()))
+			assert.Equal(t, corev1.VolumeReleased, cluster.Volume("pv").Status.Phase)
+			assert.NotEqual(t, corev1.ClaimBound, cluster.Claim("another", "names").Status.Phase)
+		})
+	}
 }
 
 // manyOthersGo has so many other volumes go that those before are forgotten: see tombstones.
