@@ -78,10 +78,12 @@ func unprotectClaim(claim *corev1.PersistentVolumeClaim, view View, options Opti
 	return removeFinalizer(claim, reclaim.ClaimProtection, "F2", "it is being deleted and no pod uses it"), true
 }
 
-// hasUnreadVolume reports whether a claim has a volume, and no live read has shown how that is. A cache may be late for as long as a watch is not back.
+// hasUnreadVolume reports whether a claim names a volume, and no live read has shown how that is. A cache may be late for as long as a watch is not back, and
+// show neither whose the volume is, nor that a slip in its claimRef is mended.
 func hasUnreadVolume(claim *corev1.PersistentVolumeClaim, view View) bool {
-	_, source := view.Volume(claim.Spec.VolumeName)
-	return !source.IsLive() && slices.Contains(view.Owners(claim.Spec.VolumeName), obj.KeyOf(claim))
+	named := obj.NamedVolume(claim)
+	_, source := view.Volume(named.Name)
+	return named.Name != "" && !named.IsNobodys() && !source.IsLive()
 }
 
 func removeFinalizer(object obj.Object, finalizer, rule, why string) Action {

@@ -77,6 +77,8 @@ func TestF2AClaimInUse(t *testing.T) {
 	leaving := KnownClaim(ClaimBeingDeleted, ClaimFinalizers("theirs", ClaimProtection), BoundTo("a"))
 	pending := leaving.DeepCopy()
 	pending.Status.Phase = corev1.ClaimPending
+	lost, without := leaving.DeepCopy(), pending.DeepCopy()
+	lost.Status.Phase, without.Spec.VolumeName = corev1.ClaimLost, ""
 	lists, goes := "F2 Read pods/default", "F2 UpdateClaim pvc/default/data: -finalizer kubernetes.io/pvc-protection"
 	holds := KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound))
 	live := func(objects ...obj.Object) decision.Snapshot {
@@ -112,7 +114,9 @@ func TestF2AClaimInUse(t *testing.T) {
 		{name: "F2 not once the pod is shut down", claim: scratch(ownedByPod), known: live(PodUsing("web", ephemeral, Scheduled, shutDown)), options: on, expected: scratchGoes},
 		{name: "F2 C11 no cache shows its volume", claim: leaving, known: Knowing(leaving), options: on, expected: "F2 Read pv/a"},
 		{name: "F2 its volume is gone", claim: leaving, known: Proving(Knowing(leaving), obj.VolumeKey("a"), obj.PodsKey("default")), options: on, expected: goes},
-		{name: "F2 it names a volume that it never had", claim: pending, known: Proving(Knowing(pending), obj.PodsKey("default")), options: on, expected: goes},
+		{name: "F2 it names a volume that it never had, as far as is known", claim: pending, known: Proving(Knowing(pending), obj.PodsKey("default")), options: on, expected: "F2 Read pv/a"},
+		{name: "F2 M2 it has lost one, as a cache shows that", claim: lost, known: Proving(Knowing(lost, KnownVolume("a", RefersToStale)), obj.PodsKey("default")), options: on, expected: "F2 Read pv/a"},
+		{name: "F2 it has none", claim: without, known: Proving(Knowing(without), obj.PodsKey("default")), options: on, expected: goes},
 		{name: "F2 not being deleted", claim: KnownClaim(ClaimFinalizers(ClaimProtection), BoundTo("a")), known: live(), options: on, expected: "C11 Nothing"},
 		{name: "F2 it has no such finalizer", claim: KnownClaim(ClaimBeingDeleted, ClaimFinalizers("theirs")), known: live(), options: on, expected: "C12 Nothing"},
 	})

@@ -411,6 +411,12 @@ func TestF2AnOwnerIsNotLetGoByALateCache(t *testing.T) {
 		_, err := cluster.Create(t.Context(), retained())
 		require.NoError(t, err)
 	}
+	change := func(t *testing.T, cluster *Driven, edit VolumeEdit) {
+		volume := cluster.Volume("pv")
+		edit(volume)
+		_, err := cluster.Update(t.Context(), volume)
+		require.NoError(t, err)
+	}
 	for name, edit := range map[string]func(t *testing.T, cluster *Driven){
 		"made again once its claim is Lost": func(t *testing.T, cluster *Driven) {
 			vanish(t, cluster, obj.VolumeKey("pv"))
@@ -425,10 +431,13 @@ func TestF2AnOwnerIsNotLetGoByALateCache(t *testing.T) {
 		},
 		"its claimRef is removed": func(t *testing.T, cluster *Driven) {
 			cluster.Hold(obj.KindVolume)
-			volume := cluster.Volume("pv")
-			volume.Spec.ClaimRef = nil
-			_, err := cluster.Update(t.Context(), volume)
-			require.NoError(t, err)
+			change(t, cluster, func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil })
+		},
+		"a slip in its claimRef is removed": func(t *testing.T, cluster *Driven) {
+			change(t, cluster, func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.UID += "x" })
+			require.NoError(t, cluster.Settle(t.Context()))
+			cluster.Hold(obj.KindVolume)
+			change(t, cluster, func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil })
 		},
 	} {
 		t.Run("F2 C11 "+name, func(t *testing.T) {
