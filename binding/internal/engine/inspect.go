@@ -291,6 +291,9 @@ func (t *task) describe(n Notebook) {
 		describeFlag(n, t.contradicted[key].missing)
 		describeFlag(n, t.contradicted[key].dated)
 		describeFlag(n, t.contradicted[key].early)
+		if version := t.contradicted[key].version; describeFlag(n, version != "") {
+			n.Version(key, version)
+		}
 	}
 	n.Number(len(t.live))
 	for _, key := range slices.SortedFunc(maps.Keys(t.live), obj.CompareKeys) {

@@ -292,8 +292,16 @@ func (t *task) forgetProvisioned(stored obj.Object) {
 type contradiction struct {
 	uid     types.UID // of the object that is missing, or that is there
 	missing bool
-	dated   bool // as of a resourceVersion: a cache's old reply and another's without one are not the same
-	early   bool // as of one that is too early to say so: one such reply after a true one is not the same either
+	dated   bool   // as of a resourceVersion: a cache's old reply and another's without one are not the same
+	early   bool   // as of one that is too early to say so: one such reply after a true one is not the same either
+	version string // of the object that is there
+}
+
+// isRepeatedBy reports whether the next reply says the same. One that shows an earlier version does not: a server that was restored only goes on from there.
+func (c contradiction) isRepeatedBy(next contradiction) bool {
+	back := obj.IsBefore(next.version, c.version)
+	c.version = next.version
+	return c == next && !back
 }
 
 // handleRead takes the reply to a live read.
@@ -307,7 +315,7 @@ func (s *State) handleRead(t *task, got Reply) error {
 	}
 	found, contradicts := s.contradictionIn(got, t)
 	switch {
-	case contradicts && (found != t.contradicted[key] && !t.isConfirmed(got) || s.Known(key) != t.before):
+	case contradicts && (!t.contradicted[key].isRepeatedBy(found) && !t.isConfirmed(got) || s.Known(key) != t.before):
 		zeromap.Put(&t.contradicted, key, found)
 		delete(t.live, key)
 		return nil // the next decision reads it again
@@ -365,7 +373,7 @@ func (s *State) contradictionIn(got Reply, t *task) (found contradiction, contra
 	case got.Object == nil:
 		return contradiction{}, false
 	}
-	found.uid = got.Object.GetUID()
+	found.uid, found.version = got.Object.GetUID(), got.Object.GetResourceVersion()
 	return found, s.isFormer(found.uid, got.Object, t) || s.gone.has(found.uid) || isOlder(got.Object, t.before) || lostName(t.before, got.Object)
 }
 

@@ -713,3 +713,17 @@ func TestP3W8WhatWasGivenToAnotherIsNotAskedForAgain(t *testing.T) {
 	d.took(step)
 	assert.Equal(t, []string{"Warning ProvisioningFailed"}, d.published)
 }
+
+// TestW8AnOldReplyInPlaceOfTheSecond: a volume is read twice after a restore, and the second reply is older than the first. It is no word of the backup.
+func TestW8AnOldReplyInPlaceOfTheSecond(t *testing.T) {
+	retain := WithPolicy(corev1.PersistentVolumeReclaimRetain)
+	known := At("30", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), retain))
+	backup := At("20", KnownVolume("a", InPhase(corev1.VolumeAvailable), retain))
+	old := At("10", KnownVolume("a", RefersToOther, InPhase(corev1.VolumeReleased), retain))
+	d := newTalk(t, decision.Options{}, AKey, known)
+	d.state.ObserveRestore()
+	d.starts().says("W8 Read pv/a").gets(backup, nil).says("W8 Read pv/a").gets(old, nil).says("W8 Read pv/a").gets(backup, nil)
+	d.took(reads(t, d.state, d.step, AKey, backup))
+	require.Equal(t, "W8 UpdateVolume", d.step.Action.Rule+" "+string(d.step.Action.Kind), "%s", d.step.Action)
+	assert.Equal(t, DataKey, obj.ReferencedClaim(d.step.Action.Complete().Volume))
+}
