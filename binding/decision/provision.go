@@ -190,7 +190,7 @@ func annotateForProvisioner(claim *corev1.PersistentVolumeClaim, provisioner str
 
 // refuseAnothers returns the Wait of a claim for which storage was made that was given to another claim at last: its provisioner would find it again.
 func refuseAnothers(claim *corev1.PersistentVolumeClaim) Action {
-	message := fmt.Sprintf("volume %q was made for the claim, and given to another one: its storage is not made the claim's again; delete the claim and create it again", ProvisionedName(claim.UID))
+	message := fmt.Sprintf("volume %q was made for the claim, and then reserved for another one: its storage is not made the claim's again; delete the claim and create it again", ProvisionedName(claim.UID))
 	return wait("P2", message, warning(claim, EventProvisioningFailed, message))
 }
 

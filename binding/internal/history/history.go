@@ -48,7 +48,7 @@ type History struct {
 	heirs       map[string]obj.Key // of volumes that a restore took from a claim, as all controllers know: whose data is on them
 	// overtaken has the claims that a controller has bound to a volume which a restore, that it has not noticed, had taken from them (W8).
 	overtaken map[types.UID]bool
-	// handed has the claims that people have given a volume to: it may be bound to one, as its cache has it, after they have taken it back.
+	// handed has the claims that people have written into a claimRef: the volume may be bound to one, as its cache has it, after they have taken it back.
 	handed map[holding]bool
 	// madeAgain has the claims of volumes that somebody has removed, and perhaps made again, as all controllers know: whose data is on them.
 	madeAgain map[string]types.UID

@@ -74,7 +74,7 @@ func stuckVolume(rules decision.Options, volume *corev1.PersistentVolume, world 
 	case volume.Status.Phase == corev1.VolumeFailed && volume.Status.Message == "":
 		return "it is Failed without a message"
 	case volume.Status.Phase == corev1.VolumeReleased && ending && claim.UID == ref.UID:
-		return "" // a person has given it to that claim: it is reclaimed once that is gone
+		return "" // a person has written that claim into its claimRef: it is reclaimed once that is gone
 	case volume.Status.Phase == corev1.VolumeReleased && (verdict.Action == reclaim.RunDeleter || verdict.Action == reclaim.RunRecycler || verdict.Action == reclaim.Fail):
 		return "it is Released, and is not reclaimed"
 	case (ref == nil || ref.UID == "") && (volume.Status.Phase == corev1.VolumeBound || volume.Status.Phase == corev1.VolumePending):
