@@ -188,9 +188,10 @@ func annotateForProvisioner(claim *corev1.PersistentVolumeClaim, provisioner str
 	}, "P3", "ask the provisioner "+provisioner), true
 }
 
-// refuseAnothers returns the Wait of a claim for which storage was made that was given to another claim at last: its provisioner would find it again.
+// refuseAnothers returns the Wait of a claim for which storage was made that was given to another claim at last: its provisioner would find it again. It tells
+// what is safe also once every controller that knows of the other claim has ended: a volume that is there keeps its storage.
 func refuseAnothers(claim *corev1.PersistentVolumeClaim) Action {
-	message := fmt.Sprintf("volume %q was made for the claim, and then reserved for another one: its storage is not made the claim's again; delete the claim and create it again", ProvisionedName(claim.UID))
+	message := fmt.Sprintf("volume %q was made for the claim, and then reserved for another one: its storage is not made the claim's again; if that storage has data that is needed, create that volume again, with reclaim policy Retain and the claimRef of the other one, then delete the claim and create it again", ProvisionedName(claim.UID))
 	return wait("P2", message, warning(claim, EventProvisioningFailed, message))
 }
 
