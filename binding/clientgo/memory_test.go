@@ -57,7 +57,9 @@ func TestMemoryDoesNotGrowWithChurn(t *testing.T) {
 		assert.LessOrEqual(t, float64(after), 1.5*float64(before))
 		return
 	}
-	assert.Less(t, (after-before)/int64(last-first), int64(1200), "bytes a claim")
+	r.eventually(func() bool { // on a slow machine it is still at work
+		return (heap(server)-empty-before)/int64(last-first) < 1200
+	}, "it holds less than 1200 bytes a claim")
 }
 
 // heap returns how many bytes are in use, without what the server remembers.

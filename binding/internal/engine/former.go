@@ -172,8 +172,7 @@ func leavesTo(claim *corev1.PersistentVolumeClaim, ref *corev1.ObjectReference) 
 // it was removed, or has another name for the same UID, or another claim was written into it.
 func (s *store) noteFormerClaim(old, volume *corev1.PersistentVolume) {
 	uid, former := uidInClaimRef(volume), s.formerClaims[volume.Name]
-	if old == nil || old.UID != volume.UID {
-		delete(s.formerClaims, volume.Name)
+	if old == nil {
 		return
 	}
 	chosen := uid != "" && uidInClaimRef(old) == "" && (old.Spec.ClaimRef == nil || old.Status.Phase == corev1.VolumeAvailable) // it was anybody's

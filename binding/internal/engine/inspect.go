@@ -42,6 +42,16 @@ func (s *State) Clone() *State {
 	return &copied
 }
 
+// Disputed reports whether the last reply to a read of the object contradicts what a sync knows of it, which is to read it again.
+func (s *State) Disputed(key obj.Key) bool {
+	for _, running := range s.tasks {
+		if last := running.contradicted[key]; last.uid != "" && !last.agrees {
+			return true
+		}
+	}
+	return false
+}
+
 func (s store) clone() store {
 	old := s
 	s.objects = make(map[obj.Kind]map[obj.Key]obj.Object, len(old.objects))
@@ -288,6 +298,7 @@ func (t *task) describe(n Notebook) {
 	for _, key := range slices.SortedFunc(maps.Keys(t.contradicted), obj.CompareKeys) {
 		n.Key(key)
 		n.Text(string(t.contradicted[key].uid))
+		describeFlag(n, t.contradicted[key].agrees)
 		describeFlag(n, t.contradicted[key].missing)
 		describeFlag(n, t.contradicted[key].dated)
 		describeFlag(n, t.contradicted[key].early)

@@ -23,7 +23,7 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 		{task{}, []string{"key", "volume", "version", "pending", "written", "before", "outdated", "contradicted", "live", "answers", "provided", "publish", "next", "steps"}},
 		{Reply{}, []string{"Object", "Err", "Claims", "Pods", "Attachments", "parsed", "owners", "podsByClaim", "podClaims"}},
 		{restore{}, []string{"unread", "held", "made", "gone", "unsaid", "calls", "former"}},
-		{contradiction{}, []string{"uid", "missing", "dated", "early", "version"}},
+		{contradiction{}, []string{"uid", "agrees", "missing", "dated", "early", "version"}},
 		{offers{}, []string{"made", "pendingFor", "pendingOn", "order"}},
 		{offer{}, []string{"version", "claims"}},
 		{slots{}, []string{"limit", "running", "promised", "held", "waiting", "turns"}},

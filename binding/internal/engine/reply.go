@@ -288,9 +288,11 @@ func (t *task) forgetProvisioned(stored obj.Object) {
 
 // contradiction is the reply to a live read that contradicts what is known: an object does not exist, or it exists
 // though it was deleted, or it is older than it was. A server that was restored replies so, and so does a proxy or a
-// cache that stands in for the server. It is believed once the next read has the same reply.
+// cache that stands in for the server. It is believed once the next read has the same reply, and so is the one after it that agrees with what is known: either may
+// be the old one.
 type contradiction struct {
 	uid     types.UID // of the object that is missing, or that is there
+	agrees  bool      // it contradicts nothing, but the reply before it did
 	missing bool
 	dated   bool   // as of a resourceVersion: a cache's old reply and another's without one are not the same
 	early   bool   // as of one that is too early to say so: one such reply after a true one is not the same either
@@ -339,6 +341,11 @@ func (s *State) handleRead(t *task, got Reply) error {
 		zeromap.Put(&t.contradicted, key, contradiction{missing: true, dated: found.dated, early: found.early})
 	case got.Err != nil:
 		return s.unreadError(key, got.Err)
+	case got.Object != nil && t.isDisputed(key, found):
+		found.agrees = true
+		zeromap.Put(&t.contradicted, key, found)
+		delete(t.live, key)
+		return nil // likewise
 	case got.Object != nil:
 		delete(t.contradicted, key)
 		t.wake(s.observeLive(key, got.Parsed().parsed), t.key)
@@ -361,6 +368,13 @@ func (s *State) handleRead(t *task, got Reply) error {
 	}
 	zeromap.Put(&t.live, key, got)
 	return nil
+}
+
+// isDisputed reports whether the reply before contradicted what was known of an object, which this one does not.
+func (t *task) isDisputed(key obj.Key, agreeing contradiction) bool {
+	before := t.contradicted[key]
+	agreeing.agrees = true
+	return before.uid != "" && !before.isRepeatedBy(agreeing)
 }
 
 // contradictionIn reports whether a reply contradicts what was known when its read was sent. Where that is not what is known by now, for

@@ -120,7 +120,7 @@ func (s *State) noteUsed() {
 // What was kept before counts, if it is not given back yet.
 func (s *State) keepFormer(key obj.Key) {
 	known := s.Known(key)
-	if former := s.restore.former.objects[key]; known == nil || former != nil && (sameVersion(known, former) || decision.Lost(known, former)) {
+	if former := s.restore.former.objects[key]; known == nil || former != nil && (sameVersion(known, former) || decision.Lost(known, former) || isGivenSince(known, former)) {
 		return // the owners of the same version may be others by now
 	}
 	if volume := as[*corev1.PersistentVolume](known); volume != nil {
@@ -137,6 +137,12 @@ func (s *State) keepFormer(key obj.Key) {
 	} else if _, announced := s.announced[key]; announced || s.claim(key).Spec.VolumeName == decision.ProvisionedName(known.GetUID()) {
 		s.restore.former.keep(key, known)
 	}
+}
+
+// isGivenSince reports whether a volume was another claim's before, which its own sync is to tell.
+func isGivenSince(known, former obj.Object) bool {
+	_, given := decision.GivenSince(known, former)
+	return given
 }
 
 // recallFormer keeps what is known of a volume of that name that is gone, where it went by a restore, or an older one takes its place.

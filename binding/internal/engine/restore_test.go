@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -726,4 +728,31 @@ func TestW8AnOldReplyInPlaceOfTheSecond(t *testing.T) {
 	d.took(reads(t, d.state, d.step, AKey, backup))
 	require.Equal(t, "W8 UpdateVolume", d.step.Action.Rule+" "+string(d.step.Action.Kind), "%s", d.step.Action)
 	assert.Equal(t, DataKey, obj.ReferencedClaim(d.step.Action.Complete().Volume))
+}
+
+// TestW8WhoHadItSinceIsToldAfterASecondNotice: the sync of a claim notices the restore, and reads a retained volume for it; then an informer tells of it too,
+// before the volume's own sync.
+func TestW8WhoHadItSinceIsToldAfterASecondNotice(t *testing.T) {
+	retain := WithPolicy(corev1.PersistentVolumeReclaimRetain)
+	d := newTalk(t, decision.Options{}, DataKey, At("30", KnownVolume("a", RefersToOther, InPhase(corev1.VolumeBound), retain)), KnownClaim(Named("other"), OfUID("uid-2"), BoundTo("a")))
+	backup := At("20", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), retain))
+	d.state.ObserveRestore()
+	leaving := At("21", KnownClaim(BoundTo("a"), ClaimBeingDeleted, ClaimFinalizers(ClaimProtection)))
+	d.state.Observe(leaving)
+	for d.starts(); !d.step.Done && d.step.Action.Kind == decision.Read; {
+		switch d.step.Action.Key {
+		case AKey:
+			d.gets(backup, nil)
+		case DataKey:
+			d.gets(leaving, nil)
+		default:
+			d.gets(nil, nil)
+		}
+	}
+	require.Equal(t, backup, d.state.Known(AKey))
+	d.state.ObserveRestore()
+	step := reads(t, d.state, d.state.Start(AKey), AKey, backup, leaving)
+	assert.True(t, slices.ContainsFunc(step.Publish, func(e decision.Event) bool {
+		return strings.Contains(e.Message, "was given to claim default/other before")
+	}), "%v", step.Publish)
 }

@@ -138,18 +138,19 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 	if s.objects[key.Kind] == nil {
 		zeromap.Put(&s.objects, key.Kind, map[obj.Key]obj.Object{})
 	}
+	if old != nil && old.GetUID() != object.GetUID() && (key.Kind == obj.KindVolume || key.Kind == obj.KindClaim) {
+		s.remove(key, old) // as if its end had been shown: what is known of it does not depend on the one in its place
+		old = nil
+	}
 	s.objects[key.Kind][key] = object
 	s.relink(key, old, object)
 	switch object := object.(type) {
 	case *corev1.Pod:
 		named = s.relinkPod(key, parsed.pod)
 	case *corev1.PersistentVolume:
-		if old != nil && old.GetUID() != object.UID {
-			s.bury(as[*corev1.PersistentVolume](old))
-		}
 		was := as[*corev1.PersistentVolume](old)
 		s.noteFormerClaim(was, object)
-		if was == nil || was.UID != object.UID || uidInClaimRef(was) != uidInClaimRef(object) { // or else a person has seen it
+		if was == nil || uidInClaimRef(was) != uidInClaimRef(object) { // or else a person has seen it
 			s.noteOwner(object)
 		}
 		s.supersede(was, object)
@@ -159,9 +160,6 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 		delete(s.parsedClaims, key)
 		if parsed.claim != nil {
 			zeromap.Put(&s.parsedClaims, key, parsed.claim)
-		}
-		if old != nil && old.GetUID() != object.UID {
-			s.noteGoneClaim(as[*corev1.PersistentVolumeClaim](old))
 		}
 		s.setOwner(as[*corev1.PersistentVolumeClaim](old), object)
 		was := as[*corev1.PersistentVolumeClaim](old)
@@ -190,27 +188,35 @@ func (s *store) drop(key obj.Key, uid types.UID) (old obj.Object, named []obj.Ke
 		}
 		return nil, nil
 	}
+	if key.Kind == obj.KindVolume {
+		delete(s.hadBefore, key.Name)
+	}
+	return old, s.remove(key, old)
+}
+
+// remove removes an object that is gone, and returns the claims that a pod named as relinkPod does.
+func (s *store) remove(key obj.Key, gone obj.Object) (named []obj.Key) {
 	delete(s.objects[key.Kind], key)
-	s.relink(key, old, nil)
+	s.relink(key, gone, nil)
 	switch key.Kind {
 	case obj.KindVolume:
-		s.bury(as[*corev1.PersistentVolume](old))
+		s.bury(as[*corev1.PersistentVolume](gone))
 		delete(s.begun, key.Name)
-		delete(s.hadBefore, key.Name)
 		delete(s.formerClaims, key.Name)
 		s.index.Delete(key.Name)
 	case obj.KindClaim:
-		s.noteGoneClaim(as[*corev1.PersistentVolumeClaim](old))
+		s.endBegun(as[*corev1.PersistentVolumeClaim](gone))
+		s.noteGoneClaim(as[*corev1.PersistentVolumeClaim](gone))
 		s.index.DeleteClaim(key)
 		s.waiting.Delete(key)
 		s.notified.Delete(key)
 		delete(s.parsedClaims, key)
 	case obj.KindPod:
-		named = s.relinkPod(key, nil)
+		return s.relinkPod(key, nil)
 	case obj.KindClass:
 		s.enlistAll(key.Name)
 	}
-	return old, named
+	return nil
 }
 
 // relink brings the links up to date for a new version of an object; nil is none.

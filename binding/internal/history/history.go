@@ -88,9 +88,10 @@ const (
 	SaysProxyNotFound Fault = "is told NotFound by a proxy"
 	SaysOldNotFound   Fault = "is told NotFound, as of before all" // by what keeps old replies
 	AnswersBare       Fault = "is answered with bare metadata"
+	AnswersAsKnown    Fault = "is answered as known" // by what keeps old replies, after a reply that says otherwise
 )
 
-var faults = []Fault{Conflicts, forbids, Fails, LosesAnswer, isSentTwice, ArrivesLate, throttles, SaysNotFound, SaysProxyNotFound, SaysOldNotFound, AnswersBare}
+var faults = []Fault{Conflicts, forbids, Fails, LosesAnswer, isSentTwice, ArrivesLate, throttles, SaysNotFound, SaysProxyNotFound, SaysOldNotFound, AnswersBare, AnswersAsKnown}
 
 // Directed returns a history on the server in which nothing is random. Its caller adds the controllers and takes each step.
 func Directed(server *bindingtest.Server) *History {
@@ -170,6 +171,10 @@ func (h *History) suffer(c *Controller, call *bindingtest.Call, do func() error)
 	case AnswersBare: // it arrived, and nobody can tell
 		if call.Key.Kind == obj.KindVolume || call.Key.Kind == obj.KindClaim {
 			return bindingtest.Answer(1, func(*bindingtest.Call) bool { return true }, testkit.BareObject(call.Key))(call, do)
+		}
+	case AnswersAsKnown:
+		if known := c.State.Known(call.Key); call.Verb == bindingtest.VerbGet && known != nil && c.State.Disputed(call.Key) {
+			return bindingtest.Answer(1, func(*bindingtest.Call) bool { return true }, known)(call, do)
 		}
 	}
 	delete(c.liedTo, call.Key)

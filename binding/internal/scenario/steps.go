@@ -46,7 +46,8 @@ func (s *steps) readLists(c *history.Controller) {
 
 // faults are what may follow the key in "send KEY".
 var faults = map[string]history.Fault{"conflict": history.Conflicts, "lost": history.Fails, "answer lost": history.LosesAnswer, "late": history.ArrivesLate,
-	"in progress": history.GoesOn, "told NotFound": history.SaysNotFound, "proxied": history.SaysProxyNotFound, "told of before": history.SaysOldNotFound, "bare": history.AnswersBare}
+	"in progress": history.GoesOn, "told NotFound": history.SaysNotFound, "proxied": history.SaysProxyNotFound, "told of before": history.SaysOldNotFound, "bare": history.AnswersBare,
+	"as known": history.AnswersAsKnown}
 
 // do takes one step. It reports whether the command is one.
 func (s *steps) do(text string) (printed []string, done bool, err error) {

@@ -51,6 +51,7 @@ const (
 	proxies                       // a read is told NotFound, by a proxy
 	recalls                       // a read is told NotFound, by what keeps replies from before the object
 	bares                         // a read is answered with the metadata of another object, by a proxy
+	repeats                       // a read is answered as known, by what keeps replies, after one that says otherwise
 	backsUp                       // a backup of the server is made
 	goesBack                      // the server is restored from it
 	notices                       // a list tells a leader of that
@@ -164,6 +165,9 @@ func (m *model) faultsOf(found []move, now *state, who, at uint8, running *reque
 		if now.server.objects[running.target] != nil {
 			found = append(found, move{lies, who, at})
 		}
+		if now.leaders[who].state.Disputed(running.action.Key) && now.leaders[who].state.Known(running.action.Key) != nil {
+			found = append(found, move{repeats, who, at})
+		}
 	}
 	if now.faults == 0 {
 		return found
@@ -209,7 +213,7 @@ func (m *model) apply(now *state, mv move) *state {
 	case conflicts, losesRequest, losesAnswer, goesOn, delays:
 		next.faults--
 		m.step(&next, mv)
-	case lies, proxies, recalls, bares:
+	case lies, proxies, recalls, bares, repeats:
 		next.lies--
 		m.step(&next, mv)
 		if now.travel == wentBack {
@@ -423,6 +427,8 @@ func (m *model) send(now *state, l *leader, at int, how moveKind) {
 		got = answer{fail: fromBefore}
 	case how == proxies:
 		got = answer{fail: proxied}
+	case how == repeats:
+		got = answer{got: m.of(l.state.Known(running.action.Key)), lied: true}
 	case how == bares:
 		got = answer{fail: metadataOnly}
 	default:
@@ -485,7 +491,7 @@ func (m *model) receive(now *state, l *leader, at int) {
 	step := l.state.Proceed(m.keys[at], replyOf(was.action.Target(), was.answer))
 	target := nameAt(was.target)
 	switch fail := was.answer.fail; {
-	case was.action.Kind == decision.Read && (fail == "" || fail == notFound && !was.answer.lied):
+	case was.action.Kind == decision.Read && (fail == "" || fail == notFound) && !was.answer.lied:
 		next.reads |= target
 		l.inDoubt &^= target
 		if was.noticed == l.noticed {

@@ -182,7 +182,7 @@ func (s *scenarioWriter) command(text string) error {
 func (s *scenarioWriter) commandFor(mv move) string {
 	who := leaderNames[mv.who] + ": "
 	suffering := map[moveKind]string{conflicts: ": conflict", losesRequest: ": lost", losesAnswer: ": answer lost", delays: ": late", goesOn: ": in progress",
-		lies: ": told NotFound", proxies: ": proxied", recalls: ": told of before", bares: ": bare"}[mv.kind]
+		lies: ": told NotFound", proxies: ": proxied", recalls: ": told of before", bares: ": bare", repeats: ": as known"}[mv.kind]
 	switch mv.kind {
 	case observes:
 		return who + "observe " + shortOf(watched[mv.at])

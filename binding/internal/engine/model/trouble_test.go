@@ -25,7 +25,7 @@ const (
 	lateWrite        trouble = "a write that is late"
 	lie              trouble = "a NotFound that is a lie"
 	proxyLie         trouble = "a proxy's NotFound"
-	oldLie           trouble = "an old NotFound"
+	oldLie           trouble = "an old reply"
 	bareLie          trouble = "a proxy's bare metadata"
 	otherLeader      trouble = "another leader, in a sync"
 	pause            trouble = "a leader paused for long"
@@ -50,7 +50,7 @@ type troubleSet uint32
 // troubleOf returns which trouble a move is, as a set.
 func (m *model) troubleOf(mv move) troubleSet {
 	is, ok := map[moveKind]trouble{crashes: crash, conflicts: refusal, losesRequest: lostCall, losesAnswer: lostCall, goesOn: goingOn, arrives: lateWrite,
-		lies: lie, proxies: proxyLie, recalls: oldLie, bares: bareLie, outwaits: pause, goesBack: restored}[mv.kind]
+		lies: lie, proxies: proxyLie, recalls: oldLie, bares: bareLie, repeats: oldLie, outwaits: pause, goesBack: restored}[mv.kind]
 	if mv.kind == userActs {
 		is, ok = m.actions[mv.at].trouble, true
 	}
