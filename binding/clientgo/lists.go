@@ -24,11 +24,13 @@ type seen struct {
 	// apart is that the last list was before what was known. It will be so each time where the kind has an etcd of its own
 	// (--etcd-servers-overrides).
 	apart bool
+	// disputed is what the last list was before; "" if it was before nothing. One that is not, right after that, may be the one from the past.
+	disputed string
 }
 
 // Read calls read, which requests the list of a key, and returns its error. A list that is not whole is one, see obj.CheckList, and
-// so is one from the past. As the server may have been restored from a backup, or have the kind in an etcd of its own, the next such
-// list of that kind is taken. What is known of claims and volumes counts again once a list of the kind is not before it.
+// so is one from the past, and the first after that which is not from the past: either may be an old reply. As the server may have been restored from a backup, or have the
+// kind in an etcd of its own, the next such list of that kind is taken. What is known of claims and volumes counts again once a list of the kind is not before it.
 func (l *Lists) Read(key obj.Key, read func() (metav1.ListInterface, error)) error {
 	was := l.seenOf(key.Kind)
 	list, err := read()
@@ -39,9 +41,13 @@ func (l *Lists) Read(key obj.Key, read func() (metav1.ListInterface, error)) err
 		return err
 	}
 	version := list.GetResourceVersion()
-	l.note(key.Kind, was, version)
-	if later := was.after(version); later != "" {
+	later := was.after(version)
+	l.note(key.Kind, was, version, later)
+	switch {
+	case later != "":
 		return fmt.Errorf("the list of %s has resourceVersion %s, and %s was seen before: a cache may have answered in the server's place, or the server was restored from a backup; the next list is taken as it is", key, version, later)
+	case was.disputed != "" && !older(version, was.disputed):
+		return fmt.Errorf("the list of %s has resourceVersion %s, and the one before it had an earlier one than was seen: one of the two is from the past; the next list is taken as it is", key, version)
 	}
 	return nil
 }
@@ -81,9 +87,9 @@ func (s seen) after(version string) string {
 	return ""
 }
 
-// note notes the version of a list, and what was seen before it was requested. If it is before another list of the kind, the server may
+// note notes the version of a list, what was seen before it was requested, and what of that is later. If it is before another list of the kind, the server may
 // have gone back, and is where this version says.
-func (l *Lists) note(kind obj.Kind, was seen, version string) {
+func (l *Lists) note(kind obj.Kind, was seen, version, later string) {
 	if l == nil {
 		return
 	}
@@ -94,7 +100,7 @@ func (l *Lists) note(kind obj.Kind, was seen, version string) {
 	if older(version, was.listed) {
 		now.known = advance(now.known, was.known, version)
 	}
-	now.apart = older(version, was.known)
+	now.apart, now.disputed = older(version, was.known), later
 	l.put(kind, now)
 }
 
