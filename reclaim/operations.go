@@ -155,10 +155,11 @@ func (k Known) claim(key obj.Key) (claim *corev1.PersistentVolumeClaim, known bo
 }
 
 // owners returns the claims whose data a volume may have, whatever its claimRef says, in order: those that are Bound to it, those that
-// are Lost and name it where there is no claimRef, and the one that names it and has the UID in claimRef. They are known only from a list of all claims (M2).
+// are Lost and name it where there is no UID in claimRef, and the one that names it and has the UID in claimRef. They are known only from a list of all claims (M2).
 func (k Known) owners(volume *corev1.PersistentVolume) (owners []*corev1.PersistentVolumeClaim, known bool) {
+	nobody := volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.UID == ""
 	for _, claim := range k.Claims {
-		lost := phase.Lost(claim) == volume.Name && volume.Spec.ClaimRef == nil
+		lost := phase.Lost(claim) == volume.Name && nobody
 		if phase.Owned(claim) == volume.Name || lost || phase.Claims(claim, volume) {
 			owners = append(owners, claim)
 		}
@@ -212,7 +213,7 @@ const (
 	// Deleting means that the volume or the claim is being deleted.
 	Deleting ReasonCode = "Deleting"
 	// ClaimLives means that the claim that has the volume exists, or one that is Bound to it, or Lost, though its claimRef is
-	// gone or has a slip. Whoever accepts VolumeLost takes the volume from it.
+	// gone, has a slip, or names another one without UID. Whoever accepts VolumeLost takes the volume from it.
 	ClaimLives ReasonCode = "ClaimLives"
 	// InUse means that pods that have not finished use the volume. Accept PodsDisturbed to go on.
 	InUse ReasonCode = "InUse"

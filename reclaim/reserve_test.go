@@ -55,6 +55,7 @@ func TestReserve(t *testing.T) {
 		{"R7 M2 a free volume, and nobody listed the claims", released(unclaimed, at(corev1.VolumeAvailable)), toCome(), knowing(), nil, "Unknown(pvc)"},
 		{"R7 M2 one without claimRef that a claim is Bound to", released(unclaimed), toCome(), listing(boundClaim()), nil, "ClaimLives/VolumeLost"},
 		{"R7 M2 one that is Lost and names it may have had it", released(unclaimed), toCome(), listing(boundClaim(lost)), nil, "ClaimLives/VolumeLost"},
+		{"R7 M2 or where another's name was written into its claimRef", released(preBoundTo("bank", "next")), toCome(), listing(boundClaim(lost), userOf("web")), []Risk{ReservationLost}, "ClaimLives/VolumeLost InUse/PodsDisturbed Unknown(pods/bank)"},
 		{"R7 M2 nor one without claimRef that pods with a node may have, of a claim that names it", released(unclaimed), toCome(), listing(boundClaim(bare, waits), userOf("web", onNode)), nil, "InUse/PodsDisturbed"},
 		{"R7 M2 the same, and nobody listed the pods", released(unclaimed), toCome(), listing(fitting("bank", "data", bound("pv-1"), bare, waits)), nil, "Unknown(pods/bank)"},
 		{"R7 the same of two claims: it is asked for once", released(unclaimed), toCome(), listing(fitting("bank", "data", bound("pv-1"), bare, waits), fitting("bank", "logs", bound("pv-1"), bare, waits)), nil, "Unknown(pods/bank)"},
