@@ -89,6 +89,9 @@ func (s *store) bury(volume *corev1.PersistentVolume) {
 	}
 	if former := s.formerClaims[volume.Name]; last != nil && former != nil && s.namesStill(former, volume.Name) {
 		last.former = former.UID
+		if s.hasBegun(volume.Name, uidInClaimRef(volume)) { // who is written into claimRef was not seen to have it
+			last.owners = append(last.owners, former.UID)
+		}
 	}
 	if !s.startedOver.has(volume.UID) || uidInClaimRef(volume) != decision.ProvisionedFor(volume.Name) { // which P2 has deleted itself: it never stood for its storage
 		s.goneVolumes.add(volume.Name, last)

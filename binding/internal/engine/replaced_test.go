@@ -207,6 +207,12 @@ func TestM2ALostClaimOwnsWhatIsMadeAgain(t *testing.T) {
 			state.Observe(lost)
 			state.ObserveDeleted(volume)
 		},
+		"it is Lost by another claim, which did not get it": func(state *engine.State, volume *corev1.PersistentVolume) {
+			given := At("15", KnownVolume("a", RefersTo("shop", "gone", "uid-gone"), InPhase(corev1.VolumeBound)))
+			state.Observe(given)
+			state.Observe(lost)
+			state.ObserveDeleted(given)
+		},
 		"it is Lost since, and many others go": func(state *engine.State, volume *corev1.PersistentVolume) {
 			state.ObserveDeleted(volume)
 			state.Observe(lost)

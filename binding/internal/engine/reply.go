@@ -287,7 +287,7 @@ func (t *task) forgetProvisioned(stored obj.Object) {
 }
 
 // contradiction is the reply to a live read that contradicts what is known: an object does not exist, or it exists
-// though it was deleted, or it is older than it was. A server that was restored replies so, and so does a proxy or a
+// though it was deleted, or it is older than it was, or another one in the same version. A server that was restored replies so, and so does a proxy or a
 // cache that stands in for the server. It is believed once the next read has the same reply, and so is the one after it that agrees with what is known: either may
 // be the old one.
 type contradiction struct {
@@ -388,13 +388,18 @@ func (s *State) contradictionIn(got Reply, t *task) (found contradiction, contra
 		return contradiction{}, false
 	}
 	found.uid, found.version = got.Object.GetUID(), got.Object.GetResourceVersion()
-	return found, s.isFormer(found.uid, got.Object, t) || s.gone.has(found.uid) || isOlder(got.Object, t.before) || lostName(t.before, got.Object)
+	return found, s.isFormer(found.uid, got.Object, t) || s.gone.has(found.uid) || isOlder(got.Object, t.before) || isAnother(got.Object, t.before) || lostName(t.before, got.Object)
 }
 
 // isFormer reports whether what is read was known to be gone before the server went back, and nothing else contradicts it. It may be there again; and it may be
 // an old reply, which does not look old any more.
 func (s *State) isFormer(uid types.UID, read obj.Object, t *task) bool {
 	return s.restore.gone.has(uid) && !s.gone.has(uid) && !isOlder(read, t.before)
+}
+
+// isAnother reports whether an object has the version that another one of its name was known to have: one of the two is of before a restore.
+func isAnother(read, known obj.Object) bool {
+	return known != nil && read.GetUID() != known.GetUID() && read.GetResourceVersion() == known.GetResourceVersion()
 }
 
 func isOlder(read, known obj.Object) bool { return known != nil && obj.Older(read, known) }

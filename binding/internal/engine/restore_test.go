@@ -756,3 +756,20 @@ func TestW8WhoHadItSinceIsToldAfterASecondNotice(t *testing.T) {
 		return strings.Contains(e.Message, "was given to claim default/other before")
 	}), "%v", step.Publish)
 }
+
+// TestW8AnotherOfTheSameVersion: after a restore the server gives versions again, and a claim that is made again has that of the former one, whose end no cache shows.
+func TestW8AnotherOfTheSameVersion(t *testing.T) {
+	for rule, noticed := range map[string]bool{"W8": true, "B6": false} {
+		known, other := At("30", KnownClaim()), At("30", KnownClaim(OfUID("uid-9")))
+		d := newTalk(t, decision.Options{}, DataKey, known)
+		if noticed {
+			d.state.ObserveRestore()
+		} else {
+			d.state.Recheck(At("29", KnownClaim()))
+		}
+		for d.starts(); d.state.Known(DataKey) != other; d.gets(other, nil) {
+			d.says(rule + " Read pvc/default/data")
+		}
+		assert.Equal(t, noticed, !errors.Is(d.step.Err, engine.ErrWentBack))
+	}
+}
