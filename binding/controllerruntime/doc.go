@@ -27,8 +27,7 @@
 // It must not run beside kube-controller-manager's persistentvolume-binder-controller. Its rights are those listed in
 // package clientgo.
 //
-// Unlike clientgo's Runner, a Reconciler does not find objects that came and went while a watch was broken and that were
-// known from a reply of the server only. The volume of such a claim stays Bound until the program starts again.
+// What came and went while a watch was broken, and was known from a reply of the server only, a Reconciler finds within its Resync.
 //
 // # In a scheduler
 //
