@@ -89,7 +89,7 @@ func (s *store) bury(volume *corev1.PersistentVolume) {
 	}
 	if former := s.formerClaims[volume.Name]; last != nil && former != nil && s.namesStill(former, volume.Name) {
 		last.former = former.UID
-		if s.hasBegun(volume.Name, uidInClaimRef(volume)) { // who is written into claimRef was not seen to have it
+		if s.Claimant(volume) == (obj.Key{}) { // who is written into claimRef has not got it
 			last.owners = append(last.owners, former.UID)
 		}
 	}

@@ -211,7 +211,9 @@ func TestM2ALostClaimOwnsWhatIsMadeAgain(t *testing.T) {
 			given := At("15", KnownVolume("a", RefersTo("shop", "gone", "uid-gone"), InPhase(corev1.VolumeBound)))
 			state.Observe(given)
 			state.Observe(lost)
-			state.ObserveDeleted(given)
+			retained := At("16", KnownVolume("a", RefersTo("shop", "gone", "uid-gone"), InPhase(corev1.VolumeReleased), WithPolicy(corev1.PersistentVolumeReclaimRetain)))
+			state.Observe(retained)
+			state.ObserveDeleted(retained)
 		},
 		"it is Lost since, and many others go": func(state *engine.State, volume *corev1.PersistentVolume) {
 			state.ObserveDeleted(volume)
