@@ -208,8 +208,8 @@ func TestM2ALostClaimOwnsWhatIsMadeAgain(t *testing.T) {
 			state.ObserveDeleted(volume)
 		},
 		"it is Lost by another claim, which did not get it": func(state *engine.State, volume *corev1.PersistentVolume) {
-			given := At("15", KnownVolume("a", RefersTo("shop", "gone", "uid-gone"), InPhase(corev1.VolumeBound)))
-			state.Observe(given)
+			edited := At("15", KnownVolume("a", RefersTo("shop", "gone", "uid-gone"), InPhase(corev1.VolumeBound)))
+			state.Observe(edited)
 			state.Observe(lost)
 			retained := At("16", KnownVolume("a", RefersTo("shop", "gone", "uid-gone"), InPhase(corev1.VolumeReleased), WithPolicy(corev1.PersistentVolumeReclaimRetain)))
 			state.Observe(retained)

@@ -120,7 +120,7 @@ func (s *State) noteUsed() {
 // What was kept before counts, if it is not given back yet.
 func (s *State) keepFormer(key obj.Key) {
 	known := s.Known(key)
-	if former := s.restore.former.objects[key]; known == nil || former != nil && (sameVersion(known, former) || decision.Lost(known, former) || isGivenSince(known, former)) {
+	if former := s.restore.former.objects[key]; known == nil || former != nil && (sameVersion(known, former) || decision.Lost(known, former) || isReassigned(known, former)) {
 		return // the owners of the same version may be others by now
 	}
 	if volume := as[*corev1.PersistentVolume](known); volume != nil {
@@ -139,10 +139,10 @@ func (s *State) keepFormer(key obj.Key) {
 	}
 }
 
-// isGivenSince reports whether a volume was another claim's before, which its own sync is to tell.
-func isGivenSince(known, former obj.Object) bool {
-	_, given := decision.GivenSince(known, former)
-	return given
+// isReassigned reports whether a volume was another claim's before, which its own sync is to tell.
+func isReassigned(known, former obj.Object) bool {
+	_, reassigned := decision.GivenSince(known, former)
+	return reassigned
 }
 
 // recallFormer keeps what is known of a volume of that name that is gone, where it went by a restore, or an older one takes its place.

@@ -49,12 +49,12 @@ func TestP2AdviceOnWhatWasAnothers(t *testing.T) {
 // deleted under Retain.
 func (w *provisioningWorld) givesToAnother() {
 	other := bindingtest.Claim("default", "other", "1Gi", RequestingClass(new("fast")), Naming(provisioned))
-	given := false
+	reassigned := false
 	for _, d := range []*bindingtest.Driver{w.first, w.second} {
 		d.Client.Use(func(call *bindingtest.Call, do func() error) error {
 			err := do()
-			if err == nil && call.Verb == bindingtest.VerbCreate && call.Key == obj.VolumeKey(provisioned) && !given {
-				given = true
+			if err == nil && call.Verb == bindingtest.VerbCreate && call.Key == obj.VolumeKey(provisioned) && !reassigned {
+				reassigned = true
 				volume := w.server.Volume(provisioned)
 				volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: "other"}
 				volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
@@ -65,7 +65,7 @@ func (w *provisioningWorld) givesToAnother() {
 		})
 	}
 	w.settle()
-	require.True(w.t, given)
+	require.True(w.t, reassigned)
 	w.create(other)
 	w.settle()
 	require.Equal(w.t, corev1.ClaimBound, w.server.Claim("default", "other").Status.Phase)
