@@ -53,6 +53,7 @@ func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, 
 		first, blocked := awaitDestruction(volume, claim, view, options)
 		if !blocked && action.Rule == "B1" && volume.Spec.ClaimRef == nil && !isKnownOwner(claim, volume, view) {
 			first, blocked = checkOwners(volume, view, options)
+			blocked = blocked && !(first.Writes() && phase.Owned(claim) == volume.Name) // it has the volume, for whomever that was made
 		}
 		_, source := view.Claim(claim.Namespace, claim.Name)
 		switch {

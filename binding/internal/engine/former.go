@@ -89,7 +89,7 @@ func (s *store) bury(volume *corev1.PersistentVolume) {
 	}
 	if former := s.formerClaims[volume.Name]; last != nil && former != nil && s.namesStill(former, volume.Name) {
 		last.former = former.UID
-		if s.Claimant(volume) == (obj.Key{}) { // who is written into claimRef has not got it
+		if heir := s.claim(s.claimsByUID[uidInClaimRef(volume)]); heir == nil || obj.NamedVolume(heir).Name != volume.Name { // who is written into claimRef has not got it
 			last.owners = append(last.owners, former.UID)
 		}
 	}

@@ -130,6 +130,16 @@ func TestV1WhoIsBoundComesBeforeWhoItWasMadeFor(t *testing.T) {
 	d.says("V1 Read pvc/default/data").gets(waits, nil).says("V1 Read pvc/default/other").gets(bound, nil)
 	assert.False(t, d.step.Action.Writes(), "%s", d.step.Action)
 	assert.Contains(t, d.step.Next, obj.KeyOf(bound))
+
+	t.Run("C11 also after a slip in its UID", func(t *testing.T) {
+		has := func(version string, edits ...VolumeEdit) *corev1.PersistentVolume {
+			return At(version, KnownVolume(OwnKey.Name, append(edits, InPhase(corev1.VolumeBound), VolumeNote(ProvisionedBy, Own))...))
+		}
+		d := newTalk(t, decision.Options{}, obj.KeyOf(bound), waits, bound, has("10", RefersToOther), has("20", RefersTo("default", "other", "uid-slip")), has("30"))
+		d.took(reads(t, d.state, d.starts().step, d.key, waits, bound, has("30")))
+		require.Equal(t, "B1 UpdateVolume", d.step.Action.Rule+" "+string(d.step.Action.Kind), "%s", d.step.Action)
+		assert.Equal(t, bound.UID, d.step.Action.Complete().Volume.Spec.ClaimRef.UID)
+	})
 }
 
 // C11, V1: a claimRef that had another claim's UID is removed. That claim may be Bound by now, which a late cache does not show: the volume is
@@ -211,6 +221,7 @@ func TestM2ALostClaimOwnsWhatIsMadeAgain(t *testing.T) {
 			edited := At("15", KnownVolume("a", RefersTo("shop", "gone", "uid-gone"), InPhase(corev1.VolumeBound)))
 			state.Observe(edited)
 			state.Observe(lost)
+			state.Observe(KnownClaim(Named("gone"), OfUID("uid-gone"), func(c *corev1.PersistentVolumeClaim) { c.Namespace, c.Status.Phase = "shop", corev1.ClaimPending }))
 			retained := At("16", KnownVolume("a", RefersTo("shop", "gone", "uid-gone"), InPhase(corev1.VolumeReleased), WithPolicy(corev1.PersistentVolumeReclaimRetain)))
 			state.Observe(retained)
 			state.ObserveDeleted(retained)
