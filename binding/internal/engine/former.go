@@ -89,7 +89,7 @@ func (s *store) bury(volume *corev1.PersistentVolume) {
 	}
 	if former := s.formerClaims[volume.Name]; last != nil && former != nil && s.namesStill(former, volume.Name) {
 		last.former = former.UID
-		if heir := s.claim(s.claimsByUID[uidInClaimRef(volume)]); heir == nil || obj.NamedVolume(heir).Name != volume.Name { // who is written into claimRef has not got it
+		if !s.namesOwn(volume) { // who is written into claimRef has not got it
 			last.owners = append(last.owners, former.UID)
 		}
 	}
@@ -185,6 +185,9 @@ func (s *store) noteFormerClaim(old, volume *corev1.PersistentVolume) {
 	if uidInClaimRef(old) == "" {
 		return
 	}
+	if volume.Spec.ClaimRef != nil && former != nil && former.UID != uid && former.UID != uidInClaimRef(old) && s.namesStill(former, volume.Name) && !s.namesOwn(old) {
+		return // who stood in claimRef since has not got it
+	}
 	if uid != uidInClaimRef(old) || !sameName(volume.Spec.ClaimRef, old.Spec.ClaimRef) {
 		zeromap.Put(&s.formerClaims, volume.Name, s.withoutSlip(old))
 	}
@@ -194,6 +197,12 @@ func (s *store) noteFormerClaim(old, volume *corev1.PersistentVolume) {
 func (s *store) namesStill(former *corev1.ObjectReference, volume string) bool {
 	claim := s.claim(s.claimsByUID[former.UID])
 	return claim != nil && obj.NamedVolume(claim).Name == volume
+}
+
+// namesOwn reports whether the claim whose UID is in a volume's claimRef names it: it has the volume, or is to have it.
+func (s *store) namesOwn(volume *corev1.PersistentVolume) bool {
+	claim := s.claim(s.claimsByUID[uidInClaimRef(volume)])
+	return claim != nil && obj.NamedVolume(claim).Name == volume.Name
 }
 
 // noteGoneClaim notes the name of a claim that is gone, where the claimRef of its volume has its UID and another name.

@@ -766,3 +766,38 @@ func TestV4AVolumeThatIsHandedOver(t *testing.T) {
 		}
 	})
 }
+
+// TestM2V4LeavesWhoHadTheVolume: a volume is handed over, with the UID, to a claim that has another one, and V4 reserves it for the name of that one. Whose data is on
+// it does not change by that write.
+func TestM2V4LeavesWhoHadTheVolume(t *testing.T) {
+	lost, other := At("30", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost))), KnownClaim(Named("other"), OfUID("uid-2"), BoundTo("b"))
+	handed := func(t *testing.T) *talk {
+		d := newTalk(t, Hooked(), AKey, At("10", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound))), KnownVolume("b", RefersToOther, InPhase(corev1.VolumeBound)), KnownClaim(BoundTo("a")), other)
+		for _, object := range []obj.Object{
+			At("20", KnownVolume("a", RefersToOther, InPhase(corev1.VolumeBound))), lost,
+			At("40", KnownVolume("a", RefersTo("default", "other", ""), InPhase(corev1.VolumeAvailable), WithPolicy(corev1.PersistentVolumeReclaimRetain))),
+		} {
+			d.state.Observe(object)
+		}
+		return d
+	}
+	t.Run("B1 X2 it is made again for a claim that is gone", func(t *testing.T) {
+		d := handed(t)
+		again := At("50", KnownVolume("a", RefersTo("shop", "gone", "uid-gone"), InPhase(corev1.VolumePending), DeletedPolicy))
+		again.UID = "uid-again"
+		d.state.Observe(again)
+		d.took(reads(t, d.state, d.starts().step, AKey, again, lost, other))
+		require.Equal(t, "B1 UpdateVolume", d.step.Action.Rule+" "+string(d.step.Action.Kind), "%s", d.step.Action)
+		assert.Equal(t, corev1.PersistentVolumeReclaimRetain, d.step.Action.Volume.Spec.PersistentVolumeReclaimPolicy)
+	})
+	t.Run("M2 X3 it is made again without claimRef", func(t *testing.T) {
+		d := handed(t)
+		again := At("50", KnownVolume("a", InPhase(corev1.VolumePending)))
+		again.UID = "uid-again"
+		d.state.Observe(again)
+		d.key = DataKey
+		d.took(reads(t, d.state, d.starts().step, DataKey, again, lost, other))
+		require.Equal(t, "B1 UpdateVolume", d.step.Action.Rule+" "+string(d.step.Action.Kind), "%s", d.step.Action)
+		assert.Equal(t, lost.UID, d.step.Action.Complete().Volume.Spec.ClaimRef.UID)
+	})
+}
