@@ -150,9 +150,42 @@ func (w *watch) check(ctx context.Context) {
 func (w *watch) replace(ctx context.Context) {
 	w.to.log.WarnContext(ctx, "the informers of the program see nothing until the server has reached the resourceVersion that they had; the Runner watches by itself from now on")
 	w.replaced.Store(true)
+	former := w.handlers
 	w.unhandle()
 	w.own, w.factory = true, NewInformers(w.runner.Clientset, w.runner.Pods, w.runner.Hooks, w.to.serverWentBack)
 	_ = w.start(ctx) // handlers are refused by informers that have stopped only
+	go w.to.endMissing(ctx, former, slices.Clone(w.handlers))
+}
+
+// endMissing reports the end of what former informers have, and those in their place have not once they have listed: nobody else does. Claims
+// and volumes are read at a resync.
+func (w *workers) endMissing(ctx context.Context, former, now []handler) {
+	stores := map[string]cache.Store{}
+	var synced []cache.DoneChecker
+	for _, h := range now {
+		stores[h.kind] = h.informer.GetStore()
+		synced = append(synced, h.registration.HasSyncedChecker())
+	}
+	if !cache.WaitFor(ctx, "", synced...) {
+		return
+	}
+	for _, h := range former {
+		for _, object := range h.informer.GetStore().List() {
+			switch object.(type) {
+			case *corev1.PersistentVolume, *corev1.PersistentVolumeClaim:
+				continue
+			}
+			if store, ok := stores[h.kind]; ok && !contains(store, object.(obj.Object)) {
+				w.observeDeleted(object)
+			}
+		}
+	}
+}
+
+// contains reports whether a store has the object, and not another one of its name.
+func contains(store cache.Store, object obj.Object) bool {
+	cached, ok, err := store.Get(object)
+	return err == nil && ok && cached.(obj.Object).GetUID() == object.GetUID()
 }
 
 // newestOf returns what asks for the resourceVersion that the server has now, which is not that of a cache.
@@ -203,11 +236,7 @@ func (w *watch) has(object obj.Object) bool {
 	if _, ok := object.(*corev1.PersistentVolumeClaim); ok {
 		store = w.claims
 	}
-	cached, ok, err := store.Get(object)
-	if err != nil || !ok {
-		return false
-	}
-	return cached.(obj.Object).GetUID() == object.GetUID()
+	return contains(store, object)
 }
 
 // errStopped is the error of informers of others that were stopped: without them no change would be reported any more.

@@ -154,6 +154,26 @@ func TestW8InformersOfTheProgramAreBlind(t *testing.T) {
 	require.NoError(t, r.stop())
 }
 
+// W8, F2: nobody reports the end of a pod that the restore has taken, where informers of our own take the place of those that had it. It keeps no claim.
+func TestW8APodThatTheRestoreHasTaken(t *testing.T) {
+	server := newPair(t)
+	shared := informers.NewSharedInformerFactory(clientset(t, server), 0)
+	r := start(t, server, func(r *clientgo.Runner) {
+		r.Informers, r.Resync, r.Options.Protection = shared, 50*time.Millisecond, decision.ProtectionOn
+	})
+	r.eventually(func() bool { return r.bound("data") }, "the claim is bound")
+	snapshot := server.Snapshot()
+	_, err := server.Create(t.Context(), bindingtest.Pod("default", "web", "node", "data"))
+	require.NoError(t, err)
+	r.eventually(func() bool { return len(shared.Core().V1().Pods().Informer().GetStore().List()) == 1 }, "the pod is shown")
+	server.Restore(snapshot)
+	pair(t, server, "later")
+	r.eventually(func() bool { return r.bound("later") }, "what comes after the restore is seen")
+	require.NoError(t, server.Delete(t.Context(), obj.ClaimKey("default", "data"), deleteNow))
+	r.eventually(func() bool { return server.Claim("default", "data") == nil }, "no pod keeps the claim")
+	require.NoError(t, r.stop())
+}
+
 // Informers of a program that are made by InformerOf list anew, and are kept.
 func TestW8InformersOfTheProgramThatNotice(t *testing.T) {
 	server, log := newPair(t), &text{}
