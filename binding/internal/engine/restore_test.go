@@ -773,3 +773,26 @@ func TestW8AnotherOfTheSameVersion(t *testing.T) {
 		assert.Equal(t, noticed, !errors.Is(d.step.Err, engine.ErrWentBack))
 	}
 }
+
+// TestW8WhatADeleterHasDeletedStaysDeleted: a deleter has succeeded, and what follows it fails, for the server is away. It is back with a backup, in which a claim
+// has the volume.
+func TestW8WhatADeleterHasDeletedStaysDeleted(t *testing.T) {
+	volume := func(version string, at corev1.PersistentVolumePhase) *corev1.PersistentVolume {
+		return At(version, KnownVolume("a", BoundToClaim, DeletedPolicy, InPhase(at), OnHostPath))
+	}
+	d := newTalk(t, decision.Options{Hooks: hooks.Names{SourceDeleters: sets.New("hostPath")}}, AKey, volume("20", corev1.VolumeReleased))
+	d.starts().announces().says("R3 Read volumeattachments").gets(nil, nil).says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 Read pv/a").again()
+	d.says("R3 RunDeleter pv/a").gets(nil, nil)
+	for !d.step.Done {
+		d.gets(nil, ErrConnection)
+	}
+	d.state.ObserveRestore()
+	d.state.OutwaitCalls()
+	backup, claim := volume("10", corev1.VolumeBound), At("11", KnownClaim(BoundTo("a")))
+	d.state.Observe(claim)
+	d.took(reads(t, d.state, d.starts().step, AKey, backup, claim)).says("W8 UpdateVolume pv/a").stored()
+	d.took(reads(t, d.state, d.step, AKey, d.state.Known(AKey), claim))
+	require.Equal(t, decision.UpdateVolume, d.step.Action.Kind, "%s", d.step.Action)
+	announcement, _ := reclaim.AnnouncementOf(d.step.Action.Volume)
+	assert.True(t, announcement.Done, "%s", d.step.Action)
+}
