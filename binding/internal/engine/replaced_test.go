@@ -790,6 +790,19 @@ func TestM2V4LeavesWhoHadTheVolume(t *testing.T) {
 		require.Equal(t, "B1 UpdateVolume", d.step.Action.Rule+" "+string(d.step.Action.Kind), "%s", d.step.Action)
 		assert.Equal(t, corev1.PersistentVolumeReclaimRetain, d.step.Action.Volume.Spec.PersistentVolumeReclaimPolicy)
 	})
+	t.Run("B1 X2 or once who has it by then is gone", func(t *testing.T) {
+		d, heir := handed(t), At("45", KnownClaim(Named("other"), OfUID("uid-2"), BoundTo("a")))
+		has := At("44", KnownVolume("a", RefersToOther, InPhase(corev1.VolumeBound)))
+		d.state.Observe(has)
+		d.state.Observe(heir)
+		d.state.ObserveDeleted(has)
+		d.state.ObserveDeleted(heir)
+		again := At("50", KnownVolume("a", RefersTo("shop", "gone", "uid-gone"), InPhase(corev1.VolumePending), DeletedPolicy))
+		again.UID = "uid-again"
+		d.state.Observe(again)
+		d.took(reads(t, d.state, d.starts().step, AKey, again, lost))
+		require.Equal(t, "B1 UpdateVolume", d.step.Action.Rule+" "+string(d.step.Action.Kind), "%s", d.step.Action)
+	})
 	t.Run("M2 X3 it is made again without claimRef", func(t *testing.T) {
 		d := handed(t)
 		again := At("50", KnownVolume("a", InPhase(corev1.VolumePending)))

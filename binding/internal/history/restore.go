@@ -78,6 +78,19 @@ func (h *History) forget() {
 	clear(h.heirs)
 	clear(h.madeAgain)
 	clear(h.misgiven)
+	h.freeHandedOver()
+}
+
+// freeHandedOver notes which volumes people have handed over, with the UID, to another claim than had them, before a controller starts. It was never shown who had
+// them, and where that claim takes another volume they are free again (V4).
+func (h *History) freeHandedOver() {
+	for name, data := range h.data {
+		volume := h.Server.Volume(name)
+		if volume != nil && volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.UID != "" && volume.Spec.ClaimRef.UID != data.Of && data.For != (obj.Key{}) {
+			data.Freed = true
+			h.data[name] = data
+		}
+	}
 }
 
 // ObserveRestore lets a controller notice that the server went back in time.
