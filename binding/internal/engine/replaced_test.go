@@ -791,7 +791,7 @@ func TestM2V4LeavesWhoHadTheVolume(t *testing.T) {
 		assert.Equal(t, corev1.PersistentVolumeReclaimRetain, d.step.Action.Volume.Spec.PersistentVolumeReclaimPolicy)
 	})
 	t.Run("B1 X2 or once who has it by then is gone", func(t *testing.T) {
-		d, heir := handed(t), At("45", KnownClaim(Named("other"), OfUID("uid-2"), BoundTo("a")))
+		d, heir := handed(t), At("200", KnownClaim(Named("other"), OfUID("uid-2"), BoundTo("a")))
 		has := At("44", KnownVolume("a", RefersToOther, InPhase(corev1.VolumeBound)))
 		d.state.Observe(has)
 		d.state.Observe(heir)
