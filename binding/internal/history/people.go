@@ -71,7 +71,7 @@ func (h *History) people() {
 	case 27:
 		h.editVolume("applies a manifest without claimRef to", volume, clearName)
 	case 28:
-		h.editVolume("hands over", volume, func(v *corev1.PersistentVolume) { h.handOver(v, claim) })
+		h.editVolume("hands over", volume, func(v *corev1.PersistentVolume) { h.reassign(v, claim) })
 	}
 	h.judgeCalls("people")
 }
@@ -159,8 +159,8 @@ func (h *History) reserve(volume *corev1.PersistentVolume) {
 	volume.Spec.ClaimRef = &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: claim.Namespace, Name: claim.Name}
 }
 
-// handOver writes the whole claimRef of a claim that is there, as a volume populator does.
-func (h *History) handOver(volume *corev1.PersistentVolume, to obj.Key) {
+// reassign writes the whole claimRef of a claim that is there, as a volume populator does.
+func (h *History) reassign(volume *corev1.PersistentVolume, to obj.Key) {
 	if claim := h.Server.Claim(to.Namespace, to.Name); claim != nil {
 		volume.Spec.ClaimRef = &corev1.ObjectReference{Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID, ResourceVersion: claim.ResourceVersion}
 	}
