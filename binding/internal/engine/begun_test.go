@@ -604,6 +604,7 @@ func TestB1AnotherUIDIsInTheClaimRefOfABoundClaim(t *testing.T) {
 	claim, lost, slip := KnownClaim(BoundTo("a")), At("30", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost))), RefersTo("default", "data", "uid-slip")
 	was := At("5", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), DeletedPolicy, OnHostPath))
 	third := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{UID: "uid-third"}}
+	next := KnownClaim(Naming("a"), Named("other"), OfUID("uid-earlier"))
 	again := func(version string, edits ...VolumeEdit) *corev1.PersistentVolume {
 		return At(version, KnownVolume("a", append([]VolumeEdit{DeletedPolicy, OnHostPath, InPhase(corev1.VolumePending), sameAs(&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{UID: "uid-again"}})}, edits...)...))
 	}
@@ -617,6 +618,7 @@ func TestB1AnotherUIDIsInTheClaimRefOfABoundClaim(t *testing.T) {
 		"the claim is Lost before a UID is written":       {was, claim, again("20", RefersTo("default", "other", "")), lost, again("21", slip)},
 		"and Pending, by its tenant":                      {was, claim, nil, At("30", KnownClaim(Naming("a"), ClaimPhase(corev1.ClaimPending))), again("20", slip)},
 		"another one is written into it before that":      {was, claim, again("6", RefersTo("default", "other", "uid-earlier"), sameAs(was)), lost, nil, again("20", RefersTo("default", "other", "uid-earlier"))},
+		"and that one is being bound to it":               {was, claim, next, again("6", RefersTo("default", "other", "uid-earlier"), sameAs(was)), lost, nil, again("20", RefersTo("default", "other", "uid-earlier"))},
 		"and what is known of the last one is forgotten":  {was, claim, nil, lost, &corev1.Node{}, again("20", RefersTo("default", "other", "uid-slip"))},
 		"it is made again so twice":                       {was, claim, nil, again("20", RefersTo("default", "other", "uid-slip")), lost, again("25", RefersTo("default", "other", "uid-slip"), sameAs(third))},
 		"so it is when it starts, the claims come first":  {claim, again("20", slip)},
@@ -636,6 +638,7 @@ func TestB1AnotherUIDIsInTheClaimRefOfABoundClaim(t *testing.T) {
 					d.state.Observe(object)
 				}
 			}
+			d.state.ObserveDeleted(next)
 			for d.starts(); !d.step.Done && d.step.Action.Kind == decision.Read; {
 				if d.step.Action.Key == DataKey {
 					d.again()
