@@ -15,6 +15,7 @@ import (
 	"github.com/pvbind/pvbind/binding/hooks"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // claimless is a volume whose claim is gone.
@@ -68,6 +69,35 @@ func TestW8ARestoreEndsTheHooksThatRun(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// Rh, W8, X8: a deleter or recycler neither returns nor heeds its context, which ends by a restore. Its volume waits for it, and that is told.
+func TestRhAHookNeverReturnsAfterARestore(t *testing.T) {
+	for _, policy := range []corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRecycle} {
+		t.Run(string(policy), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun, goOn := make(chan struct{}), make(chan struct{})
+				hangs := func(context.Context, hooks.ReclaimRequest) error {
+					close(begun)
+					<-goOn
+					return nil
+				}
+				server, controller := hookedController(t, hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": Deletes(hangs)}, Recyclers: map[string]hooks.Recycler{"hostPath": Recycles(hangs)}}, claimless(policy))
+				go func() { _, _ = controller.Sync(t.Context(), AKey) }()
+				<-begun
+				controller.ObserveRestore()
+				synctest.Wait()
+				for range 3 { // the calls of others are waited for
+					_, err := controller.Sync(t.Context(), AKey)
+					require.NoError(t, err)
+					time.Sleep(2 * reclaim.LongestCall)
+				}
+				require.NotEmpty(t, warnings(server))
+				assert.Contains(t, warnings(server)[len(warnings(server))-1], "an earlier call for pv/a has not returned")
+				close(goOn)
+			})
+		})
 	}
 }
 

@@ -270,7 +270,7 @@ func notProvisioned(claim *corev1.PersistentVolumeClaim, answer Answer) Action {
 	message := fmt.Sprintf("the provisioner failed: %v", answer.Err)
 	failed := answer.retry(wait("P2", message, warning(claim, EventProvisioningFailed, message)))
 	switch answer.hookError().Meaning {
-	case hooks.Refused, hooks.StaleToken: // on every node
+	case hooks.Refused, hooks.StaleToken, hooks.NotReturned: // on every node
 		return failed
 	}
 	return reschedule(claim, failed)

@@ -291,7 +291,7 @@ func notReclaimed(volume *corev1.PersistentVolume, answer Answer) Action {
 	case hooks.StaleToken:
 		message := fmt.Sprintf("the storage has seen a larger token, of another controller or of one whose clock is ahead: %v", answer.Err)
 		return answer.retry(wait("R8", message, warning(volume, reclaimHookOf(answer.Of).failed, message)))
-	case hooks.TooLate: // nothing was tried
+	case hooks.TooLate, hooks.NotReturned: // nothing was tried
 		message := fmt.Sprintf("its storage could not be reclaimed yet: %v", answer.Err)
 		return answer.retry(wait("R8", message, warning(volume, reclaimHookOf(answer.Of).failed, message)))
 	case hooks.InUse:

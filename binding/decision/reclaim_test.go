@@ -218,6 +218,7 @@ func TestRhWhatADeleterMeans(t *testing.T) {
 		{name: "Rh in progress: ask again after d", volume: MadeByOwn(), known: answers(InProgress(time.Second)), options: Hooked(), expected: "Rh Wait", retry: decision.RetryAfter},
 		{name: "Rh in progress keeps Failed", volume: MadeByOwn(FailedFor("the disk is broken")), known: answers(InProgress(time.Second)), options: Hooked(), expected: "Rh Wait", retry: decision.RetryAfter},
 		{name: "R8 W6 X10 the call would have come too late: the phase stays", volume: MadeByOwn(), known: answers(Meaning(hooks.TooLate)), options: Hooked(), expected: "R8 Wait", events: failed, says: broken, retry: decision.RetryBackoff},
+		{name: "Rh W6 X8 an earlier call has not returned: the phase stays, and it is told", volume: MadeByOwn(), known: answers(Meaning(hooks.NotReturned)), options: Hooked(), expected: "R8 Wait", events: failed, says: broken, retry: decision.RetryBackoff},
 		{name: "Rh R3 W6 in use keeps the phase", volume: MadeByOwn(), known: answers(Meaning(hooks.InUse)), options: Hooked(), expected: "R3 Wait", events: inUse, says: broken, retry: decision.RetryBackoff},
 		{name: "Rh R3 not mine keeps the phase, and is not asked again", volume: MadeByOwn(), known: answers(Meaning(hooks.NotMine)), options: Hooked(), expected: "R3 Wait", says: broken},
 		{name: "Rh R3 W6 in use keeps Failed", volume: MadeByOwn(FailedFor("the disk is broken")), known: answers(Meaning(hooks.InUse)), options: Hooked(), expected: "R3 Wait", events: inUse, says: broken, retry: decision.RetryBackoff},

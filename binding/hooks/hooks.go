@@ -163,6 +163,10 @@ const (
 	// the reads that it relies on. A Controller says so itself. The volume keeps its phase, and the call is announced anew, with
 	// back-off (R8).
 	TooLate Meaning = "TooLate"
+	// NotReturned means that a hook was not called, because an earlier call for the same storage has not returned, as of one whose context has
+	// ended, and that does not heed it. A Controller says so itself. The volume keeps its phase, or the claim its node, and the call is due
+	// with back-off (Rh).
+	NotReturned Meaning = "NotReturned"
 	// InUse means that the storage is still used. The volume keeps its phase (R3).
 	InUse Meaning = "InUse"
 )

@@ -69,7 +69,8 @@ func (l *lastVolume) named(name string) *corev1.PersistentVolume {
 }
 
 // bury notes that a volume is gone. If its storage was being reclaimed, it was: the volume did not go before (F3), if it could stay. Where
-// nothing kept it, what was called may go on. And whoever takes its finalizers off, while a claim has it or its policy is Retain, says nothing about the data.
+// nothing kept it, what was called may go on. And whoever takes its finalizers off, while a claim has it or its policy is Retain, says nothing about the data,
+// unless a deleter had succeeded before it was retained.
 func (s *store) bury(volume *corev1.PersistentVolume) {
 	last := s.lastOf(volume)
 	announcement, announced := reclaim.AnnouncementOf(volume)
@@ -77,7 +78,7 @@ func (s *store) bury(volume *corev1.PersistentVolume) {
 	case !announced || volume.DeletionTimestamp == nil || last == nil: // nil where somebody has emptied the announcement
 	case !announcement.Done && !decision.StaysMeanwhile(volume):
 		last.version = ""
-	case last.policy == corev1.PersistentVolumeReclaimRetain, slices.ContainsFunc(s.claimsByVolume.of(obj.VolumeKey(volume.Name)), func(key obj.Key) bool { return slices.Contains(last.owners, s.claim(key).UID) }):
+	case !announcement.Done && last.policy == corev1.PersistentVolumeReclaimRetain, slices.ContainsFunc(s.claimsByVolume.of(obj.VolumeKey(volume.Name)), func(key obj.Key) bool { return slices.Contains(last.owners, s.claim(key).UID) }):
 		last.announcement = ""
 	default: // a restore may bring it back, but not what was on it
 		announcement.Done = true

@@ -556,19 +556,23 @@ func TestW8AVolumeComesBackWithoutItsStorage(t *testing.T) {
 		v.Finalizers = []string{reclaim.AnnouncementFinalizer}
 		reclaim.Announce(v, reclaim.Announcement{By: "me", Token: 7, Seconds: 60})
 	}))
+	retained := At("50", gone.DeepCopy())
+	WithPolicy(corev1.PersistentVolumeReclaimRetain)(retained)
+	reclaim.Announce(retained, reclaim.Announcement{By: "me", Token: 7, Seconds: 60, Done: true})
 	for name, test := range map[string]struct {
-		back  *corev1.PersistentVolume
-		noted bool
+		last, back *corev1.PersistentVolume
+		noted      bool
 	}{
-		"it is back, and Available":    {At("20", KnownVolume("a", DeletedPolicy, InPhase(corev1.VolumeAvailable), OnHostPath)), true},
-		"it was changed since":         {At("60", KnownVolume("a", DeletedPolicy, RefersTo("default", "data", ""), InPhase(corev1.VolumeAvailable), OnHostPath)), true},
-		"a person makes another one":   {At("60", KnownVolume("a", DeletedPolicy, OnHostPath, func(v *corev1.PersistentVolume) { v.UID = "uid-again" })), false},
-		"the same, the version is old": {At("20", KnownVolume("a", DeletedPolicy, OnHostPath, func(v *corev1.PersistentVolume) { v.UID = "uid-again" })), false},
+		"it is back, and Available":    {gone, At("20", KnownVolume("a", DeletedPolicy, InPhase(corev1.VolumeAvailable), OnHostPath)), true},
+		"it was retained meanwhile":    {retained, At("20", KnownVolume("a", DeletedPolicy, InPhase(corev1.VolumeAvailable), OnHostPath)), true},
+		"it was changed since":         {gone, At("60", KnownVolume("a", DeletedPolicy, RefersTo("default", "data", ""), InPhase(corev1.VolumeAvailable), OnHostPath)), true},
+		"a person makes another one":   {gone, At("60", KnownVolume("a", DeletedPolicy, OnHostPath, func(v *corev1.PersistentVolume) { v.UID = "uid-again" })), false},
+		"the same, the version is old": {gone, At("20", KnownVolume("a", DeletedPolicy, OnHostPath, func(v *corev1.PersistentVolume) { v.UID = "uid-again" })), false},
 	} {
 		t.Run("W8 "+name, func(t *testing.T) {
 			state := engine.New(Unprotected(Hooked()), 10)
-			state.Observe(gone)
-			state.ObserveDeleted(gone)
+			state.Observe(test.last)
+			state.ObserveDeleted(test.last)
 			state.Observe(KnownClaim())
 			state.ObserveRestore()
 			state.OutwaitCalls()

@@ -40,7 +40,7 @@ func (r *Runner) Run(ctx context.Context, set hooks.Set, action decision.Action,
 	}
 	storage := action.Target()
 	if _, running := r.running.LoadOrStore(storage, true); running {
-		return engine.Reply{Err: &hooks.Error{Meaning: hooks.InProgress, Err: fmt.Errorf("an earlier call for %s has not returned", storage)}}
+		return engine.Reply{Err: &hooks.Error{Meaning: hooks.NotReturned, Err: fmt.Errorf("the hook was not called, for an earlier call for %s has not returned", storage)}}
 	}
 	timeout := cmp.Or(max(0, set.Timeout), hooks.DefaultTimeout)
 	if action.Kind != decision.RunProvisioner {
