@@ -81,6 +81,7 @@ func (s *stream) more() progress {
 			return notTaken
 		}
 	}
+	s.first = nil // the array behind it has all that there was when the watch began
 	var later []change
 	state := upToDate
 	s.server.read(s.kind, func(j *journal) {
