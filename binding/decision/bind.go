@@ -77,7 +77,13 @@ func bind(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, 
 // isKnownOwner reports whether a volume without claimRef is the claim's, so that no list of all claims is needed to say whose else it may be (V1). It
 // is needed where the claimRef had another's UID since: that one may be Bound by now, which a late cache does not show.
 func isKnownOwner(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, view View) bool {
-	return !takenFromAnother(volume, claim, view) && (phase.Owned(claim) == volume.Name || isNew(volume) && ownsThoughLost(claim, volume, view))
+	return !takenFromAnother(volume, claim, view) && (phase.Owned(claim) == volume.Name || isNew(volume) && ownsThoughLost(claim, volume, view) && !followsAnothers(volume, claim, view))
+}
+
+// followsAnothers reports whether the last volume of that name had another claim's UID in its claimRef.
+func followsAnothers(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View) bool {
+	former := view.Former(volume.Name)
+	return former != nil && former.Spec.ClaimRef != nil && former.Spec.ClaimRef.UID != "" && former.Spec.ClaimRef.UID != claim.UID
 }
 
 // isNew reports whether no controller has looked at a volume yet.

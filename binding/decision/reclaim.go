@@ -96,9 +96,12 @@ func keepForOwner(volume *corev1.PersistentVolume, view View) (waiting Action, k
 func awaitPods(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, next reclaim.Action, view View, options Options) (action Action, blocked bool) {
 	ref := volume.Spec.ClaimRef
 	action, blocked = awaitPodsOf(volume, ref, claim, next, view, options)
-	if former := view.FormerClaim(volume.Name); !blocked && former != nil { // an edit of claimRef, or a slip in it, hides whose pods have it mounted
+	for _, former := range view.FormerClaims(volume.Name) { // an edit of claimRef, or a slip in it, hides whose pods have it mounted
+		if blocked {
+			break
+		}
 		claim, _ = view.Claim(former.Namespace, former.Name)
-		return awaitPodsOf(volume, former, claim, next, view, options)
+		action, blocked = awaitPodsOf(volume, former, claim, next, view, options)
 	}
 	return action, blocked
 }

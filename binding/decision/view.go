@@ -65,8 +65,9 @@ type View interface {
 	// Former returns the last volume that had the name before, of which no more need be known than claimRef and policy; nil if none
 	// is known to have gone. A claim that a cache does not show yet may be Bound to that one.
 	Former(volume string) *corev1.PersistentVolume
-	// FormerClaim returns the claimRef, with a UID, that a volume had before that was removed, had another name for the same UID, or was written over with another claim; nil if none is known.
-	FormerClaim(volume string) *corev1.ObjectReference
+	// FormerClaims returns the claims, with their UIDs, that the claimRef of a volume had before that was removed, had another name for the same UID, or was
+	// written over with another claim, as far as they are known.
+	FormerClaims(volume string) []*corev1.ObjectReference
 	// MayStandFor returns the name of a volume that may stand, or have stood, for what a provisioner made for a claim (P2): one that a person has reserved for the
 	// claim, or, where the claim or what was made for it had a volume before the server went back in time (W8), the one that is provisioned for it. It is "" if none is known.
 	MayStandFor(claim obj.Key, uid types.UID) string
@@ -412,8 +413,8 @@ func (s Snapshot) ListedOwners(volume string) (owners []*corev1.PersistentVolume
 // Former returns nil: the lists have nothing of what was before.
 func (s Snapshot) Former(string) *corev1.PersistentVolume { return nil }
 
-// FormerClaim returns nil, as Former does.
-func (s Snapshot) FormerClaim(string) *corev1.ObjectReference { return nil }
+// FormerClaims returns none, as Former does.
+func (s Snapshot) FormerClaims(string) []*corev1.ObjectReference { return nil }
 
 // MayStandFor returns a volume that a person has reserved for the claim: of one that was there before the lists have nothing.
 func (s Snapshot) MayStandFor(key obj.Key, uid types.UID) string {

@@ -116,9 +116,11 @@ func nextByClaim(volume *corev1.PersistentVolume, view View, options Options) (A
 		return awaitLaterClaim(volume, claim, view), nil
 	}
 	action = action.onceLive(source, key, "V3", "before the volume is released")
-	if former := view.FormerClaim(volume.Name); former != nil && former.UID == volume.Spec.ClaimRef.UID { // its claim may be back, whose name is not in it
-		_, source = view.Claim(former.Namespace, former.Name)
-		action = action.onceLive(source, obj.ClaimKey(former.Namespace, former.Name), "V3", "before the volume is released, whose claim had that name")
+	for _, former := range view.FormerClaims(volume.Name) {
+		if former.UID == volume.Spec.ClaimRef.UID { // its claim may be back, whose name is not in it
+			_, source = view.Claim(former.Namespace, former.Name)
+			action = action.onceLive(source, obj.ClaimKey(former.Namespace, former.Name), "V3", "before the volume is released, whose claim had that name")
+		}
 	}
 	return onceVolumeLive(action, view), nil
 }
@@ -443,6 +445,5 @@ func mayHaveServed(volume *corev1.PersistentVolume, claim *corev1.PersistentVolu
 
 // takenFromAnother reports whether a volume was seen to have the UID of another claim in its claimRef before: no controller writes a UID in place of that.
 func takenFromAnother(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, view View) bool {
-	former := view.FormerClaim(volume.Name)
-	return former != nil && former.UID != claim.UID
+	return slices.ContainsFunc(view.FormerClaims(volume.Name), func(former *corev1.ObjectReference) bool { return former.UID != claim.UID })
 }

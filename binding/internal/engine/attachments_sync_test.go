@@ -90,7 +90,7 @@ func TestR3WhatIsAttachedAsASyncReadsIt(t *testing.T) {
 func TestR4ASlipHidesWhosePodsHaveAVolumeMounted(t *testing.T) {
 	for name, slip := range map[string]VolumeEdit{"its name": RefersTo("default", "dat", "uid-1"), "its namespace": RefersTo("defualt", "data", "uid-1"), "another claim": RefersTo("shop", "cart", "uid-2"),
 		"another claim, once Available": RefersTo("shop", "cart", "uid-2"), "another claim, and the first is Pending": RefersTo("shop", "cart", "uid-2"),
-		"another claim, and a restore": RefersTo("shop", "cart", "uid-2")} {
+		"another claim, and a restore": RefersTo("shop", "cart", "uid-2"), "another claim, which names it, behind a slip": RefersTo("shop", "crat", "uid-2")} {
 		t.Run("R4 X2 "+name, func(t *testing.T) {
 			edits := []VolumeEdit{BoundToClaim, InPhase(corev1.VolumeReleased), WithPolicy(corev1.PersistentVolumeReclaimRecycle), OnHostPath}
 			d := newTalk(t, Hooked(), AKey, At("5", KnownVolume("a", edits...)), PodUsing("web-0", Scheduled))
@@ -109,8 +109,20 @@ func TestR4ASlipHidesWhosePodsHaveAVolumeMounted(t *testing.T) {
 			d.state.Observe(slipped)
 			if slipped.Spec.ClaimRef.UID == "uid-2" {
 				next := KnownClaim(Named("cart"), OfUID("uid-2"), BoundTo("a"), func(c *corev1.PersistentVolumeClaim) { c.Namespace = "shop" })
+				if slipped.Spec.ClaimRef.Name != next.Name { // and never gets it
+					next = KnownClaim(Named("cart"), OfUID("uid-2"), Naming("a"), func(c *corev1.PersistentVolumeClaim) { c.Namespace = "shop" })
+					d.state.Observe(KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost), created))
+				}
 				d.state.Observe(next)
 				d.state.ObserveDeleted(next)
+				if slipped.Spec.ClaimRef.Name != next.Name { // it is retained by that, and a person has it recycled all the same
+					retained := At("9", slipped.DeepCopy())
+					retained.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+					d.state.Observe(retained)
+					d.took(reads(t, d.state, d.state.Start(AKey), AKey, retained)).ends()
+					slipped = At("10", slipped.DeepCopy())
+					d.state.Observe(slipped)
+				}
 			}
 			if name == "another claim, and a restore" {
 				d.state.Observe(At("9", slipped.DeepCopy()))

@@ -84,7 +84,9 @@ func (s *State) readReserved(t *task, action decision.Action) (read decision.Act
 // noteGiven notes that a binding is begun where the UID of another claim is in the claimRef of a volume than of the one that had it: a person wrote that, or
 // a slip. A claim that goes, or has another volume, takes with it no data of the former one.
 func (s *store) noteGiven(old, volume *corev1.PersistentVolume) {
-	if former := s.formerClaims[volume.Name]; former != nil && former.UID != uidInClaimRef(volume) && uidInClaimRef(volume) != uidInClaimRef(old) {
+	uid := uidInClaimRef(volume)
+	others := slices.ContainsFunc(s.formerClaims[volume.Name], func(former *corev1.ObjectReference) bool { return former.UID != uid })
+	if others && uid != uidInClaimRef(old) {
 		s.beginGiven(volume)
 	}
 }
@@ -96,9 +98,7 @@ func (s *store) noteOwner(volume *corev1.PersistentVolume) {
 	if owner == nil || uidInClaimRef(volume) == "" {
 		return
 	}
-	if s.formerClaims[volume.Name] == nil {
-		zeromap.Put(&s.formerClaims, volume.Name, referenceTo(owner))
-	}
+	s.addFormer(volume.Name, referenceTo(owner))
 	s.beginGiven(volume)
 }
 
@@ -115,7 +115,7 @@ func (s *store) anotherOwner(volume *corev1.PersistentVolume) *corev1.Persistent
 	if last == nil {
 		return nil
 	}
-	for _, uid := range append(slices.Clip(last.owners), last.former) {
+	for _, uid := range last.owners {
 		if claim := s.claim(s.claimsByUID[uid]); claim != nil && uid != uidInClaimRef(volume) {
 			return claim
 		}

@@ -619,6 +619,7 @@ func TestB1AnotherUIDIsInTheClaimRefOfABoundClaim(t *testing.T) {
 		"and Pending, by its tenant":                      {was, claim, nil, At("30", KnownClaim(Naming("a"), ClaimPhase(corev1.ClaimPending))), again("20", slip)},
 		"another one is written into it before that":      {was, claim, again("6", RefersTo("default", "other", "uid-earlier"), sameAs(was)), lost, nil, again("20", RefersTo("default", "other", "uid-earlier"))},
 		"and that one is being bound to it":               {was, claim, next, again("6", RefersTo("default", "other", "uid-earlier"), sameAs(was)), lost, nil, again("20", RefersTo("default", "other", "uid-earlier"))},
+		"and that one goes, behind a slip in its name":    {was, claim, next, again("6", RefersTo("default", "ohter", "uid-earlier"), sameAs(was)), lost, &corev1.Pod{}, nil, again("20", RefersTo("default", "other", "uid-slip"))},
 		"and what is known of the last one is forgotten":  {was, claim, nil, lost, &corev1.Node{}, again("20", RefersTo("default", "other", "uid-slip"))},
 		"it is made again so twice":                       {was, claim, nil, again("20", RefersTo("default", "other", "uid-slip")), lost, again("25", RefersTo("default", "other", "uid-slip"), sameAs(third))},
 		"so it is when it starts, the claims come first":  {claim, again("20", slip)},
@@ -634,6 +635,8 @@ func TestB1AnotherUIDIsInTheClaimRefOfABoundClaim(t *testing.T) {
 					d.state.ObserveDeleted(was)
 				case *corev1.Node:
 					manyOthersGo(d.state)
+				case *corev1.Pod:
+					d.state.ObserveDeleted(next)
 				default:
 					d.state.Observe(object)
 				}

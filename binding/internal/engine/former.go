@@ -22,7 +22,6 @@ type lastVolume struct {
 	version      string // "" where it went under a call: then whatever comes under its name is in its place
 	wentBack     bool   // it went by a restore: whatever comes under its name is older
 	owners       []types.UID
-	former       types.UID               // the claim that had it, and names it still, where another UID was written into claimRef
 	claimRef     *corev1.ObjectReference // that of the owner
 	policy       corev1.PersistentVolumeReclaimPolicy
 	announcement string
@@ -53,6 +52,9 @@ func (s *store) ownersOf(volume *corev1.PersistentVolume) (owners []types.UID, f
 		if owners = append(owners, claim.UID); len(owners) == 1 {
 			ref = referenceTo(claim)
 		}
+	}
+	if formers := s.formerClaims[volume.Name]; len(owners) == 0 && ref != nil && (ref.Namespace == "" || ref.Name == "") && len(formers) > 0 {
+		return nil, formers[len(formers)-1] // that lost its name, and the data is of before
 	}
 	return owners, ref // which else gives it to a name that has not got it
 }
@@ -88,10 +90,11 @@ func (s *store) bury(volume *corev1.PersistentVolume) {
 	if claim := s.claim(key); last != nil && claim != nil && s.lostOwners[key] == claim.UID && obj.NamedVolume(claim).Name == volume.Name {
 		last.owners = append(last.owners, claim.UID) // it may have a slip in the UID of claimRef
 	}
-	if former := s.formerClaims[volume.Name]; last != nil && former != nil && s.namesStill(former, volume.Name) {
-		last.former = former.UID
-		if !s.namesOwn(volume) { // who is written into claimRef has not got it
-			last.owners = append(last.owners, former.UID)
+	if last != nil && !s.hasOwn(volume) { // who is written into claimRef has not got it
+		for _, former := range s.formerClaims[volume.Name] {
+			if s.namesStill(former, volume.Name) {
+				last.owners = append(last.owners, former.UID)
+			}
 		}
 	}
 	if !s.startedOver.has(volume.UID) || uidInClaimRef(volume) != decision.ProvisionedFor(volume.Name) { // which P2 has deleted itself: it never stood for its storage
@@ -120,7 +123,7 @@ func (s *store) supersede(old, volume *corev1.PersistentVolume) {
 	last := s.goneVolumes.of(volume.Name)
 	if last != nil && len(last.owners) > 0 && !last.wentBack && !obj.OlderThan(volume, last.version) {
 		by := *last
-		by.claimRef, by.owners, by.former = ref, []types.UID{ref.UID}, ""
+		by.claimRef, by.owners = ref, []types.UID{ref.UID}
 		s.goneVolumes.add(volume.Name, &by)
 	}
 	if last != nil || len(s.lostOwners) > 0 {
@@ -175,22 +178,34 @@ func leavesTo(claim *corev1.PersistentVolumeClaim, ref *corev1.ObjectReference) 
 // noteFormerClaim notes whose the claimRef of a volume was before the version that takes the place of the old one, nil if there is none: where
 // it was removed, or has another name for the same UID, or another claim was written into it.
 func (s *store) noteFormerClaim(old, volume *corev1.PersistentVolume) {
-	uid, former := uidInClaimRef(volume), s.formerClaims[volume.Name]
 	if old == nil {
 		return
 	}
-	chosen := uid != "" && uidInClaimRef(old) == "" && (old.Spec.ClaimRef == nil || old.Status.Phase == corev1.VolumeAvailable) // it was anybody's
-	if former != nil && uid != former.UID && chosen && !s.namesStill(former, volume.Name) {
-		delete(s.formerClaims, volume.Name)
+	uid := uidInClaimRef(volume)
+	if uid != "" && uidInClaimRef(old) == "" && (old.Spec.ClaimRef == nil || old.Status.Phase == corev1.VolumeAvailable) { // it was anybody's
+		s.dropFormers(volume.Name, func(former *corev1.ObjectReference) bool {
+			return former.UID != uid && !s.namesStill(former, volume.Name)
+		})
 	}
-	if uidInClaimRef(old) == "" {
-		return
+	if uidInClaimRef(old) != "" && (uid != uidInClaimRef(old) || !sameName(volume.Spec.ClaimRef, old.Spec.ClaimRef)) {
+		s.addFormer(volume.Name, s.withoutSlip(old))
 	}
-	if volume.Spec.ClaimRef != nil && former != nil && former.UID != uid && former.UID != uidInClaimRef(old) && s.namesStill(former, volume.Name) && !s.namesOwn(old) {
-		return // who stood in claimRef since has not got it
-	}
-	if uid != uidInClaimRef(old) || !sameName(volume.Spec.ClaimRef, old.Spec.ClaimRef) {
-		zeromap.Put(&s.formerClaims, volume.Name, s.withoutSlip(old))
+}
+
+// addFormer adds a claim to those that a volume has had in its claimRef. Of the others only those stay that are there, and name it: whoever is written into the
+// claimRef after them may never get it.
+func (s *store) addFormer(volume string, added *corev1.ObjectReference) {
+	s.dropFormers(volume, func(former *corev1.ObjectReference) bool {
+		return former.UID == added.UID || !s.namesStill(former, volume)
+	})
+	zeromap.Put(&s.formerClaims, volume, append(slices.Clip(s.formerClaims[volume]), added))
+}
+
+// dropFormers forgets some of the claims that a volume has had in its claimRef.
+func (s *store) dropFormers(volume string, these func(*corev1.ObjectReference) bool) {
+	kept := slices.DeleteFunc(slices.Clone(s.formerClaims[volume]), these) // copies of the store share the list
+	if delete(s.formerClaims, volume); len(kept) > 0 {
+		s.formerClaims[volume] = kept
 	}
 }
 
@@ -200,10 +215,10 @@ func (s *store) namesStill(former *corev1.ObjectReference, volume string) bool {
 	return claim != nil && obj.NamedVolume(claim).Name == volume
 }
 
-// namesOwn reports whether the claim whose UID is in a volume's claimRef names it: it has the volume, or is to have it.
-func (s *store) namesOwn(volume *corev1.PersistentVolume) bool {
+// hasOwn reports whether the claim whose UID is in a volume's claimRef has the volume, or had it and is Lost. Anybody may name one.
+func (s *store) hasOwn(volume *corev1.PersistentVolume) bool {
 	claim := s.claim(s.claimsByUID[uidInClaimRef(volume)])
-	return claim != nil && obj.NamedVolume(claim).Name == volume.Name
+	return claim != nil && phase.Owned(s.asOwner(claim)) == volume.Name
 }
 
 // noteGoneClaim notes the name of a claim that is gone, where the claimRef of its volume has its UID and another name.
@@ -212,13 +227,11 @@ func (s *store) noteGoneClaim(claim *corev1.PersistentVolumeClaim) {
 	if volume == nil || uidInClaimRef(volume) != claim.UID {
 		return
 	}
-	ref, former := referenceTo(claim), s.formerClaims[volume.Name]
-	switch {
-	case !sameName(ref, volume.Spec.ClaimRef):
-		zeromap.Put(&s.formerClaims, volume.Name, ref)
-	case former != nil && former.UID == claim.UID:
-		delete(s.formerClaims, volume.Name)
+	if ref := referenceTo(claim); !sameName(ref, volume.Spec.ClaimRef) {
+		s.addFormer(volume.Name, ref)
+		return
 	}
+	s.dropFormers(volume.Name, func(former *corev1.ObjectReference) bool { return former.UID == claim.UID })
 }
 
 // withoutSlip returns the claimRef of a volume, which has a UID, with the name of the claim that has it, as far as that is known.
@@ -227,8 +240,10 @@ func (s *store) withoutSlip(volume *corev1.PersistentVolume) *corev1.ObjectRefer
 	if claim := s.claim(s.Claimant(volume)); claim != nil {
 		return referenceTo(claim)
 	}
-	if former := s.formerClaims[volume.Name]; former != nil && former.UID == ref.UID {
-		return former
+	for _, former := range s.formerClaims[volume.Name] {
+		if former.UID == ref.UID {
+			return former
+		}
 	}
 	return ref
 }

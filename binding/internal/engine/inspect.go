@@ -209,13 +209,13 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 				for _, owner := range last.owners {
 					n.Text(string(owner))
 				}
-				n.Text(string(last.former))
 				describeFlag(n, last.wentBack)
 				if describeFlag(n, last.version != "") {
 					n.Version(key, last.version)
 				}
 			}
-			if former := s.formerClaims[key.Name]; describeFlag(n, former != nil) {
+			n.Number(len(s.formerClaims[key.Name]))
+			for _, former := range s.formerClaims[key.Name] {
 				n.Key(obj.ReferencedClaim(&corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{ClaimRef: former}}))
 				n.Text(string(former.UID))
 			}

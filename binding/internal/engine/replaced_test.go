@@ -162,6 +162,15 @@ func TestC11AClaimRefThatWasAnothersIsRemoved(t *testing.T) {
 			assert.NotEqual(t, "B1", d.step.Action.Rule, "%s", d.step.Action)
 		})
 	}
+	t.Run("C11 V1 and the volume is made again, of which the former claim is known to have had one", func(t *testing.T) {
+		lost, again := At("35", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost))), At("40", KnownVolume("a", InPhase(corev1.VolumePending)))
+		again.UID = "uid-again"
+		d := newTalk(t, decision.Options{}, DataKey, bound, At("6", KnownClaim(Named("other"), OfUID("uid-2"), Naming("a"))), at("10", BoundToClaim), at("20", RefersToOther), lost, again)
+		d.starts().says("V1 Read pvc")
+		d.took(d.state.Proceed(d.key, engine.Reply{Claims: []*corev1.PersistentVolumeClaim{lost, other}}))
+		d.says("V1 Read pvc/default/data").gets(lost, nil).says("V1 Read pvc/default/other").gets(other, nil)
+		assert.NotEqual(t, "B1", d.step.Action.Rule, "%s", d.step.Action)
+	})
 	t.Run("C11 it has its claimRef again where nobody else is Bound to it", func(t *testing.T) {
 		d := newTalk(t, decision.Options{}, DataKey, bound, at("10", BoundToClaim), at("20", RefersToOther), at("40"))
 		d.starts().says("V1 Read pvc").gets(nil, nil).says("B1 Read pvc/default/data").gets(bound, nil).says("B1 UpdateVolume pv/a")
@@ -225,6 +234,22 @@ func TestM2ALostClaimOwnsWhatIsMadeAgain(t *testing.T) {
 			retained := At("16", KnownVolume("a", RefersTo("shop", "gone", "uid-gone"), InPhase(corev1.VolumeReleased), WithPolicy(corev1.PersistentVolumeReclaimRetain)))
 			state.Observe(retained)
 			state.ObserveDeleted(retained)
+		},
+		"it is Lost by another claim, which names it and is being deleted": func(state *engine.State, volume *corev1.PersistentVolume) {
+			edited := At("15", KnownVolume("a", RefersTo("shop", "goes", "uid-goes"), InPhase(corev1.VolumeBound)))
+			state.Observe(edited)
+			state.Observe(lost)
+			state.Observe(KnownClaim(Named("goes"), OfUID("uid-goes"), Naming("a"), ClaimBeingDeleted, func(c *corev1.PersistentVolumeClaim) { c.Namespace = "shop" }))
+			state.ObserveDeleted(edited)
+		},
+		"it is Lost by another claim, which names it and goes, behind a slip": func(state *engine.State, volume *corev1.PersistentVolume) {
+			goes := KnownClaim(Named("goes"), OfUID("uid-goes"), Naming("a"), func(c *corev1.PersistentVolumeClaim) { c.Namespace = "shop" })
+			edited := At("15", KnownVolume("a", RefersTo("shop", "gose", "uid-goes"), InPhase(corev1.VolumeBound)))
+			for _, object := range []obj.Object{goes, edited, lost} {
+				state.Observe(object)
+			}
+			state.ObserveDeleted(goes)
+			state.ObserveDeleted(edited)
 		},
 		"it is Lost since, and many others go": func(state *engine.State, volume *corev1.PersistentVolume) {
 			state.ObserveDeleted(volume)

@@ -536,6 +536,15 @@ func TestW8AVolumeIsGivenBackToWhoHadIt(t *testing.T) {
 			state.Observe(At("21", KnownVolume("a", RefersTo("default", "slip", "uid-2"))))
 			state.Observe(At("22", KnownVolume("a", RefersTo("", "", "uid-2"))))
 		}},
+		"its claim is gone, and another name, written after that, is lost": {RefersTo("default", "other", "uid-2"), corev1.ClaimBound, func(state *engine.State, claim *corev1.PersistentVolumeClaim) {
+			state.ObserveDeleted(claim)
+			state.Observe(At("21", KnownVolume("a", RefersTo("shop", "next", ""))))
+			state.Observe(At("22", KnownVolume("a", RefersTo("", "next", ""))))
+		}},
+		"nothing in its claimRef any more, and its claim goes": {RefersTo("default", "other", "uid-2"), corev1.ClaimBound, func(state *engine.State, claim *corev1.PersistentVolumeClaim) {
+			state.Observe(At("22", KnownVolume("a", RefersTo("", "", ""))))
+			state.ObserveDeleted(claim)
+		}},
 	} {
 		t.Run("W8 X3 "+name, func(t *testing.T) {
 			was := other.DeepCopy()

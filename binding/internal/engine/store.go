@@ -44,8 +44,9 @@ type store struct {
 	// it was before that one, on a server that went back (W8).
 	goneVolumes tombstones[string, *lastVolume]
 	lostOwners  map[obj.Key]types.UID // the claims that own the volume that they name, though they are not Bound (M2)
-	// formerClaims has, by the name of a volume, the claimRef that it had before somebody removed it, put a slip into its name, or wrote another claim into it.
-	formerClaims map[string]*corev1.ObjectReference
+	// formerClaims has, by the name of a volume, the claims that its claimRef had before somebody removed it, put a slip into its name, or wrote another claim into it,
+	// the oldest first: those that are there and name the volume, and the last one, be it gone.
+	formerClaims map[string][]*corev1.ObjectReference
 	stored       tombstones[string, time.Time] // by volume: when the last create of this controller was answered (P2)
 	// hadBefore has, by the name of a volume, the claim that had it when the server went back (W8). Its claimRef may be an earlier one.
 	hadBefore map[string]*corev1.ObjectReference

@@ -154,12 +154,13 @@ func (v *taskView) Former(volume string) *corev1.PersistentVolume {
 	return last.named(volume)
 }
 
-// FormerClaim returns the claimRef that the volume was seen to have before that was removed, or changed.
-func (v *taskView) FormerClaim(volume string) *corev1.ObjectReference {
+// FormerClaims returns the claims that the volume was seen to have in its claimRef before that was removed, or changed, or the server went back.
+func (v *taskView) FormerClaims(volume string) []*corev1.ObjectReference {
+	formers := v.formerClaims[volume]
 	if had := v.hadBefore[volume]; had != nil && had.UID != "" && had.UID != uidInClaimRef(v.volume(volume)) {
-		return had
+		return append(slices.Clip(formers), had)
 	}
-	return v.formerClaims[volume]
+	return formers
 }
 
 // Waiting returns the claim to offer a volume to: the one that the volume is pre-bound to, or one that names it, or the

@@ -169,8 +169,8 @@ func (s *State) keepsByPods(object obj.Object) obj.Key {
 	if claim == nil || phase.Lost(claim) == "" || !s.awaitsReclaim(obj.NamedVolume(claim)) {
 		return obj.Key{}
 	}
-	former, own := s.formerClaims[claim.Spec.VolumeName], referenceTo(claim)
-	if obj.ReferencedClaim(s.volume(claim.Spec.VolumeName)) != obj.KeyOf(claim) && (former == nil || !sameName(former, own)) {
+	had := slices.ContainsFunc(s.formerClaims[claim.Spec.VolumeName], func(former *corev1.ObjectReference) bool { return sameName(former, referenceTo(claim)) })
+	if obj.ReferencedClaim(s.volume(claim.Spec.VolumeName)) != obj.KeyOf(claim) && !had {
 		return obj.Key{}
 	}
 	return obj.NamedVolume(claim)

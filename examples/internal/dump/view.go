@@ -251,8 +251,8 @@ func (v *View) Former(string) *corev1.PersistentVolume { return nil }
 // MayStandFor returns "": a dump has nothing of what provisioners have made.
 func (v *View) MayStandFor(obj.Key, types.UID) string { return "" }
 
-// FormerClaim returns nil, as Former does.
-func (v *View) FormerClaim(string) *corev1.ObjectReference { return nil }
+// FormerClaims returns nil, as Former does.
+func (v *View) FormerClaims(string) []*corev1.ObjectReference { return nil }
 
 // Answered returns nil: no hook was run.
 func (v *View) Answered(decision.ActionKind, types.UID) []decision.Answer { return nil }
