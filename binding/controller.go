@@ -81,20 +81,23 @@ func (c *Controller) Knows(object obj.Object) bool {
 	return c.state.Knows(object)
 }
 
-// RecheckKnown compares what is known with what is in the caches, as at a resync, and returns the keys to sync. cached reports whether
-// a cache has the claim or the volume, by its UID; it is called without a lock. What none has is known from a reply of the Client, and no
-// watch will tell of its end, which it may have told of already, before an old reply has shown the object again: the next Sync reads
-// it live first.
+// RecheckKnown compares what is known with what is in the caches, as at a resync, and returns the keys to sync, none twice. cached
+// reports whether a cache has the object, by its UID; it is called without a lock, and returns true for a kind that is not watched. A
+// claim or a volume that no cache has is known from a reply of the Client, and no watch will tell of its end, which it may have told of
+// already, before an old reply has shown the object again: the next Sync reads it live first. Classes, pods and attachments are known
+// from caches alone. One that no cache has is forgotten, as by ObserveDeleted: informers that replace others tell of no end that
+// came before them.
 func (c *Controller) RecheckKnown(cached func(obj.Object) bool) []obj.Key {
-	missing := slices.DeleteFunc(c.known(), func(object obj.Object) bool {
+	missing := slices.DeleteFunc(c.known(), cached)
+	keys, _ := c.locked(func() (woken, rest []obj.Key) { return c.state.RecheckMissing(missing), nil })
+	for _, object := range missing {
 		switch object.(type) {
-		case *corev1.PersistentVolume, *corev1.PersistentVolumeClaim:
-			return cached(object)
+		case *corev1.PersistentVolume, *corev1.PersistentVolumeClaim: // that no cache has one is no proof that it is gone
+		default:
+			keys = append(keys, c.ObserveDeleted(object)...)
 		}
-		return true
-	})
-	defer c.lockState().Unlock()
-	return c.state.RecheckMissing(missing)
+	}
+	return engine.Unique(keys)
 }
 
 func (c *Controller) known() []obj.Object {

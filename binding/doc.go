@@ -37,8 +37,9 @@
 //  2. Call Sync with every key that Observe and ObserveDeleted return, and with every key in Result.Next.
 //  3. If Result.After is not zero, call Sync with the same key again after that time. The error beside it is for the log.
 //  4. From time to time, call Recheck with every claim and volume of the caches, and RecheckKnown with what tells whether a cache
-//     has one that the Controller knows, once the caches are filled; and Sync with the keys that these return. That finds what a
-//     server has again, or in an older version, after it was restored from a backup, and what is gone, though no watch will tell of it.
+//     has an object that the Controller knows, of any kind, once the caches of all kinds are filled; and Sync with the keys that
+//     these return. That finds what a server has again, or in an older version, after it was restored from a backup, and what is
+//     gone, though no watch will tell of it.
 //  5. Call ObserveRestore when a list of a kind has a resourceVersion below one that was seen for that kind, and Sync with the
 //     keys that it returns: the server went back in time. A Sync that notices it by itself returns ErrServerWentBack. Where a list
 //     may show what was told already, call ObserveRestoreAgain instead.

@@ -47,8 +47,9 @@ type Runner struct {
 	// first. Nil: those of NewInformers, which keep no more than is needed, and which notice when the server was restored and
 	// its resourceVersions went back, at the cost of one small list whenever a watch begins anew. Those of client-go do not
 	// notice: they see nothing for as long as the server is behind. Each Resync therefore asks, by one small list of each
-	// kind, how far the server is. Where such informers are ahead of it, the Runner watches with its own from then on;
-	// what else the program uses its informers for sees nothing still, so that it had better make them by InformerOf.
+	// kind, how far the server is. Where such informers are ahead of it, the Runner watches with its own from then on, and
+	// forgets at a Resync the classes, pods and attachments that are gone. What else the program uses its informers for sees
+	// nothing still, so that it had better make them by InformerOf.
 	// Without Resync nothing is noticed.
 	Informers informers.SharedInformerFactory
 	// Registerer is where the metrics are registered while Run runs; nil: there are none.

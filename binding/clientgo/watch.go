@@ -3,6 +3,7 @@ package clientgo
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -150,36 +151,9 @@ func (w *watch) check(ctx context.Context) {
 func (w *watch) replace(ctx context.Context) {
 	w.to.log.WarnContext(ctx, "the informers of the program see nothing until the server has reached the resourceVersion that they had; the Runner watches by itself from now on")
 	w.replaced.Store(true)
-	former := w.handlers
 	w.unhandle()
 	w.own, w.factory = true, NewInformers(w.runner.Clientset, w.runner.Pods, w.runner.Hooks, w.to.serverWentBack)
 	_ = w.start(ctx) // handlers are refused by informers that have stopped only
-	go w.to.endMissing(ctx, former, slices.Clone(w.handlers))
-}
-
-// endMissing reports the end of what former informers have, and those in their place have not once they have listed: nobody else does. Claims
-// and volumes are read at a resync.
-func (w *workers) endMissing(ctx context.Context, former, now []handler) {
-	stores := map[string]cache.Store{}
-	var synced []cache.DoneChecker
-	for _, h := range now {
-		stores[h.kind] = h.informer.GetStore()
-		synced = append(synced, h.registration.HasSyncedChecker())
-	}
-	if !cache.WaitFor(ctx, "", synced...) {
-		return
-	}
-	for _, h := range former {
-		for _, object := range h.informer.GetStore().List() {
-			switch object.(type) {
-			case *corev1.PersistentVolume, *corev1.PersistentVolumeClaim:
-				continue
-			}
-			if store, ok := stores[h.kind]; ok && !contains(store, object.(obj.Object)) {
-				w.observeDeleted(object)
-			}
-		}
-	}
 }
 
 // contains reports whether a store has the object, and not another one of its name.
@@ -223,20 +197,17 @@ func (w *watch) objects() []obj.Object {
 	return objects
 }
 
-// filled reports whether the caches of claims and volumes have all that exists, which those of our own have not yet where they have
-// just taken the place of others.
+// filled reports whether the caches of all kinds have all that exists, which those of our own have not yet where they have just
+// replaced others.
 func (w *watch) filled() bool {
-	core := w.factory.Core().V1()
-	return core.PersistentVolumes().Informer().HasSynced() && core.PersistentVolumeClaims().Informer().HasSynced()
+	return !slices.ContainsFunc(w.handlers, func(h handler) bool { return !h.registration.HasSynced() })
 }
 
-// has reports whether the object is in a cache.
+// has reports whether the object is in the cache of its kind, and true where that is not watched: the cache would show none.
 func (w *watch) has(object obj.Object) bool {
-	store := w.volumes
-	if _, ok := object.(*corev1.PersistentVolumeClaim); ok {
-		store = w.claims
-	}
-	return contains(store, object)
+	kind := reflect.TypeOf(object).Elem().Name()
+	i := slices.IndexFunc(w.handlers, func(h handler) bool { return h.kind == kind })
+	return i < 0 || contains(w.handlers[i].informer.GetStore(), object)
 }
 
 // errStopped is the error of informers of others that were stopped: without them no change would be reported any more.

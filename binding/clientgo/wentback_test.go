@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/pvbind/pvbind/binding/bindingtest"
@@ -171,6 +174,79 @@ func TestW8APodThatTheRestoreHasTaken(t *testing.T) {
 	r.eventually(func() bool { return r.bound("later") }, "what comes after the restore is seen")
 	require.NoError(t, server.Delete(t.Context(), obj.ClaimKey("default", "data"), deleteNow))
 	r.eventually(func() bool { return server.Claim("default", "data") == nil }, "no pod keeps the claim")
+	require.NoError(t, r.stop())
+}
+
+// podGate blocks lists of all pods once it is closed, until it is released.
+type podGate struct {
+	http.RoundTripper
+	closed   atomic.Bool
+	reached  chan struct{} // has one item if a list was blocked
+	released chan struct{}
+}
+
+func (g *podGate) RoundTrip(request *http.Request) (*http.Response, error) {
+	query := request.URL.Query()
+	lists := request.URL.Path == "/api/v1/pods" && (query.Get("watch") == "" || query.Get("sendInitialEvents") != "")
+	if lists && query.Get("limit") != "1" && g.closed.Load() { // a list of one shows how far the server is
+		select {
+		case g.reached <- struct{}{}:
+		default:
+		}
+		select {
+		case <-g.released:
+		case <-request.Context().Done():
+			return nil, request.Context().Err()
+		}
+	}
+	return g.RoundTripper.RoundTrip(request)
+}
+
+// gated returns a clientset on the server, and the gate of its lists of pods.
+func gated(t *testing.T, server *apitest.Server) (*kubernetes.Clientset, *podGate) {
+	t.Helper()
+	gate := &podGate{reached: make(chan struct{}, 1), released: make(chan struct{})}
+	config := server.Start(t)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		gate.RoundTripper = next
+		return gate
+	})
+	set, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	return set, gate
+}
+
+// W8, F2: so it is where the program's informers list anew when they report to nobody any more, and before ours have listed: then no
+// store has the pod, which is known all the same.
+func TestW8APodThatTheProgramsInformerHasLostMeanwhile(t *testing.T) {
+	server, log := newPair(t), &text{}
+	programs, theirs := gated(t, server)
+	set, ours := gated(t, server)
+	shared := clientgo.NewInformers(programs, clientgo.PodsWatched, hooks.Set{}, func(string, error) {})
+	r := start(t, server, func(r *clientgo.Runner) {
+		r.Clientset, r.Informers, r.Resync, r.Options.Protection = set, shared, 50*time.Millisecond, decision.ProtectionOn
+		r.Logger = slog.New(slog.NewTextHandler(log, nil))
+	})
+	r.eventually(func() bool { return r.bound("data") }, "the claim is bound")
+	snapshot := server.Snapshot()
+	_, err := server.Create(t.Context(), bindingtest.Pod("default", "web", "node", "data"))
+	require.NoError(t, err)
+	pods := func() int { return len(shared.Core().V1().Pods().Informer().GetStore().List()) }
+	r.eventually(func() bool { return pods() == 1 }, "the pod is shown")
+	theirs.closed.Store(true)
+	ours.closed.Store(true)
+	server.Restore(snapshot)
+	select {
+	case <-ours.reached: // the Runner watches by itself
+	case <-time.After(patience):
+		require.Fail(t, "the Runner does not watch by itself")
+	}
+	close(theirs.released)
+	r.eventually(func() bool { return pods() == 0 }, "the program's informer lists anew")
+	close(ours.released)
+	require.NoError(t, server.Delete(t.Context(), obj.ClaimKey("default", "data"), deleteNow))
+	r.eventually(func() bool { return server.Claim("default", "data") == nil }, "no pod keeps the claim")
+	assert.Equal(t, 1, log.count("the Runner watches by itself"))
 	require.NoError(t, r.stop())
 }
 

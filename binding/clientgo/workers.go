@@ -153,8 +153,9 @@ func (w *workers) resyncUntil(ctx context.Context, known caches) {
 	}
 }
 
-// recheckKnown has read what the controller knows and no cache has: it may be gone. If it went while nothing could be watched, no
-// informer will ever report its end; nor again, where a cache has answered a read with the object after its end was reported.
+// recheckKnown has read which claims and volumes the controller knows and no cache has: they may be gone. If one went while nothing could
+// be watched, no informer will ever report its end; nor again, where a cache has answered a read with the object after its end was
+// reported. Objects of other kinds are forgotten: informers that replace others report the end of none that those had.
 func (w *workers) recheckKnown(known caches) {
 	if !known.filled() {
 		return

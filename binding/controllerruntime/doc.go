@@ -49,7 +49,8 @@
 //
 // A Reconciler and an Executor go on without that too. Each Resync they ask how far the server is. If that is behind, they forget, or
 // read anew, what they know, and where the cache does not list anew they watch with informers of their own from then on: a Reconciler
-// in the namespaces of the cache, an Executor in all. That needs the right to list and watch in all namespaces, and as much memory again; what else is in
+// in the namespaces of the cache, an Executor in all. Once these have listed, a Reconciler forgets the pods, attachments and classes
+// that the restore has taken. All of that needs the right to list and watch in all namespaces, and as much memory again; what else is in
 // the manager sees nothing still, so start the program again when you can. Restoring with "etcdutl snapshot restore
 // --bump-revision … --mark-compacted" spares all of that: a Reconciler's next Resync finds what is back, or older than it was.
 package controllerruntime

@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -48,8 +48,8 @@ type Reconciler struct {
 	Recorder binding.Recorder
 	// Resync is how often the server is asked, by one small list of each kind, how far it is: a minute if zero, never if
 	// negative. That is how it is noticed that etcd was restored from a backup. It also finds objects that are gone, and that only
-	// replies of the server have shown; and objects that exist again, or in an older version, after a restore that left the
-	// revisions as they were, or later.
+	// replies of the server, or informers that saw nothing after a restore, have shown; and objects that exist again, or in an older
+	// version, after a restore that left the revisions as they were, or later.
 	Resync time.Duration
 	// Options are those of controller-runtime's controller. MaxConcurrentReconciles is 64 if zero; half of them are for one
 	// namespace at most, and the namespaces that wait are served in turn. The rate limiter is always the Reconciler's own, which
@@ -60,7 +60,7 @@ type Reconciler struct {
 	warnings   clientgo.WarningLog
 	restores   restores
 	lists      clientgo.Lists
-	own        coreinformers.Interface // in place of the manager's cache; nil: that is not blind
+	own        informers.SharedInformerFactory // in place of the manager's cache; nil: that is not blind
 	queue      workqueue.TypedRateLimitingInterface[obj.Key]
 	begun      atomic.Bool // the caches have told all that they have, and the queue is there
 	delays     delays

@@ -2,6 +2,7 @@ package controllerruntime
 
 import (
 	"context"
+	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -55,18 +56,9 @@ func (r *Reconciler) serverWentBackAgain() {
 func (r *Reconciler) replace(ctx context.Context) {
 	s := &r.restores
 	s.log.Info(blindCache)
-	factory := clientgo.NewInformers(s.clientset, r.Pods, r.Hooks, s.notice)
-	core, storage := factory.Core().V1(), factory.Storage().V1()
-	r.own = core
-	informers := []toolscache.SharedIndexInformer{storage.StorageClasses().Informer(), core.PersistentVolumes().Informer(), core.PersistentVolumeClaims().Informer()}
-	if r.Pods == clientgo.PodsWatched {
-		informers = append(informers, core.Pods().Informer())
-	}
-	if r.Hooks.Reclaims() {
-		informers = append(informers, storage.VolumeAttachments().Informer())
-	}
-	for _, informer := range informers {
-		_, _ = informer.AddEventHandler(toolscache.FilteringResourceEventHandler{ // informers that have not begun take it
+	r.own = clientgo.NewInformers(s.clientset, r.Pods, r.Hooks, s.notice)
+	for _, kind := range s.kinds {
+		_, _ = r.informerOf(ctx, kind.object).AddEventHandler(toolscache.FilteringResourceEventHandler{ // informers that have not begun take it
 			FilterFunc: func(object any) bool { return s.covers(ctx, object) },
 			Handler: toolscache.ResourceEventHandlerFuncs{
 				AddFunc:    func(object any) { add(r.queue, r.observe(object.(client.Object))) },
@@ -75,29 +67,33 @@ func (r *Reconciler) replace(ctx context.Context) {
 			},
 		})
 	}
-	factory.StartWithContext(ctx)
+	r.own.StartWithContext(ctx)
 }
 
-// recheck has read what the controller knows and no cache has, for nobody will tell of its end; and what a cache has in another version
-// than is known, or though it is known to be gone, for nobody will tell of it once more. That is so after a restore of etcd whose
-// revisions go on, which no list shows. What is known as the cache has it costs nothing.
+// recheck compares what the controller knows with what the caches of all watched kinds have, once these have all that exists. A claim or a
+// volume that no cache has is read, and an object of another kind forgotten, for nobody will tell of its end. What a cache has in another
+// version than is known, or though it is known to be gone, is read, for nobody will tell of it once more: so it is after a restore of
+// etcd whose revisions go on, which no list shows. What is known as the cache has it costs nothing.
 func (r *Reconciler) recheck(ctx context.Context) {
 	if !r.begun.Load() {
 		return
 	}
-	volumes, claims := r.informerOf(ctx, &corev1.PersistentVolume{}), r.informerOf(ctx, &corev1.PersistentVolumeClaim{})
-	if volumes != nil && !volumes.HasSynced() || claims != nil && !claims.HasSynced() {
-		return
+	informers := map[reflect.Type]toolscache.SharedIndexInformer{}
+	for _, kind := range r.restores.kinds {
+		informer := r.informerOf(ctx, kind.object)
+		if informer != nil && !informer.HasSynced() {
+			return
+		}
+		informers[reflect.TypeOf(kind.object)] = informer
 	}
 	keys := r.controller.RecheckKnown(func(object obj.Object) bool {
-		if _, ok := object.(*corev1.PersistentVolume); ok {
-			return r.restores.cached(ctx, volumes, object)
-		}
-		return r.restores.cached(ctx, claims, object)
+		informer, watched := informers[reflect.TypeOf(object)]
+		return !watched || r.restores.cached(ctx, informer, object)
 	})
 	for _, key := range keys {
 		r.warnings.Forget(key)
 	}
+	volumes, claims := informers[reflect.TypeFor[*corev1.PersistentVolume]()], informers[reflect.TypeFor[*corev1.PersistentVolumeClaim]()]
 	cached := r.restores.objects(ctx, volumes, &corev1.PersistentVolumeList{})
 	for _, object := range append(cached, r.restores.objects(ctx, claims, &corev1.PersistentVolumeClaimList{})...) {
 		if !r.controller.Knows(object) && r.restores.covers(ctx, object) {
@@ -107,18 +103,11 @@ func (r *Reconciler) recheck(ctx context.Context) {
 	add(r.queue, keys)
 }
 
-// informerOf returns the informer that reports volumes or claims: our own where the cache of the manager is blind, and nil where that
+// informerOf returns the informer that reports a kind that is watched: our own where the cache of the manager is blind, and nil where that
 // has several.
 func (r *Reconciler) informerOf(ctx context.Context, object client.Object) toolscache.SharedIndexInformer {
-	switch object.(type) {
-	case *corev1.PersistentVolume:
-		if r.own != nil {
-			return r.own.PersistentVolumes().Informer()
-		}
-	case *corev1.PersistentVolumeClaim:
-		if r.own != nil {
-			return r.own.PersistentVolumeClaims().Informer()
-		}
+	if r.own != nil {
+		return r.own.InformerFor(object, nil) // NewInformers has made it
 	}
 	found, _ := r.restores.cache.GetInformer(ctx, object, cache.BlockUntilSynced(false))
 	informer, _ := found.(toolscache.SharedIndexInformer)

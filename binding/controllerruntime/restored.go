@@ -3,6 +3,7 @@ package controllerruntime
 import (
 	"cmp"
 	"context"
+	"reflect"
 	"sync"
 	"time"
 
@@ -47,7 +48,7 @@ type subject interface {
 	serverWentBackAgain()
 	// replace watches with informers of its own, until the context ends: those of the manager's cache see nothing.
 	replace(context.Context)
-	// recheck has read what only replies have shown, and what the cache has otherwise than it is known: no cache will tell of it.
+	// recheck has read, or forgets, what no cache has, and has read what the cache has otherwise than it is known: no cache will tell of it.
 	recheck(context.Context)
 }
 
@@ -211,8 +212,8 @@ func (s *restores) cached(ctx context.Context, in toolscache.SharedIndexInformer
 		found, exists, _ := in.GetStore().Get(object) // it fails for what is no object
 		return exists && found.(client.Object).GetUID() == object.GetUID()
 	}
-	found := object.DeepCopyObject().(client.Object)
-	err := s.cache.Get(ctx, client.ObjectKeyFromObject(object), found)
+	found := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
+	err := s.cache.Get(ctx, client.ObjectKeyFromObject(object), found, client.UnsafeDisableDeepCopy) // there may be very many pods
 	return err == nil && found.GetUID() == object.GetUID() || err != nil && !apierrors.IsNotFound(err)
 }
 

@@ -136,6 +136,38 @@ func TestW8ASecondRestoreIsTold(t *testing.T) {
 	}
 }
 
+// W8, F2: nobody reports the end of a pod that the restore has taken, and that the cache of the manager shows. It keeps no claim.
+func TestW8APodThatTheRestoreHasTakenFromAManager(t *testing.T) {
+	for name, namespaces := range map[string]map[string]cache.Config{"all namespaces": nil, "some": {"default": {}}} {
+		t.Run(name, func(t *testing.T) {
+			server := newServer(t)
+			createPair(t, server, "default", "data")
+			var pods atomic.Pointer[toolscache.SharedIndexInformer]
+			reconciler := &controllerruntime.Reconciler{Resync: 50 * time.Millisecond, BindingOptions: decision.Options{Protection: decision.ProtectionOn}}
+			manage(t, server, reconciler, func(o *ctrl.Options) {
+				o.Cache.DefaultNamespaces = namespaces
+				o.Cache.NewInformer = func(lw toolscache.ListerWatcher, of runtime.Object, resync time.Duration, by toolscache.Indexers) toolscache.SharedIndexInformer {
+					informer := toolscache.NewSharedIndexInformer(lw, of, resync, by)
+					if _, ok := of.(*corev1.Pod); ok {
+						pods.Store(&informer)
+					}
+					return informer
+				}
+			})
+			eventually(t, func() bool { return isBound(server, "data") }, "the claim is bound")
+			snapshot := server.Snapshot()
+			_, err := server.Create(t.Context(), bindingtest.Pod("default", "web", "node", "data"))
+			require.NoError(t, err)
+			eventually(t, func() bool { return len((*pods.Load()).GetStore().List()) == 1 }, "the pod is shown")
+			server.Restore(snapshot)
+			createPair(t, server, "default", "later")
+			eventually(t, func() bool { return isBound(server, "later") }, "what comes after the restore is seen")
+			require.NoError(t, server.Delete(t.Context(), obj.ClaimKey("default", "data"), metav1.DeleteOptions{}))
+			eventually(t, func() bool { return server.Claim("default", "data") == nil }, "no pod keeps the claim")
+		})
+	}
+}
+
 // Where the manager's cache has some namespaces, no others are looked at after a restore either.
 func TestW8OtherNamespacesStayOthers(t *testing.T) {
 	server := newServer(t)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
@@ -169,6 +170,59 @@ func TestW7WhatIsKnownAndInNoCacheIsRead(t *testing.T) {
 			assert.Empty(t, cluster.Controller.RecheckKnown(func(obj.Object) bool { return true }))
 		})
 	}
+}
+
+// Nobody reads them live: what no cache has of one at a resync is gone, and what depends on it is synced.
+func TestW7AClassAPodOrAnAttachmentThatNoCacheHasIsForgotten(t *testing.T) {
+	claim, volume := obj.ClaimKey("default", "data"), obj.VolumeKey("pv")
+	for key, woken := range map[obj.Key]obj.Key{
+		{Kind: obj.KindClass, Name: "late"}:    claim,
+		bindingtest.PodKey("default", "web"):   claim,
+		bindingtest.PodKey("default", "other"): claim,
+		bindingtest.AttachmentKey("pv-node"):   volume,
+	} {
+		t.Run(key.String(), func(t *testing.T) {
+			c := &binding.Controller{Options: Unprotected(decision.Options{})}
+			shown := objectsOfAllKinds()
+			for _, object := range shown {
+				c.Observe(object)
+			}
+			all := func(obj.Object) bool { return true }
+			others := func(object obj.Object) bool { return object != shown[key] }
+			require.Empty(t, c.RecheckKnown(all), "caches have all of it")
+			require.Equal(t, []obj.Key{woken}, c.RecheckKnown(others))
+			assert.Empty(t, c.RecheckKnown(others), "it is not known any more")
+			assert.Empty(t, c.Observe(shown[key]), "X3 nor does an old event bring it back")
+			assert.Equal(t, []obj.Key{woken}, c.Recheck(shown[key]), "a cache has it again")
+			assert.Equal(t, []obj.Key{woken}, c.RecheckKnown(others), "so that it is known")
+		})
+	}
+}
+
+func TestW7OfPodsThatNoCacheHasAClaimIsSyncedOnce(t *testing.T) {
+	c := &binding.Controller{Options: Unprotected(decision.Options{})}
+	for _, object := range objectsOfAllKinds() {
+		c.Observe(object)
+	}
+	keys := c.RecheckKnown(func(obj.Object) bool { return false })
+	assert.ElementsMatch(t, []obj.Key{obj.ClaimKey("default", "data"), obj.VolumeKey("pv")}, keys)
+}
+
+// objectsOfAllKinds has a claim that two pods use, its class, and a volume that is to be reclaimed and is attached.
+func objectsOfAllKinds() map[obj.Key]obj.Object {
+	late := bindingtest.Class("late")
+	claim := bindingtest.Claim("default", "data", "1Gi", func(claim *corev1.PersistentVolumeClaim) { claim.Spec.StorageClassName = &late.Name })
+	objects := map[obj.Key]obj.Object{}
+	for i, object := range []obj.Object{
+		late, claim, bindingtest.Volume("pv", "1Gi", func(volume *corev1.PersistentVolume) { volume.Status.Phase = corev1.VolumeReleased }),
+		bindingtest.Pod("default", "web", "node", "data"), bindingtest.Pod("default", "other", "node", "data"), bindingtest.Attachment("pv", "node"),
+	} {
+		object.SetUID(types.UID(strconv.Itoa(i)))
+		object.SetResourceVersion(strconv.Itoa(i + 1))
+		key, _ := bindingtest.KeyOf(object)
+		objects[key] = object
+	}
+	return objects
 }
 
 func TestW7WhatIsKnownAsACacheHasIt(t *testing.T) {
