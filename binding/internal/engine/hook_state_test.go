@@ -1,6 +1,9 @@
 package engine_test
 
 import (
+	"context"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,6 +15,7 @@ import (
 	"github.com/pvbind/pvbind/binding/hooks"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // toCreate is a sync of provisioningClaim up to the point where its volume is to be stored.
@@ -293,4 +297,62 @@ func TestRhNeverTwoHooksForOneStorage(t *testing.T) {
 	}
 	d.gets(nil, ErrBroken).binds()
 	assert.Subset(t, d.step.Next, []obj.Key{OwnKey, DataKey}, "Rh who found it at work goes next")
+}
+
+// R8, X2: the announcement of a deleter that goes on, or did not return in time, is taken off its volume with the claimRef, as by a manifest of before. It is written again, but
+// not where a person removes it alone, or after an edit that was told.
+func TestR8ACallThatGoesOnIsAnnouncedAgain(t *testing.T) {
+	goesOn := func(t *testing.T, answer error) *talk {
+		d := newTalk(t, Hooked(), AKey, MadeByOwn()).starts().announces().says("R3 Read volumeattachments").gets(nil, nil)
+		d.says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 Read pv/a").again().says("R3 RunDeleter pv/a").gets(nil, answer)
+		if !d.step.Done {
+			d.says("R3 UpdateVolumeStatus pv/a").stored().says("R3 Read pv/a").again()
+		}
+		return d.ends()
+	}
+	edits := func(d *talk, edits ...VolumeEdit) {
+		d.version++
+		edited := At(fmt.Sprint(d.version), d.state.Known(AKey).(*corev1.PersistentVolume).DeepCopy())
+		for _, edit := range edits {
+			edit(edited)
+		}
+		d.state.Observe(edited)
+	}
+	withoutAnnouncement := func(v *corev1.PersistentVolume) {
+		delete(v.Annotations, reclaim.AnnouncementAnnotation)
+		v.Finalizers = slices.DeleteFunc(v.Finalizers, func(f string) bool { return f == reclaim.AnnouncementFinalizer })
+	}
+	withoutClaimRef := func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }
+	for name, answer := range map[string]error{"it goes on": InProgress(0), "it has not returned in time": context.DeadlineExceeded} {
+		t.Run("R8 X2 "+name, func(t *testing.T) {
+			d := goesOn(t, answer)
+			was, _ := reclaim.AnnouncementOf(d.state.Known(AKey))
+			edits(d, withoutAnnouncement, withoutClaimRef)
+			d.starts().says("W8 UpdateVolume pv/a")
+			again, _ := reclaim.AnnouncementOf(d.step.Action.Volume)
+			assert.Equal(t, was, again)
+			d.stored()
+			edits(d, withoutAnnouncement)
+			assert.NotEqual(t, "W8", d.starts().step.Action.Rule, "who was told by what stands on it says that nobody is at work")
+		})
+	}
+	t.Run("R8 it is removed alone, from a volume that is being deleted", func(t *testing.T) {
+		d := goesOn(t, InProgress(0))
+		edits(d, BeingDeleted, func(v *corev1.PersistentVolume) { v.Finalizers = append(v.Finalizers, "theirs") })
+		edits(d, withoutAnnouncement)
+		assert.NotEqual(t, "W8", d.starts().step.Action.Rule)
+	})
+	t.Run("R8 its claimRef was removed before", func(t *testing.T) {
+		d := goesOn(t, InProgress(0))
+		edits(d, withoutClaimRef)
+		edits(d, withoutAnnouncement, RefersTo("shop", "cart", ""))
+		assert.NotEqual(t, "W8", d.starts().step.Action.Rule)
+	})
+	t.Run("R8 it has failed since", func(t *testing.T) {
+		d := goesOn(t, InProgress(0))
+		d.starts().announces().says("R3 Read volumeattachments").gets(nil, nil).says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 Read pv/a").again()
+		d.says("R3 RunDeleter pv/a").gets(nil, ErrBroken).says("R3 UpdateVolumeStatus pv/a").stored().says("R3 Read pv/a").again().ends()
+		edits(d, withoutAnnouncement, withoutClaimRef)
+		assert.NotEqual(t, "W8", d.starts().step.Action.Rule)
+	})
 }

@@ -63,7 +63,7 @@ func (s store) clone() store {
 	s.largePods, s.parsedClaims, s.podClaims = old.largePods.clone(), maps.Clone(old.parsedClaims), maps.Clone(old.podClaims) // what they point to is never changed
 	s.waiting, s.notified = old.waiting.Clone(), old.notified.Clone()
 	s.gone, s.gonePods, s.goneVolumes, s.stored, s.startedOver = old.gone.clone(), old.gonePods.clone(), old.goneVolumes.clone(), old.stored.clone(), old.startedOver.clone()
-	s.usedBefore = maps.Clone(old.usedBefore)
+	s.usedBefore, s.goesOn = maps.Clone(old.usedBefore), maps.Clone(old.goesOn)
 	s.lostOwners, s.formerClaims, s.begun, s.hadBefore = maps.Clone(old.lostOwners), maps.Clone(old.formerClaims), maps.Clone(old.begun), maps.Clone(old.hadBefore)
 	s.index = &index.Index{}
 	s.index.Load(slices.Collect(all[*corev1.PersistentVolume](&s, obj.KindVolume))...)
@@ -213,6 +213,12 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 				if describeFlag(n, last.version != "") {
 					n.Version(key, last.version)
 				}
+			}
+			if call, goesOn := s.goesOn[uidOf(object)]; describeFlag(n, goesOn) {
+				n.Text(call.announcement.By)
+				n.Token(call.announcement.Token)
+				n.Text(string(call.claim) + string(call.policy))
+				describeFlag(n, call.taken)
 			}
 			n.Number(len(s.formerClaims[key.Name]))
 			for _, former := range s.formerClaims[key.Name] {

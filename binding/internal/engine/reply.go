@@ -274,6 +274,7 @@ func (s *State) recordAnswer(t *task, got Reply, unsettled bool) {
 		})
 	}
 	t.answers = append(t.answers, answer)
+	s.keepCall(t.pending, answer)
 }
 
 // forgetProvisioned forgets that storage was made for a claim, where the server has the volume: that stands for the

@@ -178,6 +178,9 @@ func (s *State) giveBack(t *task, action decision.Action) (next decision.Action,
 	}
 	for _, key := range keys {
 		former, known := s.restore.former.objects[key], s.Known(key)
+		if former == nil {
+			former = s.announcedCall(key)
+		}
 		if _, doubted := s.inDoubt[key]; former == nil || known == nil || doubted {
 			continue
 		}

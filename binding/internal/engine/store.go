@@ -53,6 +53,7 @@ type store struct {
 	// usedBefore has the claims that had a volume, or for which what was provisioned had been stored, when the server went back (P2): all of them, for any may be
 	// there again.
 	usedBefore  map[types.UID]struct{}
+	goesOn      map[types.UID]ongoingCall       // by the UIDs of their volumes: the calls of deleters and recyclers that were not seen to end (R8)
 	startedOver tombstones[types.UID, struct{}] // the volumes that a claim's sync has deleted, to have their storage made anew (P2)
 	begun       map[string]beginning            // by volume: the claims that it is being bound to, which were not seen to be Bound since (B1)
 }
@@ -150,6 +151,7 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 		named = s.relinkPod(key, parsed.pod)
 	case *corev1.PersistentVolume:
 		was := as[*corev1.PersistentVolume](old)
+		s.noteTaken(was, object)
 		s.noteFormerClaim(was, object)
 		if was == nil || uidInClaimRef(was) != uidInClaimRef(object) { // or else a person has seen it
 			s.noteOwner(object)

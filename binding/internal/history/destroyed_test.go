@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -184,6 +185,46 @@ func TestR8AVolumeIsChangedAfterAHookThatMayGoOn(t *testing.T) {
 					_, failed := w.server.UpdateVolume(t.Context(), volume)
 					require.NoError(t, failed)
 					w.settle()
+					assert.Equal(t, corev1.ClaimBound, w.server.Claim("default", "second").Status.Phase)
+				})
+			}
+		}
+	}
+}
+
+// TestR8AVolumeIsReplacedWhileItsHookGoesOn: a person replaces a volume by a manifest of before, without its claimRef, or with the name in that alone, and so without the
+// announcement. The controller, whose call goes on, announces it again: nobody gets the volume until the person, who is told, has removed that.
+func TestR8AVolumeIsReplacedWhileItsHookGoesOn(t *testing.T) {
+	answers := map[string]error{"it goes on": &hooks.Error{Meaning: hooks.InProgress, After: time.Minute}, "no answer in time": context.DeadlineExceeded}
+	manifests := map[string]VolumeEdit{"without claimRef": func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }, "with a name in claimRef": RefersTo("default", "second", "")}
+	for _, policy := range []corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRecycle} {
+		for answer, err := range answers {
+			for name, manifest := range manifests {
+				t.Run(string(policy)+", "+answer+", "+name, func(t *testing.T) {
+					w := newTwoLeaders(t, policy)
+					w.storage.Use(func(context.Context, *bindingtest.StorageCall, func() error) error { return err })
+					require.NoError(t, w.old.Settle(t.Context()))
+					require.Len(t, w.storage.Calls(), 1)
+					edit := func(edits ...VolumeEdit) {
+						volume := w.server.Volume("a")
+						delete(volume.Annotations, reclaim.AnnouncementAnnotation)
+						volume.Finalizers = nil
+						for _, edit := range edits {
+							edit(volume)
+						}
+						_, failed := w.server.UpdateVolume(t.Context(), volume)
+						require.NoError(t, failed)
+						require.NoError(t, w.old.Settle(t.Context()))
+						w.settle()
+					}
+					edit(manifest)
+					assert.Equal(t, corev1.ClaimPending, w.server.Claim("default", "second").Status.Phase)
+					assert.Len(t, w.storage.Calls(), 1, "nothing else is called")
+					assert.Contains(t, w.server.Volume("a").Annotations, reclaim.AnnouncementAnnotation)
+					assert.True(t, slices.ContainsFunc(w.server.Events(), func(event decision.Event) bool {
+						return event.On == AKey && event.Type == corev1.EventTypeWarning && strings.Contains(event.Message, "remove the annotation")
+					}), "%v", w.server.Events())
+					edit()
 					assert.Equal(t, corev1.ClaimBound, w.server.Claim("default", "second").Status.Phase)
 				})
 			}
