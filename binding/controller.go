@@ -56,7 +56,11 @@ type Controller struct {
 // modified any more.
 func (c *Controller) Observe(object obj.Object) []obj.Key {
 	follow(c.Client, object)
-	return c.tell(object, (*engine.State).ObserveParsed)
+	keys := c.tell(object, (*engine.State).ObserveParsed)
+	if volume, ok := object.(*corev1.PersistentVolume); ok && len(keys) > 0 { // else nothing new is known of it
+		c.currentEpoch().endBy(obj.VolumeKey(volume.Name))
+	}
+	return keys
 }
 
 // ObserveDeleted forgets an object that is gone, and returns the keys to sync for that. Of the object only key and UID
@@ -201,7 +205,9 @@ func (c *Controller) Sync(ctx context.Context, key obj.Key) (Result, error) {
 var (
 	errPanicked = errors.New("panicked")
 	errOverdue  = errors.New("the server went back in time before it has answered the write")
-	errEnded    = errors.New("the Client or the Recorder ended its goroutine") // as runtime.Goexit does
+	// errDecidedBefore is of a write that lets a claim go, and that the server has not answered when the claim's volume is changed.
+	errDecidedBefore = errors.New("the volume of the claim was changed before the server has answered the write")
+	errEnded         = errors.New("the Client or the Recorder ended its goroutine") // as runtime.Goexit does
 )
 
 // publish has the recorder publish events, and returns the first of its panics.
@@ -240,7 +246,7 @@ func (c *Controller) perform(ctx context.Context, during *epoch, action decision
 
 func (c *Controller) runHook(ctx context.Context, during *epoch, action decision.Action, proof hookrun.Evidence) engine.Reply {
 	if action.Kind != decision.RunProvisioner { // what that makes destroys nothing
-		within, done := during.context(ctx)
+		within, done := during.context(ctx, obj.Key{})
 		defer done()
 		ctx = within
 	}
@@ -248,15 +254,29 @@ func (c *Controller) runHook(ctx context.Context, during *epoch, action decision
 }
 
 // write makes a write. Its context ends once it is noticed that the server went back, also before it is sent, as where it waits for the client's
-// rate limit: a create needs no resourceVersion, and an object may have come to the same one again. It may have taken effect.
+// rate limit: a create needs no resourceVersion, and an object may have come to the same one again. So does that of F2's write once the claim's volume is
+// seen to change: who removes its claimRef meanwhile is to see that written again before the claim goes (C11). It may have taken effect.
 func (c *Controller) write(ctx context.Context, during *epoch, action decision.Action) engine.Reply {
-	within, done := during.context(ctx)
+	var by obj.Key
+	if action.Rule == "F2" && action.Kind == decision.UpdateClaim {
+		by = obj.NamedVolume(action.Claim)
+	}
+	within, done := during.context(ctx, by)
 	defer done()
 	got := perform(within, c.Client, action).Parsed()
-	if got.Err != nil && errors.Is(context.Cause(within), ErrServerWentBack) {
+	switch cause := context.Cause(within); {
+	case got.Err == nil:
+	case errors.Is(cause, ErrServerWentBack):
 		got.Err = errOverdue // and not the cause, by which this sync would be the one that has noticed it
+	case errors.Is(cause, errDecidedBefore):
+		got.Err = errDecidedBefore
 	}
 	return got
+}
+
+func (c *Controller) currentEpoch() *epoch {
+	defer c.lockState().Unlock()
+	return c.epoch
 }
 
 func (c *Controller) start(key obj.Key) (engine.Step, *epoch) {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
@@ -151,6 +152,55 @@ func TestW8AWriteOfBeforeARestoreIsNotSent(t *testing.T) {
 			require.NoError(t, err)
 		}
 		assert.Equal(t, corev1.ClaimBound, server.Claim("default", "data").Status.Phase)
+	})
+}
+
+// limitedClaims is a client whose writes of claims wait so.
+type limitedClaims struct{ limitedClient }
+
+func (c limitedClaims) UpdateClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+	if err := c.wait(ctx); err != nil {
+		return nil, err
+	}
+	return c.Client.UpdateClaim(ctx, claim)
+}
+
+// F2, C11, X3: the write that lets a claim go waits in its client, and the claimRef of its volume is removed meanwhile. It is not sent, and the claim's last act is to have that
+// written again.
+func TestF2AClaimIsNotLetGoOnceItsVolumeHasChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, controller := hookedController(t, hooks.Set{}, bindingtest.Volume("a", "1Gi"), bindingtest.Claim("default", "data", "1Gi"))
+		syncs := func() {
+			for _, key := range append(controller.Observe(server.Volume("a")), DataKey, AKey) {
+				_, err := controller.Sync(t.Context(), key)
+				require.NoError(t, err)
+			}
+		}
+		syncs()
+		require.Equal(t, corev1.ClaimBound, server.Claim("default", "data").Status.Phase)
+		require.NoError(t, server.Delete(t.Context(), DataKey, metav1.DeleteOptions{}))
+		controller.Observe(server.Claim("default", "data"))
+		client := limitedClaims{limitedClient{controller.Client, make(chan struct{}), make(chan struct{})}}
+		controller.Client = client
+		ended := make(chan error, 1)
+		go func() {
+			_, err := controller.Sync(t.Context(), DataKey)
+			ended <- err
+		}()
+		<-client.waits
+		volume := server.Volume("a")
+		volume.Spec.ClaimRef = nil
+		_, err := server.UpdateVolume(t.Context(), volume)
+		require.NoError(t, err)
+		controller.Observe(server.Volume("a"))
+		synctest.Wait()
+		close(client.goOn)
+		require.ErrorContains(t, <-ended, "was changed before the server has answered")
+		require.NotNil(t, server.Claim("default", "data"))
+		controller.Client = client.Client
+		syncs()
+		assert.Nil(t, server.Claim("default", "data"))
+		assert.NotNil(t, server.Volume("a").Spec.ClaimRef)
 	})
 }
 

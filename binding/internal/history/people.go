@@ -20,7 +20,7 @@ func (h *History) people() {
 	if made := h.Server.Volume(h.madeFor(claim)); made != nil && h.oneIn(3) {
 		volume, claim = obj.VolumeKey(made.Name), h.anyClaim()
 	}
-	switch h.IntN(29) {
+	switch h.IntN(30) {
 	case 0, 1, 2, 3:
 		h.create(h.newVolume())
 	case 4, 5, 6, 7:
@@ -72,6 +72,8 @@ func (h *History) people() {
 		h.editVolume("applies a manifest without claimRef to", volume, clearName)
 	case 28:
 		h.editVolume("hands over", volume, func(v *corev1.PersistentVolume) { h.reassign(v, claim) })
+	case 29:
+		h.editVolume("applies a manifest of before to", volume, ofBefore)
 	}
 	h.judgeCalls("people")
 }
@@ -176,6 +178,14 @@ func clearUID(volume *corev1.PersistentVolume) {
 func clearName(volume *corev1.PersistentVolume) {
 	if ref := volume.Spec.ClaimRef; ref != nil && ref.UID != "" {
 		ref.Namespace, ref.Name = "", ""
+	}
+}
+
+// ofBefore leaves of a volume what it was made with: no claimRef, and nothing of what controllers have written on it.
+func ofBefore(volume *corev1.PersistentVolume) {
+	volume.Spec.ClaimRef, volume.Finalizers = nil, nil
+	for _, annotation := range []string{testkit.BoundBy, reclaim.AnnouncementAnnotation, reclaim.TransferAnnotation} {
+		delete(volume.Annotations, annotation)
 	}
 }
 
