@@ -39,55 +39,58 @@ func (s *State) keepDeletion(t *task) {
 
 // ongoingCall is a call of a deleter or recycler that goes on, as the hook has answered, or may, for there was no answer in time.
 type ongoingCall struct {
-	announcement reclaim.Announcement
-	claim        types.UID // in claimRef
-	policy       corev1.PersistentVolumeReclaimPolicy
-	taken        bool // off its volume, together with that claimRef or policy
+	claim  types.UID // in the claimRef of its volume, when it was announced
+	policy corev1.PersistentVolumeReclaimPolicy
+	taken  reclaim.Announcement // off its volume, together with that claimRef or policy; zero if none was
 }
 
-// isFor reports whether a volume is as it was when the call was announced.
+// isFor reports whether a volume has the claimRef and the policy that the call was announced for.
 func (c ongoingCall) isFor(volume *corev1.PersistentVolume) bool {
-	announcement, _ := reclaim.AnnouncementOf(volume)
-	return announcement == c.announcement && uidInClaimRef(volume) == c.claim && volume.Spec.PersistentVolumeReclaimPolicy == c.policy
+	return uidInClaimRef(volume) == c.claim && volume.Spec.PersistentVolumeReclaimPolicy == c.policy
 }
 
-// keepCall keeps the announcement of a call that goes on.
+// keepCall keeps that a call goes on.
 func (s *store) keepCall(action decision.Action, answer decision.Answer) {
 	if answer.Of != decision.RunDeleter && answer.Of != decision.RunRecycler {
 		return
 	}
 	failed, _ := errors.AsType[*hooks.Error](answer.Err)
 	switch {
-	case failed != nil && (failed.Meaning == hooks.TooLate || failed.Meaning == hooks.NotReturned): // it was not called
-	case failed != nil && failed.Meaning == hooks.InProgress, errors.Is(answer.Err, context.DeadlineExceeded):
-		announcement, _ := reclaim.AnnouncementOf(action.Volume)
-		zeromap.Put(&s.goesOn, action.Volume.UID, ongoingCall{announcement: announcement, claim: uidInClaimRef(action.Volume), policy: action.Volume.Spec.PersistentVolumeReclaimPolicy})
+	case failed != nil && failed.Meaning == hooks.TooLate: // it was not called, and an earlier one may go on
+	case failed != nil && (failed.Meaning == hooks.InProgress || failed.Meaning == hooks.NotReturned), errors.Is(answer.Err, context.DeadlineExceeded):
+		zeromap.Put(&s.goesOn, action.Volume.UID, ongoingCall{claim: uidInClaimRef(action.Volume), policy: action.Volume.Spec.PersistentVolumeReclaimPolicy})
 	default:
 		delete(s.goesOn, action.Volume.UID)
 	}
+	if volume := s.volume(action.Volume.Name); volume != nil && volume.UID == action.Volume.UID {
+		s.noteTaken(action.Volume, volume) // meanwhile
+	}
 }
 
-// noteTaken notes that the announcement of a call that goes on is gone from a volume, and in the same version what it was announced for. So it is where a
+// noteTaken notes that an announcement is gone from a volume for which a call goes on, and in the same version what it was announced for. So it is where a
 // person replaces the volume by a manifest of before, and knows nothing of the call: who knows removes the announcement alone, or was told after an edit (R8).
 func (s *store) noteTaken(old, volume *corev1.PersistentVolume) {
 	call, goesOn := s.goesOn[volume.UID]
 	if !goesOn || old == nil {
 		return
 	}
-	without := call
-	without.announcement = reclaim.Announcement{}
-	_, stands := reclaim.AnnouncementOf(volume)
-	call.taken = !stands && (call.taken || call.isFor(old) && !without.isFor(volume))
+	stood, _ := reclaim.AnnouncementOf(old)
+	switch _, stands := reclaim.AnnouncementOf(volume); {
+	case stands:
+		call.taken = reclaim.Announcement{}
+	case call.isFor(old) && !call.isFor(volume):
+		call.taken = stood
+	}
 	s.goesOn[volume.UID] = call
 }
 
-// announcedCall returns a volume as it was when the call was announced on it whose announcement was taken off it; nil if there is none.
+// announcedCall returns a volume as it was when the announcement was taken off it of a call that goes on; nil if none was.
 func (s *store) announcedCall(key obj.Key) obj.Object {
 	volume := s.volume(key.Name)
-	if key.Kind != obj.KindVolume || volume == nil || !s.goesOn[volume.UID].taken {
+	if key.Kind != obj.KindVolume || volume == nil || s.goesOn[volume.UID].taken == (reclaim.Announcement{}) {
 		return nil
 	}
 	announced := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: volume.Name, UID: volume.UID}}
-	reclaim.Announce(announced, s.goesOn[volume.UID].announcement)
+	reclaim.Announce(announced, s.goesOn[volume.UID].taken)
 	return announced
 }

@@ -215,10 +215,10 @@ func (s *store) namesStill(former *corev1.ObjectReference, volume string) bool {
 	return claim != nil && obj.NamedVolume(claim).Name == volume
 }
 
-// hasOwn reports whether the claim whose UID is in a volume's claimRef has the volume, or had it and is Lost. Anybody may name one.
+// hasOwn reports whether the claim whose UID is in a volume's claimRef has the volume. Anybody may name one, and be Lost by writing bind-completed.
 func (s *store) hasOwn(volume *corev1.PersistentVolume) bool {
 	claim := s.claim(s.claimsByUID[uidInClaimRef(volume)])
-	return claim != nil && phase.Owned(s.asOwner(claim)) == volume.Name
+	return claim != nil && phase.Owned(claim) == volume.Name
 }
 
 // noteGoneClaim notes the name of a claim that is gone, where the claimRef of its volume has its UID and another name.

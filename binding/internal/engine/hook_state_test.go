@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/hooks"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
@@ -336,6 +337,29 @@ func TestR8ACallThatGoesOnIsAnnouncedAgain(t *testing.T) {
 			assert.NotEqual(t, "W8", d.starts().step.Action.Rule, "who was told by what stands on it says that nobody is at work")
 		})
 	}
+	t.Run("R8 X2 it has not returned when it is to be called again", func(t *testing.T) {
+		d := goesOn(t, Meaning(hooks.NotReturned)) // of a call before, as far as this controller knows
+		edits(d, withoutAnnouncement, withoutClaimRef)
+		d.starts().says("W8 UpdateVolume pv/a").stored()
+	})
+	t.Run("R8 X2 it is announced again, and the volume replaced then", func(t *testing.T) {
+		d := goesOn(t, InProgress(0)).starts().announces()
+		was, _ := reclaim.AnnouncementOf(d.state.Known(AKey))
+		edits(d, withoutAnnouncement, withoutClaimRef)
+		d.says("R3 Read volumeattachments").gets(nil, nil)
+		for !d.step.Done && d.step.Action.Kind == decision.Read {
+			d.again()
+		}
+		d.says("W8 UpdateVolume pv/a")
+		again, _ := reclaim.AnnouncementOf(d.step.Action.Volume)
+		assert.Equal(t, was, again)
+	})
+	t.Run("R8 X2 it goes on, and the volume was replaced before it has answered", func(t *testing.T) {
+		d := newTalk(t, Hooked(), AKey, MadeByOwn()).starts().announces().says("R3 Read volumeattachments").gets(nil, nil)
+		d.says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 Read pv/a").again().says("R3 RunDeleter pv/a")
+		edits(d, withoutAnnouncement, withoutClaimRef)
+		d.gets(nil, InProgress(0)).says("W8 UpdateVolume pv/a").stored()
+	})
 	t.Run("R8 it is removed alone, from a volume that is being deleted", func(t *testing.T) {
 		d := goesOn(t, InProgress(0))
 		edits(d, BeingDeleted, func(v *corev1.PersistentVolume) { v.Finalizers = append(v.Finalizers, "theirs") })

@@ -215,10 +215,8 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 				}
 			}
 			if call, goesOn := s.goesOn[uidOf(object)]; describeFlag(n, goesOn) {
-				n.Text(call.announcement.By)
-				n.Token(call.announcement.Token)
-				n.Text(string(call.claim) + string(call.policy))
-				describeFlag(n, call.taken)
+				n.Text(string(call.claim) + string(call.policy) + call.taken.By)
+				n.Token(call.taken.Token)
 			}
 			n.Number(len(s.formerClaims[key.Name]))
 			for _, former := range s.formerClaims[key.Name] {

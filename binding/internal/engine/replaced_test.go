@@ -689,6 +689,33 @@ func TestM2WhoWasGivenAVolumeOwnsWhatIsMadeAgain(t *testing.T) {
 	assert.Equal(t, corev1.ClaimLost, cluster.Claim("default", "data").Status.Phase)
 }
 
+// M2, X3: a claim that its tenant has made Lost, by bind-completed, has its UID in the claimRef of a volume that is made again, and never gets that. It does not take the place of the
+// one that had the volume.
+func TestM2WhoIsLostByItsTenantIsNoOtherOwner(t *testing.T) {
+	was := At("5", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound)))
+	thief := At("6", KnownClaim(Named("thief"), OfUID("uid-thief"), BoundTo("a"), ClaimPhase(corev1.ClaimLost)))
+	lost := At("30", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost)))
+	named := func(version string, edit VolumeEdit) *corev1.PersistentVolume {
+		volume := At(version, KnownVolume("a", edit, InPhase(corev1.VolumePending)))
+		volume.UID = types.UID("uid-of-" + version)
+		return volume
+	}
+	slipped, again := named("20", RefersTo("default", "thefi", "uid-thief")), named("40", func(*corev1.PersistentVolume) {})
+	d := newTalk(t, decision.Options{}, obj.KeyOf(thief), was, KnownClaim(BoundTo("a")), thief)
+	d.state.ObserveDeleted(was)
+	d.state.Observe(slipped)
+	d.state.Observe(lost)
+	d.state.ObserveDeleted(slipped)
+	d.state.Observe(again)
+	d.took(reads(t, d.state, d.starts().step, d.key, again, lost, thief))
+	assert.NotEqual(t, "B1", d.step.Action.Rule, "%s", d.step.Action)
+	d.state.ObserveDeleted(thief)
+	d.key = DataKey
+	d.took(reads(t, d.state, d.starts().step, d.key, again, lost))
+	require.Equal(t, "B1 UpdateVolume", d.step.Action.Rule+" "+string(d.step.Action.Kind), "%s", d.step.Action)
+	assert.Equal(t, lost.UID, d.step.Action.Complete().Volume.Spec.ClaimRef.UID)
+}
+
 // M2, C11: a slip in the UID of a claimRef makes a claim Lost, and is mended by removing the claimRef. The claim was seen to be Bound, and gets the
 // volume again, whether C7 would give it that or not.
 func TestM2ASlipInTheUIDLeavesAVolumeToItsClaim(t *testing.T) {
