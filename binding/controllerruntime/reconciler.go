@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -61,6 +62,7 @@ type Reconciler struct {
 	restores   restores
 	lists      clientgo.Lists
 	own        informers.SharedInformerFactory // in place of the manager's cache; nil: that is not blind
+	blind      atomic.Bool                     // what the manager's cache shows, and shows again, counts no more
 	queue      workqueue.TypedRateLimitingInterface[obj.Key]
 	begun      atomic.Bool // the caches have told all that they have, and the queue is there
 	delays     delays
@@ -167,7 +169,7 @@ func (r *Reconciler) watch(mgr manager.Manager) error {
 			return nil
 		}))
 	for _, kind := range r.restores.kinds {
-		build = build.Watches(kind.object, r.handler(kind))
+		build = build.Watches(kind.object, r.handler(kind), builder.WithPredicates(predicate.NewPredicateFuncs(func(client.Object) bool { return !r.blind.Load() })))
 	}
 	return build.Complete(r)
 }

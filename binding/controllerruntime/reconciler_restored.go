@@ -56,6 +56,7 @@ func (r *Reconciler) serverWentBackAgain() {
 func (r *Reconciler) replace(ctx context.Context) {
 	s := &r.restores
 	s.log.Info(blindCache)
+	r.blind.Store(true)
 	r.own = clientgo.NewInformers(s.clientset, r.Pods, r.Hooks, s.notice)
 	for _, kind := range s.kinds {
 		_, _ = r.informerOf(ctx, kind.object).AddEventHandler(toolscache.FilteringResourceEventHandler{ // informers that have not begun take it

@@ -3,6 +3,7 @@ package controllerruntime_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -166,6 +168,58 @@ func TestW8APodThatTheRestoreHasTakenFromAManager(t *testing.T) {
 			eventually(t, func() bool { return server.Claim("default", "data") == nil }, "no pod keeps the claim")
 		})
 	}
+}
+
+// W8, M11: a cache that is blind after a restore shows what it has again and again, as each does from time to time. A class is none of its former versions for that, nor gone.
+func TestW8WhatABlindCacheShowsAgainDoesNotCount(t *testing.T) {
+	waits := func(class *storagev1.StorageClass) {
+		class.VolumeBindingMode = new(storagev1.VolumeBindingWaitForFirstConsumer)
+	}
+	server := newServer(t, bindingtest.Class("local", waits))
+	createPair(t, server, "default", "data")
+	var classes atomic.Pointer[toolscache.SharedIndexInformer]
+	reconciler := &controllerruntime.Reconciler{Resync: 50 * time.Millisecond, Recorder: server.Server}
+	manage(t, server, reconciler, func(o *ctrl.Options) {
+		o.Cache.SyncPeriod = new(time.Second)
+		o.Cache.NewInformer = func(lw toolscache.ListerWatcher, of runtime.Object, resync time.Duration, by toolscache.Indexers) toolscache.SharedIndexInformer {
+			informer := toolscache.NewSharedIndexInformer(lw, of, resync, by)
+			if _, ok := of.(*storagev1.StorageClass); ok {
+				classes.Store(&informer)
+			}
+			return informer
+		}
+	})
+	eventually(t, func() bool { return isBound(server, "data") }, "the claim is bound")
+	snapshot := server.Snapshot()
+	require.NoError(t, server.Delete(t.Context(), obj.Key{Kind: obj.KindClass, Name: "local"}, metav1.DeleteOptions{}))
+	again, err := server.Create(t.Context(), bindingtest.Class("local", waits))
+	require.NoError(t, err)
+	eventually(t, func() bool {
+		shown, ok, _ := (*classes.Load()).GetStore().GetByKey("local")
+		return ok && shown.(*storagev1.StorageClass).UID == again.GetUID()
+	}, "it is made again")
+	server.Restore(snapshot)
+	createPair(t, server, "default", "later")
+	eventually(t, func() bool { return isBound(server, "later") }, "what comes after the restore is seen")
+	var shown atomic.Int32
+	_, err = (*classes.Load()).AddEventHandler(toolscache.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { shown.Add(1) }})
+	require.NoError(t, err)
+	eventually(t, func() bool { return shown.Load() >= 2 }, "the blind cache shows its class again")
+	for _, object := range []obj.Object{
+		bindingtest.Volume("local", "10Gi", func(v *corev1.PersistentVolume) { v.Spec.StorageClassName = "local" }),
+		bindingtest.Claim("default", "waits", "5Gi", func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = new("local") }),
+	} {
+		_, err = server.Create(t.Context(), object)
+		require.NoError(t, err)
+	}
+	eventually(t, func() bool {
+		return slices.ContainsFunc(server.Events(), func(event decision.Event) bool {
+			return event.On == obj.ClaimKey("default", "waits") && event.Reason == decision.EventWaitForConsumer
+		})
+	}, "the claim waits for a pod")
+	before := shown.Load()
+	eventually(t, func() bool { return isBound(server, "waits") || shown.Load() >= before+2 }, "the blind cache shows its class again")
+	assert.False(t, isBound(server, "waits"))
 }
 
 // Where the manager's cache has some namespaces, no others are looked at after a restore either.

@@ -54,11 +54,11 @@ func Lost(now, former obj.Object) bool {
 }
 
 // lostAnnouncement reports whether an announcement is missing, or an older one stands in its place: what that one says is no word of the later
-// call. A claim that has a volume needs none, nor does one that had what was provisioned for it, or whose storage was deleted, or a volume of the same name
-// whose storage may be another.
+// call. A claim that has a volume needs none, nor does one that had what was provisioned for it, or whose storage was deleted, as it was if the claim had a volume
+// and no finalizer of P2 any more, or a volume of the same name whose storage may be another.
 func lostAnnouncement(now, former obj.Object) bool {
 	claim, ok := now.(*corev1.PersistentVolumeClaim)
-	if ok && hadProvisioned(claim, former) {
+	if had, _ := former.(*corev1.PersistentVolumeClaim); ok && (hadProvisioned(claim, former) || had != nil && phase.Owned(had) != "" && !provisioning(had)) {
 		return false
 	}
 	standing, stands := reclaim.AnnouncementOf(now)

@@ -86,9 +86,16 @@ func (s *State) readReserved(t *task, action decision.Action) (read decision.Act
 func (s *store) noteGiven(old, volume *corev1.PersistentVolume) {
 	uid := uidInClaimRef(volume)
 	others := slices.ContainsFunc(s.formerClaims[volume.Name], func(former *corev1.ObjectReference) bool { return former.UID != uid })
-	if others && uid != uidInClaimRef(old) {
+	if (others || old != nil && s.wentByRestore(uid)) && uid != uidInClaimRef(old) {
 		s.beginGiven(volume)
 	}
+}
+
+// wentByRestore reports whether a claim had a volume when the server went back, and is not there: nobody has deleted it, who puts a manifest of its volume back.
+func (s *store) wentByRestore(claim types.UID) bool {
+	_, used := s.usedBefore[claim]
+	_, known := s.claimsByUID[claim]
+	return used && !known
 }
 
 // noteOwner notes the same where a claim is Bound to the volume by its status, or had the last one of its name, as was known before this version, and has another

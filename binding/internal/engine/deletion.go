@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/hooks"
@@ -37,19 +36,7 @@ func (s *State) keepDeletion(t *task) {
 	}
 }
 
-// ongoingCall is a call of a deleter or recycler that goes on, as the hook has answered, or may, for there was no answer in time.
-type ongoingCall struct {
-	claim  types.UID // in the claimRef of its volume, when it was announced
-	policy corev1.PersistentVolumeReclaimPolicy
-	taken  reclaim.Announcement // off its volume, together with that claimRef or policy; zero if none was
-}
-
-// isFor reports whether a volume has the claimRef and the policy that the call was announced for.
-func (c ongoingCall) isFor(volume *corev1.PersistentVolume) bool {
-	return uidInClaimRef(volume) == c.claim && volume.Spec.PersistentVolumeReclaimPolicy == c.policy
-}
-
-// keepCall keeps that a call goes on.
+// keepCall keeps that the call of a deleter or recycler goes on, as the hook has answered, or may, for there was no answer in time.
 func (s *store) keepCall(action decision.Action, answer decision.Answer) {
 	if answer.Of != decision.RunDeleter && answer.Of != decision.RunRecycler {
 		return
@@ -58,7 +45,7 @@ func (s *store) keepCall(action decision.Action, answer decision.Answer) {
 	switch {
 	case failed != nil && failed.Meaning == hooks.TooLate: // it was not called, and an earlier one may go on
 	case failed != nil && (failed.Meaning == hooks.InProgress || failed.Meaning == hooks.NotReturned), errors.Is(answer.Err, context.DeadlineExceeded):
-		zeromap.Put(&s.goesOn, action.Volume.UID, ongoingCall{claim: uidInClaimRef(action.Volume), policy: action.Volume.Spec.PersistentVolumeReclaimPolicy})
+		zeromap.Put(&s.goesOn, action.Volume.UID, reclaim.Announcement{})
 	default:
 		delete(s.goesOn, action.Volume.UID)
 	}
@@ -67,30 +54,28 @@ func (s *store) keepCall(action decision.Action, answer decision.Answer) {
 	}
 }
 
-// noteTaken notes that an announcement is gone from a volume for which a call goes on, and in the same version what it was announced for. So it is where a
-// person replaces the volume by a manifest of before, and knows nothing of the call: who knows removes the announcement alone, or was told after an edit (R8).
+// noteTaken notes that an announcement is gone from a volume for which a call goes on, and in the same version the finalizer that kept it meanwhile. So it is
+// where a person replaces the volume by a manifest of before, and knows nothing of the call: who knows removes the annotation, as they are told (R8).
 func (s *store) noteTaken(old, volume *corev1.PersistentVolume) {
-	call, goesOn := s.goesOn[volume.UID]
-	if !goesOn || old == nil {
+	if _, goesOn := s.goesOn[volume.UID]; !goesOn || old == nil {
 		return
 	}
 	stood, _ := reclaim.AnnouncementOf(old)
 	switch _, stands := reclaim.AnnouncementOf(volume); {
 	case stands:
-		call.taken = reclaim.Announcement{}
-	case call.isFor(old) && !call.isFor(volume):
-		call.taken = stood
+		s.goesOn[volume.UID] = reclaim.Announcement{}
+	case decision.StaysMeanwhile(old) && !decision.StaysMeanwhile(volume):
+		s.goesOn[volume.UID] = stood
 	}
-	s.goesOn[volume.UID] = call
 }
 
 // announcedCall returns a volume as it was when the announcement was taken off it of a call that goes on; nil if none was.
 func (s *store) announcedCall(key obj.Key) obj.Object {
 	volume := s.volume(key.Name)
-	if key.Kind != obj.KindVolume || volume == nil || s.goesOn[volume.UID].taken == (reclaim.Announcement{}) {
+	if key.Kind != obj.KindVolume || volume == nil || s.goesOn[volume.UID] == (reclaim.Announcement{}) {
 		return nil
 	}
 	announced := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: volume.Name, UID: volume.UID}}
-	reclaim.Announce(announced, s.goesOn[volume.UID].taken)
+	reclaim.Announce(announced, s.goesOn[volume.UID])
 	return announced
 }

@@ -3,7 +3,6 @@ package engine_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -300,8 +299,8 @@ func TestRhNeverTwoHooksForOneStorage(t *testing.T) {
 	assert.Subset(t, d.step.Next, []obj.Key{OwnKey, DataKey}, "Rh who found it at work goes next")
 }
 
-// R8, X2: the announcement of a deleter that goes on, or did not return in time, is taken off its volume with the claimRef, as by a manifest of before. It is written again, but
-// not where a person removes it alone, or after an edit that was told.
+// R8, X2: the announcement of a deleter that goes on, or did not return in time, is taken off its volume with the finalizer, as by a manifest of before. It is written again, but
+// not where a person removes the annotation alone.
 func TestR8ACallThatGoesOnIsAnnouncedAgain(t *testing.T) {
 	goesOn := func(t *testing.T, answer error) *talk {
 		d := newTalk(t, Hooked(), AKey, MadeByOwn()).starts().announces().says("R3 Read volumeattachments").gets(nil, nil)
@@ -319,16 +318,17 @@ func TestR8ACallThatGoesOnIsAnnouncedAgain(t *testing.T) {
 		}
 		d.state.Observe(edited)
 	}
-	withoutAnnouncement := func(v *corev1.PersistentVolume) {
-		delete(v.Annotations, reclaim.AnnouncementAnnotation)
-		v.Finalizers = slices.DeleteFunc(v.Finalizers, func(f string) bool { return f == reclaim.AnnouncementFinalizer })
+	withoutAnnouncement := func(v *corev1.PersistentVolume) { delete(v.Annotations, reclaim.AnnouncementAnnotation) }
+	ofBefore := func(v *corev1.PersistentVolume) {
+		withoutAnnouncement(v)
+		v.Finalizers = nil
 	}
 	withoutClaimRef := func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }
 	for name, answer := range map[string]error{"it goes on": InProgress(0), "it has not returned in time": context.DeadlineExceeded} {
 		t.Run("R8 X2 "+name, func(t *testing.T) {
 			d := goesOn(t, answer)
 			was, _ := reclaim.AnnouncementOf(d.state.Known(AKey))
-			edits(d, withoutAnnouncement, withoutClaimRef)
+			edits(d, ofBefore, withoutClaimRef)
 			d.starts().says("W8 UpdateVolume pv/a")
 			again, _ := reclaim.AnnouncementOf(d.step.Action.Volume)
 			assert.Equal(t, was, again)
@@ -339,13 +339,13 @@ func TestR8ACallThatGoesOnIsAnnouncedAgain(t *testing.T) {
 	}
 	t.Run("R8 X2 it has not returned when it is to be called again", func(t *testing.T) {
 		d := goesOn(t, Meaning(hooks.NotReturned)) // of a call before, as far as this controller knows
-		edits(d, withoutAnnouncement, withoutClaimRef)
+		edits(d, ofBefore, withoutClaimRef)
 		d.starts().says("W8 UpdateVolume pv/a").stored()
 	})
 	t.Run("R8 X2 it is announced again, and the volume replaced then", func(t *testing.T) {
 		d := goesOn(t, InProgress(0)).starts().announces()
 		was, _ := reclaim.AnnouncementOf(d.state.Known(AKey))
-		edits(d, withoutAnnouncement, withoutClaimRef)
+		edits(d, ofBefore, withoutClaimRef)
 		d.says("R3 Read volumeattachments").gets(nil, nil)
 		for !d.step.Done && d.step.Action.Kind == decision.Read {
 			d.again()
@@ -357,7 +357,7 @@ func TestR8ACallThatGoesOnIsAnnouncedAgain(t *testing.T) {
 	t.Run("R8 X2 it goes on, and the volume was replaced before it has answered", func(t *testing.T) {
 		d := newTalk(t, Hooked(), AKey, MadeByOwn()).starts().announces().says("R3 Read volumeattachments").gets(nil, nil)
 		d.says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 Read pv/a").again().says("R3 RunDeleter pv/a")
-		edits(d, withoutAnnouncement, withoutClaimRef)
+		edits(d, ofBefore, withoutClaimRef)
 		d.gets(nil, InProgress(0)).says("W8 UpdateVolume pv/a").stored()
 	})
 	t.Run("R8 it is removed alone, from a volume that is being deleted", func(t *testing.T) {
@@ -366,17 +366,22 @@ func TestR8ACallThatGoesOnIsAnnouncedAgain(t *testing.T) {
 		edits(d, withoutAnnouncement)
 		assert.NotEqual(t, "W8", d.starts().step.Action.Rule)
 	})
-	t.Run("R8 its claimRef was removed before", func(t *testing.T) {
+	t.Run("R8 it is removed alone, with the claimRef", func(t *testing.T) {
+		d := goesOn(t, InProgress(0))
+		edits(d, withoutAnnouncement, withoutClaimRef)
+		assert.NotEqual(t, "W8", d.starts().step.Action.Rule)
+	})
+	t.Run("R8 X2 its claimRef was removed before", func(t *testing.T) {
 		d := goesOn(t, InProgress(0))
 		edits(d, withoutClaimRef)
-		edits(d, withoutAnnouncement, RefersTo("shop", "cart", ""))
-		assert.NotEqual(t, "W8", d.starts().step.Action.Rule)
+		edits(d, ofBefore, RefersTo("shop", "cart", ""))
+		d.starts().says("W8 UpdateVolume pv/a")
 	})
 	t.Run("R8 it has failed since", func(t *testing.T) {
 		d := goesOn(t, InProgress(0))
 		d.starts().announces().says("R3 Read volumeattachments").gets(nil, nil).says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 Read pv/a").again()
 		d.says("R3 RunDeleter pv/a").gets(nil, ErrBroken).says("R3 UpdateVolumeStatus pv/a").stored().says("R3 Read pv/a").again().ends()
-		edits(d, withoutAnnouncement, withoutClaimRef)
+		edits(d, ofBefore, withoutClaimRef)
 		assert.NotEqual(t, "W8", d.starts().step.Action.Rule)
 	})
 }

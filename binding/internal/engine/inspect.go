@@ -214,9 +214,9 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 					n.Version(key, last.version)
 				}
 			}
-			if call, goesOn := s.goesOn[uidOf(object)]; describeFlag(n, goesOn) {
-				n.Text(string(call.claim) + string(call.policy) + call.taken.By)
-				n.Token(call.taken.Token)
+			if taken, goesOn := s.goesOn[uidOf(object)]; describeFlag(n, goesOn) {
+				n.Text(taken.By)
+				n.Token(taken.Token)
 			}
 			n.Number(len(s.formerClaims[key.Name]))
 			for _, former := range s.formerClaims[key.Name] {

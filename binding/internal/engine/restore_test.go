@@ -612,6 +612,42 @@ func TestW8AnAnnouncementIsNoOtherClaims(t *testing.T) {
 	assert.NotContains(t, state.Known(DataKey).GetAnnotations(), reclaim.AnnouncementAnnotation)
 }
 
+// P2, W8: what was announced for a claim that was Bound to another volume since had ended once its finalizer was gone. It is not given back, and the claim provisioned for again.
+func TestP2W8WhatHadEndedIsNotAnnouncedAgain(t *testing.T) {
+	announced := ClaimNote(reclaim.AnnouncementAnnotation, `{"by":"x","token":7,"seconds":60}`)
+	for name, test := range map[string]struct {
+		former   *corev1.PersistentVolumeClaim
+		expected string
+	}{
+		"its finalizer was gone":  {KnownClaim(BoundTo("a"), announced), "P2 RunProvisioner"},
+		"its finalizer was there": {ProvisioningClaim(BoundTo("a"), announced), "W8 UpdateClaim"},
+		"it was of no account":    {ProvisioningClaim(BoundTo("pvc-uid-1"), announced), "P2 RunProvisioner"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			back := At("20", ProvisioningClaim())
+			state := engine.New(Unprotected(Hooked()), 10)
+			state.Observe(ClassOf("fast", Own))
+			state.Observe(At("50", test.former))
+			state.ObserveRestore()
+			state.OutwaitCalls()
+			step := reads(t, state, state.Start(DataKey), DataKey, back)
+			assert.Equal(t, test.expected, step.Action.Rule+" "+string(step.Action.Kind), "%s", step.Action)
+		})
+	}
+}
+
+// B1, W8, X2: a claim went by a restore, and its volume is kept for its name. A person puts the volume back as it was, with the claim's UID: nobody has deleted that claim, and the
+// volume is retained.
+func TestB1W8AVolumeIsPutBackForAClaimThatWentByARestore(t *testing.T) {
+	d := newTalk(t, Hooked(), AKey, At("50", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), DeletedPolicy, OnHostPath)), At("51", KnownClaim(BoundTo("a"))))
+	d.state.ObserveRestore()
+	d.state.OutwaitCalls()
+	d.took(reads(t, d.state, d.starts().step, AKey, At("10", KnownVolume("a", InPhase(corev1.VolumeAvailable), DeletedPolicy, OnHostPath))))
+	d.says("W8 UpdateVolume pv/a").stored()
+	d.state.Observe(At("120", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeAvailable), DeletedPolicy, OnHostPath, VolumeNote(BoundBy, "yes"))))
+	d.retainsInVain()
+}
+
 // P2, W8, X2: a claim was Bound to what was provisioned for it, and a restore takes that back. Then its tenant deletes it: what was written stays, and is told.
 func TestP2W8WhatWasUsedBeforeTheServerWentBackIsNotDeleted(t *testing.T) {
 	back := ProvisioningClaim()

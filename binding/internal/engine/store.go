@@ -15,6 +15,7 @@ import (
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
+	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -53,9 +54,9 @@ type store struct {
 	// usedBefore has the claims that had a volume, or for which what was provisioned had been stored, when the server went back (P2): all of them, for any may be
 	// there again.
 	usedBefore  map[types.UID]struct{}
-	goesOn      map[types.UID]ongoingCall       // by the UIDs of their volumes: the calls of deleters and recyclers that were not seen to end (R8)
-	startedOver tombstones[types.UID, struct{}] // the volumes that a claim's sync has deleted, to have their storage made anew (P2)
-	begun       map[string]beginning            // by volume: the claims that it is being bound to, which were not seen to be Bound since (B1)
+	goesOn      map[types.UID]reclaim.Announcement // by volumes with a call of a deleter or recycler that was not seen to end: the announcement that was taken off since (R8)
+	startedOver tombstones[types.UID, struct{}]    // the volumes that a claim's sync has deleted, to have their storage made anew (P2)
+	begun       map[string]beginning               // by volume: the claims that it is being bound to, which were not seen to be Bound since (B1)
 }
 
 // Known returns the object that is stored under a key; nil if there is none. A class has its name alone as its key.

@@ -39,6 +39,7 @@ func keptAdvices() []advice {
 		{"^Deleting: .* its policy is Retain, so that its storage stays: create a volume for that storage once this one is gone$", createAgain},
 		{"^(VolumeMismatch: )?claimRef of volume .* and no claim can have that name: write namespace and name of the claim whose data is on the volume, or remove claimRef, which gives the volume to any claim$", free},
 		{"to give it to this one, set its claimRef to .*, and the others become Lost: ", awardToThis},
+		{"set the policy to Retain first, and then see what is left$", retainFirst},
 	}
 }
 
@@ -78,6 +79,15 @@ func situations() map[string]func(r *reader) {
 			r.create(bindingtest.Volume("v0", "2Gi", WithPolicy(corev1.PersistentVolumeReclaimDelete), VolumeNote(ProvisionedBy, "kubernetes.io/glusterfs")))
 			r.rest()
 			r.remove(obj.VolumeKey("v0"))
+		},
+		"others are to delete its storage, and its claim is restored from a backup": func(r *reader) {
+			r.create(bindingtest.Volume("v0", "2Gi", WithPolicy(corev1.PersistentVolumeReclaimDelete), VolumeNote(ProvisionedBy, "disks.example.com")))
+			r.create(bindingtest.Claim("default", "c0", "1Gi", RequestingClass(new(""))))
+			r.rest()
+			backup := r.Server.Claim("default", "c0").Annotations
+			r.end(obj.ClaimKey("default", "c0"))
+			r.rest()
+			r.create(bindingtest.Claim("default", "c0", "1Gi", RequestingClass(new("")), Naming("v0"), func(c *corev1.PersistentVolumeClaim) { c.Annotations = backup }))
 		},
 		"several claims are bound to it": func(r *reader) {
 			r.bind(corev1.PersistentVolumeReclaimRetain)
@@ -176,8 +186,10 @@ func (r *reader) allTold() (told []message) {
 		told = append(told, r.eventsOf(obj.ClaimKey("default", name))...)
 	}
 	volume := r.Server.Volume("v0")
-	if repair := r.check(nil, volume).Repair; repair.By == decision.ByNobody {
-		told = append(told, message{text: repair.Why, volume: volume, again: func() []string { return []string{r.check(nil, r.Server.Volume("v0")).Repair.Why} }})
+	for _, claim := range []*corev1.PersistentVolumeClaim{nil, r.Server.Claim("default", "c0")} {
+		if repair := r.check(claim, volume).Repair; repair.By == decision.ByNobody {
+			told = append(told, message{text: repair.Why, claim: claim, volume: volume, again: func() []string { return []string{r.check(claim, r.Server.Volume("v0")).Repair.Why} }})
+		}
 	}
 	if _, moving := volume.Annotations[reclaim.TransferAnnotation]; moving {
 		moving := attempt{operation: "move", volume: "v0"}

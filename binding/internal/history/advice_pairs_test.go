@@ -31,7 +31,6 @@ func advices() []advice {
 		{"^the volume serves another claim, .* set reclaim policy Retain on every volume .* then delete the claim and create it anew without that name$", startAnew},
 		{"with (the|this) claim's UID in (its claimRef the two are bound again|claimRef it is this one's)(, once the annotation .* is removed)?$", repoint},
 		{"^the claim was never bound to the volume, and cannot be$", part},
-		{"set the policy to Retain first, and then see what is left$", retainFirst},
 		{"^each finalizer is removed by the component that added it, once its reason is gone", letGoOfAll},
 		{"^((VolumeFailedDelete|VolumeFailedRecycle): )?volume .* was deleted before its claim, and may go at any time, .* gives what is on it to the next claim$", nil},
 		{"^neither the claim nor the volume refers to the other$", nil},

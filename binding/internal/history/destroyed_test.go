@@ -208,7 +208,6 @@ func TestR8AVolumeIsReplacedWhileItsHookGoesOn(t *testing.T) {
 					edit := func(edits ...VolumeEdit) {
 						volume := w.server.Volume("a")
 						delete(volume.Annotations, reclaim.AnnouncementAnnotation)
-						volume.Finalizers = nil
 						for _, edit := range edits {
 							edit(volume)
 						}
@@ -217,7 +216,7 @@ func TestR8AVolumeIsReplacedWhileItsHookGoesOn(t *testing.T) {
 						require.NoError(t, w.old.Settle(t.Context()))
 						w.settle()
 					}
-					edit(manifest)
+					edit(manifest, func(v *corev1.PersistentVolume) { v.Finalizers = nil })
 					assert.Equal(t, corev1.ClaimPending, w.server.Claim("default", "second").Status.Phase)
 					assert.Len(t, w.storage.Calls(), 1, "nothing else is called")
 					assert.Contains(t, w.server.Volume("a").Annotations, reclaim.AnnouncementAnnotation)
