@@ -38,7 +38,7 @@ func (s *State) keepDeletion(t *task) {
 
 // keepCall keeps that the call of a deleter or recycler goes on, as the hook has answered, or may, for there was no answer in time.
 func (s *store) keepCall(action decision.Action, answer decision.Answer) {
-	if answer.Of != decision.RunDeleter && answer.Of != decision.RunRecycler {
+	if answer.Of != decision.RunDeleter && answer.Of != decision.RunRecycler || action.Volume.UID == "" { // of storage that was not stored as a volume (P2)
 		return
 	}
 	failed, _ := errors.AsType[*hooks.Error](answer.Err)
@@ -60,12 +60,12 @@ func (s *store) noteTaken(old, volume *corev1.PersistentVolume) {
 	if _, goesOn := s.goesOn[volume.UID]; !goesOn || old == nil {
 		return
 	}
-	stood, _ := reclaim.AnnouncementOf(old)
-	switch _, stands := reclaim.AnnouncementOf(volume); {
-	case stands:
+	last, _ := reclaim.AnnouncementOf(old)
+	switch _, announced := reclaim.AnnouncementOf(volume); {
+	case announced:
 		s.goesOn[volume.UID] = reclaim.Announcement{}
 	case decision.StaysMeanwhile(old) && !decision.StaysMeanwhile(volume):
-		s.goesOn[volume.UID] = stood
+		s.goesOn[volume.UID] = last
 	}
 }
 

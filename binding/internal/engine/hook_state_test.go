@@ -334,7 +334,7 @@ func TestR8ACallThatGoesOnIsAnnouncedAgain(t *testing.T) {
 			assert.Equal(t, was, again)
 			d.stored()
 			edits(d, withoutAnnouncement)
-			assert.NotEqual(t, "W8", d.starts().step.Action.Rule, "who was told by what stands on it says that nobody is at work")
+			assert.NotEqual(t, "W8", d.starts().step.Action.Rule, "who was told says that nobody is at work")
 		})
 	}
 	t.Run("R8 X2 it has not returned when it is to be called again", func(t *testing.T) {
