@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/pvbind/pvbind/binding/decision"
@@ -54,8 +55,8 @@ func (s *store) keepCall(action decision.Action, answer decision.Answer) {
 	}
 }
 
-// noteTaken notes that an announcement is gone from a volume for which a call goes on, and in the same version the finalizer that kept it meanwhile. So it is
-// where a person replaces the volume by a manifest of before, and knows nothing of the call: who knows removes the annotation, as they are told (R8).
+// noteTaken notes that an announcement is gone from a volume for which a call goes on, because a person has replaced that by a manifest of before, who knows
+// nothing of the call. Who knows removes the annotation alone, as they are told (R8).
 func (s *store) noteTaken(old, volume *corev1.PersistentVolume) {
 	if _, goesOn := s.goesOn[volume.UID]; !goesOn || old == nil {
 		return
@@ -64,9 +65,18 @@ func (s *store) noteTaken(old, volume *corev1.PersistentVolume) {
 	switch _, announced := reclaim.AnnouncementOf(volume); {
 	case announced:
 		s.goesOn[volume.UID] = reclaim.Announcement{}
-	case decision.StaysMeanwhile(old) && !decision.StaysMeanwhile(volume):
+	case isReplaced(old, volume):
 		s.goesOn[volume.UID] = last
 	}
+}
+
+// isReplaced reports whether a version of a volume lacks what keeps it while a call is announced, as a manifest of before does. What is being deleted takes no such
+// finalizer (A5): of that claimRef or policy are other ones.
+func isReplaced(old, volume *corev1.PersistentVolume) bool {
+	if slices.Contains(old.Finalizers, reclaim.AnnouncementFinalizer) {
+		return !slices.Contains(volume.Finalizers, reclaim.AnnouncementFinalizer)
+	}
+	return !equality.Semantic.DeepEqual(old.Spec.ClaimRef, volume.Spec.ClaimRef) || old.Spec.PersistentVolumeReclaimPolicy != volume.Spec.PersistentVolumeReclaimPolicy
 }
 
 // announcedCall returns a volume as it was when the announcement was taken off it of a call that goes on; nil if none was.

@@ -360,6 +360,18 @@ func TestR8ACallThatGoesOnIsAnnouncedAgain(t *testing.T) {
 		edits(d, ofBefore, withoutClaimRef)
 		d.gets(nil, InProgress(0)).says("W8 UpdateVolume pv/a").stored()
 	})
+	t.Run("R6 X2 the volume of before has a finalizer of kube-controller-manager's", func(t *testing.T) {
+		d := goesOn(t, InProgress(0))
+		edits(d, func(v *corev1.PersistentVolume) { v.Finalizers = append(v.Finalizers, reclaim.InTreeFinalizer) })
+		edits(d, ofBefore, withoutClaimRef, VolumeFinalizers(reclaim.InTreeFinalizer))
+		d.starts().says("W8 UpdateVolume pv/a")
+	})
+	t.Run("R6 X2 that alone keeps it, for it is being deleted", func(t *testing.T) {
+		d := goesOn(t, InProgress(0))
+		edits(d, BeingDeleted, VolumeFinalizers(reclaim.InTreeFinalizer))
+		edits(d, withoutAnnouncement, RefersTo("default", "data", ""))
+		d.starts().says("W8 UpdateVolume pv/a")
+	})
 	t.Run("R8 it is removed alone, from a volume that is being deleted", func(t *testing.T) {
 		d := goesOn(t, InProgress(0))
 		edits(d, BeingDeleted, func(v *corev1.PersistentVolume) { v.Finalizers = append(v.Finalizers, "theirs") })

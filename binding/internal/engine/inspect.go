@@ -241,8 +241,9 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 			}
 		case obj.KindClaim:
 			n.Text(string(s.lostOwners[key]))
-			_, used := s.usedBefore[uidOf(s.Known(key))]
+			stood, used := s.usedBefore[uidOf(s.Known(key))]
 			describeFlag(n, used)
+			describeFlag(n, stood)
 			n.Object(orNil(s.waiting.Get(key)))
 			n.Object(orNil(s.notified.Get(key)))
 		}

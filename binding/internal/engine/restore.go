@@ -89,29 +89,32 @@ func (s *State) ObserveRestoreAgain() []obj.Key {
 
 // noteUsed notes the claims that had a volume before the server went back, or for which what was provisioned had been stored: they may be there again, and
 // that not. The name of what was provisioned tells whom it was for, also once a person has given it to others, or to nobody. What R3 has deleted is no more.
+// A volume of another name, which a controller has chosen, is none that a person has made of what was provisioned.
 func (s *State) noteUsed() {
-	note := func(claims ...types.UID) {
-		for _, uid := range claims {
-			if uid != "" {
-				zeromap.Put(&s.usedBefore, uid, struct{}{})
-			}
+	note := func(claim types.UID, volume *corev1.PersistentVolume) {
+		chosen := volume != nil && phase.BoundByController(volume) && volume.Name != decision.ProvisionedName(claim)
+		if claim != "" {
+			zeromap.Put(&s.usedBefore, claim, s.usedBefore[claim] || !chosen)
 		}
 	}
 	for claim := range all[*corev1.PersistentVolumeClaim](&s.store, obj.KindClaim) {
-		if phase.Owned(claim) != "" {
-			note(claim.UID)
+		if owned := phase.Owned(claim); owned != "" {
+			note(claim.UID, s.volume(owned))
 		}
 	}
 	for volume := range all[*corev1.PersistentVolume](&s.store, obj.KindVolume) {
 		if announcement, _ := reclaim.AnnouncementOf(volume); !announcement.Done {
-			note(uidInClaimRef(volume), decision.ProvisionedFor(volume.Name))
+			note(uidInClaimRef(volume), volume)
+			note(decision.ProvisionedFor(volume.Name), nil)
 		}
 	}
 	for name, last := range s.goneVolumes.all() {
 		last = cmp.Or(last, &lastVolume{})
 		if announcement, _ := reclaim.AnnouncementOf(last.named(name)); !announcement.Done {
-			note(last.owners...)
-			note(decision.ProvisionedFor(name))
+			for _, owner := range last.owners {
+				note(owner, nil)
+			}
+			note(decision.ProvisionedFor(name), nil)
 		}
 	}
 }
@@ -181,7 +184,10 @@ func (s *State) giveBack(t *task, action decision.Action) (next decision.Action,
 		if former == nil {
 			former = s.announcedCall(key)
 		}
-		if _, doubted := s.inDoubt[key]; former == nil || known == nil || doubted {
+		if _, doubted := s.inDoubt[key]; known == nil || doubted {
+			continue
+		}
+		if s.index.Release(key.Name, key); former == nil {
 			continue
 		}
 		next, lost = decision.GiveBack(known, former, &taskView{s, t})
@@ -198,7 +204,6 @@ func (s *State) giveBack(t *task, action decision.Action) (next decision.Action,
 			}
 			s.noteHad(as[*corev1.PersistentVolume](former))
 		}
-		s.index.Release(key.Name, key)
 	}
 	return decision.Action{}, false
 }

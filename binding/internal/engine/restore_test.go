@@ -636,6 +636,50 @@ func TestP2W8WhatHadEndedIsNotAnnouncedAgain(t *testing.T) {
 	}
 }
 
+// P2, W8, X8: a claim was Bound to a volume that a controller had chosen, and a restore takes that, and shows what was announced of what its provisioner had made before. That volume
+// did not stand for it, and the deleter is called; for one that a person had reserved for the claim it is not.
+func TestP2W8WhatWasChosenForAClaimStandsForNothingElse(t *testing.T) {
+	for name, test := range map[string]struct {
+		had     VolumeEdit
+		deletes bool
+	}{
+		"a controller had chosen it": {VolumeNote(BoundBy, "yes"), true},
+		"a person had reserved it":   {func(*corev1.PersistentVolume) {}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			back := At("20", ProvisioningClaim(ClaimNote(reclaim.AnnouncementAnnotation, `{"by":"x","token":7,"seconds":60}`)))
+			d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), At("50", KnownVolume("a", OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound), test.had)), At("51", KnownClaim(BoundTo("a"))))
+			d.state.ObserveRestore()
+			d.state.ObserveDeleted(d.state.Known(AKey))
+			d.state.OutwaitCalls()
+			for hours := range 4 { // the announcement is another's
+				d.state.SetTime(time.Unix(1_800_000_000, 0).Add(time.Duration(hours) * 2 * time.Hour))
+				for d.starts(); !d.step.Done && d.step.Action.Kind != decision.RunDeleter; {
+					switch {
+					case d.step.Action.Writes():
+						d.stored()
+					case d.step.Action.Key == DataKey:
+						if d.version == 100 {
+							d.gets(back, nil)
+						} else { // something was written to it
+							d.again()
+						}
+					default:
+						d.gets(nil, ErrNotFound)
+					}
+				}
+				if !d.step.Done {
+					break
+				}
+				for step := d.state.Start(AKey); !step.Done; {
+					step = d.state.Proceed(AKey, engine.Reply{Err: NotFoundError(step.Action.Target())})
+				}
+			}
+			assert.Equal(t, test.deletes, d.step.Action.Kind == decision.RunDeleter, "%s %v", d.step.Action, d.published)
+		})
+	}
+}
+
 // B1, W8, X2: a claim went by a restore, and its volume is kept for its name. A person puts the volume back as it was, with the claim's UID: nobody has deleted that claim, and the
 // volume is retained.
 func TestB1W8AVolumeIsPutBackForAClaimThatWentByARestore(t *testing.T) {

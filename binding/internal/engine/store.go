@@ -52,8 +52,8 @@ type store struct {
 	// hadBefore has, by the name of a volume, the claim that had it when the server went back (W8). Its claimRef may be an earlier one.
 	hadBefore map[string]*corev1.ObjectReference
 	// usedBefore has the claims that had a volume, or for which what was provisioned had been stored, when the server went back (P2): all of them, for any may be
-	// there again.
-	usedBefore  map[types.UID]struct{}
+	// there again. The value is whether the volume may stand for what was provisioned for the claim.
+	usedBefore  map[types.UID]bool
 	goesOn      map[types.UID]reclaim.Announcement // by volumes with a call of a deleter or recycler that was not seen to end: the announcement that was taken off since (R8)
 	startedOver tombstones[types.UID, struct{}]    // the volumes that a claim's sync has deleted, to have their storage made anew (P2)
 	begun       map[string]beginning               // by volume: the claims that it is being bound to, which were not seen to be Bound since (B1)

@@ -121,7 +121,7 @@ func (s *State) forgetUnclaimed(volume *corev1.PersistentVolume) {
 
 // MayStandFor returns the name of a volume that may stand, or have stood, for what was made for a claim (P2); "" if none is known.
 func (s *store) MayStandFor(key obj.Key, uid types.UID) string {
-	if _, used := s.usedBefore[uid]; used {
+	if s.usedBefore[uid] {
 		return decision.ProvisionedName(uid)
 	}
 	for _, volume := range s.volumesByClaim.of(key) {

@@ -214,9 +214,9 @@ func TestR8AVolumeIsReplacedWhileItsHookGoesOn(t *testing.T) {
 						_, failed := w.server.UpdateVolume(t.Context(), volume)
 						require.NoError(t, failed)
 						require.NoError(t, w.old.Settle(t.Context()))
-						w.settle()
 					}
 					edit(manifest, func(v *corev1.PersistentVolume) { v.Finalizers = nil })
+					w.settle()
 					assert.Equal(t, corev1.ClaimPending, w.server.Claim("default", "second").Status.Phase)
 					assert.Len(t, w.storage.Calls(), 1, "nothing else is called")
 					assert.Contains(t, w.server.Volume("a").Annotations, reclaim.AnnouncementAnnotation)
