@@ -90,6 +90,9 @@ func (p *person) useOperation() {
 	if p.tool.transfer.Volume != "" || p.oneIn(3) {
 		for range 1 + p.IntN(6) {
 			p.continueTransfer()
+			for range p.IntN(4) { // a controller lets the claim go
+				p.step()
+			}
 		}
 		return
 	}
@@ -199,7 +202,7 @@ func (p *person) continueTransfer() {
 	case step.Kind == "" && !errors.As(err, &refused):
 		p.Broke("R7: a move ends with %v", err)
 		p.tool.transfer = reclaim.Transfer{}
-	case step.Kind == "", step.Kind == reclaim.StepDone, p.oneIn(20): // as if it crashed
+	case step.Kind == "", step.Kind == reclaim.StepDone, p.oneIn(100): // as if it crashed
 		p.tool.transfer = reclaim.Transfer{}
 	case step.Kind == reclaim.StepDeleteClaim && err == nil:
 		p.judgeDismissal(step)
