@@ -61,11 +61,11 @@ func (s *store) noteTaken(old, volume *corev1.PersistentVolume) {
 	if _, goesOn := s.goesOn[volume.UID]; !goesOn || old == nil {
 		return
 	}
-	last, _ := reclaim.AnnouncementOf(old)
+	last, hadOne := reclaim.AnnouncementOf(old)
 	switch _, announced := reclaim.AnnouncementOf(volume); {
 	case announced:
 		s.goesOn[volume.UID] = reclaim.Announcement{}
-	case isReplaced(old, volume):
+	case hadOne && isReplaced(old, volume): // or else it is taken already, and not announced again yet
 		s.goesOn[volume.UID] = last
 	}
 }

@@ -372,6 +372,12 @@ func TestR8ACallThatGoesOnIsAnnouncedAgain(t *testing.T) {
 		edits(d, withoutAnnouncement, RefersTo("default", "data", ""))
 		d.starts().says("W8 UpdateVolume pv/a")
 	})
+	t.Run("R8 X2 another edit comes before it is announced again", func(t *testing.T) {
+		d := goesOn(t, InProgress(0))
+		edits(d, ofBefore, withoutClaimRef)
+		edits(d, RefersTo("shop", "cart", ""))
+		d.starts().says("W8 UpdateVolume pv/a")
+	})
 	t.Run("R8 it is removed alone, from a volume that is being deleted", func(t *testing.T) {
 		d := goesOn(t, InProgress(0))
 		edits(d, BeingDeleted, func(v *corev1.PersistentVolume) { v.Finalizers = append(v.Finalizers, "theirs") })
