@@ -258,11 +258,11 @@ type holding struct {
 	by     types.UID
 }
 
-// keptForLost reports whether a volume may be kept for a claim that is Lost and had it before it was made again, another than the one given
-// (M2). Whether it is depends on what each controller has seen.
-func (h *History) keptForLost(world decision.Snapshot, volume *corev1.PersistentVolume, but types.UID) bool {
+// keptForFormer reports whether a volume may be kept for a claim that had it before it was made again, another than the one with that UID: it is Lost, or
+// Pending by its tenant or a restore, and names it (M2). Whether it is kept depends on what each controller has seen.
+func (h *History) keptForFormer(world decision.Snapshot, volume *corev1.PersistentVolume, but types.UID) bool {
 	return volume.Spec.ClaimRef == nil && slices.ContainsFunc(world.Claims, func(claim *corev1.PersistentVolumeClaim) bool {
-		return claim.UID != but && phase.Lost(claim) == volume.Name && h.hadBy[holding{volume.Name, claim.UID}]
+		return claim.UID != but && claim.Status.Phase != corev1.ClaimBound && claim.Spec.VolumeName == volume.Name && h.hadBy[holding{volume.Name, claim.UID}]
 	})
 }
 
@@ -280,7 +280,7 @@ func (h *History) JudgeVolume(world decision.Snapshot, volume *corev1.Persistent
 		return // R8: its storage may be gone, and a person is told
 	}
 	if owners := world.Owners(volume.Name); volume.Spec.ClaimRef == nil && len(owners) > 0 {
-		if owner, _ := world.Claim(owners[0].Namespace, owners[0].Name); len(owners) == 1 && !h.keptForLost(world, volume, owner.UID) {
+		if owner, _ := world.Claim(owners[0].Namespace, owners[0].Name); len(owners) == 1 && !h.keptForFormer(world, volume, owner.UID) {
 			h.Broke("C11: %s has no claimRef, and %v is Bound to it", volume.Name, owners)
 		}
 		return // M2: nobody gets it, and it stays as it is
@@ -288,7 +288,7 @@ func (h *History) JudgeVolume(world decision.Snapshot, volume *corev1.Persistent
 	if standing == phase.VolumeFree && len(world.Owners(volume.Name)) > 0 {
 		return // V1: its claimRef gives it to another, the claim stays Bound (C9, C12), and a person is told
 	}
-	if h.keptForLost(world, volume, "") {
+	if h.keptForFormer(world, volume, "") {
 		return
 	}
 	if standing == phase.VolumeMisbound || standing == phase.VolumeUnneeded {
@@ -342,7 +342,7 @@ func (h *History) JudgeClaim(world decision.Snapshot, claim *corev1.PersistentVo
 	if standing == phase.ClaimBound && claim.Status.Phase == corev1.ClaimLost && phase.ClaimRefStateOf(volume, claim) == phase.ClaimRefBound {
 		h.Broke("X4: %s is Lost and holds %s", claim.Name, volume.Name)
 	}
-	if volume != nil && volume.Spec.ClaimRef == nil && phase.Owned(claim) != "" && (len(world.Owners(volume.Name)) > 1 || h.keptForLost(world, volume, claim.UID)) {
+	if volume != nil && volume.Spec.ClaimRef == nil && phase.Owned(claim) != "" && (len(world.Owners(volume.Name)) > 1 || h.keptForFormer(world, volume, claim.UID)) {
 		return // C11: nobody gets it
 	}
 	if claim.Status.Phase == corev1.ClaimBound {
@@ -354,7 +354,7 @@ func (h *History) JudgeClaim(world decision.Snapshot, claim *corev1.PersistentVo
 	}
 	switch standing {
 	case phase.ClaimUnbound:
-		if found, err := world.Find(claim); err == nil && found.Volume != nil && !judge.KeptBack(found.Volume) && !h.keptForLost(world, found.Volume, claim.UID) {
+		if found, err := world.Find(claim); err == nil && found.Volume != nil && !judge.KeptBack(found.Volume) && !h.keptForFormer(world, found.Volume, claim.UID) {
 			h.Broke("C1: %s fits %s, and nobody binds them", found.Volume.Name, claim.Name)
 		}
 		if h.provisions(world, claim) {
@@ -362,7 +362,7 @@ func (h *History) JudgeClaim(world decision.Snapshot, claim *corev1.PersistentVo
 		}
 	case phase.ClaimRequestsVolume:
 		mismatches, _ := match.CheckNamed(claim, volume, nil)
-		if len(mismatches) == 0 && len(world.Owners(volume.Name)) == 0 && !h.keptForLost(world, volume, claim.UID) {
+		if len(mismatches) == 0 && len(world.Owners(volume.Name)) == 0 && !h.keptForFormer(world, volume, claim.UID) {
 			h.Broke("C7: %s fits %s, which names it, and nobody binds them", volume.Name, claim.Name)
 		}
 	case phase.ClaimBinding:
