@@ -46,7 +46,7 @@ type Controller struct {
 
 	mu     sync.Mutex
 	state  *engine.State
-	epoch  *epoch
+	calls  calls
 	runner hookrun.Runner
 	lists  listReads
 }
@@ -58,7 +58,7 @@ func (c *Controller) Observe(object obj.Object) []obj.Key {
 	follow(c.Client, object)
 	keys := c.tell(object, (*engine.State).ObserveParsed)
 	if volume, ok := object.(*corev1.PersistentVolume); ok && len(keys) > 0 { // else nothing new is known of it
-		c.currentEpoch().endBy(obj.VolumeKey(volume.Name))
+		c.calls.endBy(obj.VolumeKey(volume.Name), errDecidedBefore)
 	}
 	return keys
 }
@@ -146,7 +146,7 @@ func (c *Controller) locked(do func() (woken, rest []obj.Key)) (woken, rest []ob
 // returns ErrServerWentBack, and the same keys.
 func (c *Controller) ObserveRestore() []obj.Key {
 	defer c.lockState().Unlock()
-	c.endCalls()
+	c.calls.endAll(ErrServerWentBack)
 	return c.state.ObserveRestore()
 }
 
@@ -155,14 +155,8 @@ func (c *Controller) ObserveRestore() []obj.Key {
 // between the two is read again.
 func (c *Controller) ObserveRestoreAgain() []obj.Key {
 	defer c.lockState().Unlock()
-	c.endCalls()
+	c.calls.endAll(ErrServerWentBack)
 	return c.state.ObserveRestoreAgain()
-}
-
-// endCalls ends the writes, and the calls of deleters and recyclers, that were decided on until now, also those that have yet to begin.
-func (c *Controller) endCalls() {
-	c.epoch.end()
-	c.epoch = newEpoch()
 }
 
 // ErrServerWentBack is in the error of the Sync that noticed, by two live reads of an object, that the server went back in time.
@@ -180,10 +174,12 @@ var ErrServerWentBack = engine.ErrWentBack
 // A panic of the Client or the Recorder is an error of the sync too, as one of a hook is: who waits for the sync must be among
 // the keys that it returns.
 func (c *Controller) Sync(ctx context.Context, key obj.Key) (Result, error) {
-	step, during := c.start(key)
+	step, made := c.start(key)
 	defer func() { // if a call has ended the goroutine, the sync unlocks its objects, as after a write of unknown outcome
+		c.calls.remove(made)
 		for !step.Done {
-			step, _ = c.proceed(key, engine.Reply{Err: errEnded})
+			step, made = c.proceed(key, engine.Reply{Err: errEnded})
+			c.calls.remove(made)
 		}
 	}()
 	var proof hookrun.Evidence
@@ -194,11 +190,12 @@ func (c *Controller) Sync(ctx context.Context, key obj.Key) (Result, error) {
 			return Result{Next: step.Next, After: step.After}, cmp.Or(step.Err, panicked)
 		}
 		proof.Note(step.Action, c.now()) // before it is sent
-		got := c.perform(ctx, during, step.Action, proof)
+		got := c.perform(c.calls.context(ctx, made), step.Action, proof)
+		c.calls.remove(made)
 		if errors.Is(got.Err, errPanicked) { // after which the sync may go on
 			panicked = cmp.Or(panicked, got.Err)
 		}
-		step, during = c.proceed(key, got)
+		step, made = c.proceed(key, got)
 	}
 }
 
@@ -231,40 +228,25 @@ func (c *Controller) record(event decision.Event) (err error) {
 	return nil
 }
 
-// perform performs an action: with a hook, or else with the client. It was decided on in the given epoch.
-func (c *Controller) perform(ctx context.Context, during *epoch, action decision.Action, proof hookrun.Evidence) engine.Reply {
+// perform performs an action: with a hook, or else with the client. Its context is that of its call.
+func (c *Controller) perform(ctx context.Context, action decision.Action, proof hookrun.Evidence) engine.Reply {
 	switch {
 	case action.RunsHook():
-		return c.runHook(ctx, during, action, proof)
+		return c.runner.Run(ctx, c.Hooks, action, proof.Age(action, c.now))
 	case action.Writes():
-		return c.write(ctx, during, action)
+		return c.write(ctx, action)
 	case action.Kind == decision.Read && action.Key.IsList():
 		return c.lists.read(ctx, action.Key, func() engine.Reply { return perform(ctx, c.Client, action).Parsed() })
 	}
 	return perform(ctx, c.Client, action).Parsed()
 }
 
-func (c *Controller) runHook(ctx context.Context, during *epoch, action decision.Action, proof hookrun.Evidence) engine.Reply {
-	if action.Kind != decision.RunProvisioner { // what that makes destroys nothing
-		within, done := during.context(ctx, obj.Key{})
-		defer done()
-		ctx = within
-	}
-	return c.runner.Run(ctx, c.Hooks, action, proof.Age(action, c.now))
-}
-
 // write makes a write. Its context ends once it is noticed that the server went back, also before it is sent, as where it waits for the client's
-// rate limit: a create needs no resourceVersion, and an object may have come to the same one again. So does that of F2's write once the claim's volume is
-// seen to change: who removes its claimRef meanwhile is to see that written again before the claim goes (C11). It may have taken effect.
-func (c *Controller) write(ctx context.Context, during *epoch, action decision.Action) engine.Reply {
-	var by obj.Key
-	if action.Rule == "F2" && action.Kind == decision.UpdateClaim {
-		by = obj.NamedVolume(action.Claim)
-	}
-	within, done := during.context(ctx, by)
-	defer done()
-	got := perform(within, c.Client, action).Parsed()
-	switch cause := context.Cause(within); {
+// rate limit: a create needs no resourceVersion, and an object may have come to the same one again. So does that of a write which may let a claim go, once the claim's volume
+// is seen to change: who removes its claimRef meanwhile is to see that written again before the claim goes (C11). It may have taken effect.
+func (c *Controller) write(ctx context.Context, action decision.Action) engine.Reply {
+	got := perform(ctx, c.Client, action).Parsed()
+	switch cause := context.Cause(ctx); {
 	case got.Err == nil:
 	case errors.Is(cause, ErrServerWentBack):
 		got.Err = errOverdue // and not the cause, by which this sync would be the one that has noticed it
@@ -274,29 +256,29 @@ func (c *Controller) write(ctx context.Context, during *epoch, action decision.A
 	return got
 }
 
-func (c *Controller) currentEpoch() *epoch {
-	defer c.lockState().Unlock()
-	return c.epoch
+func (c *Controller) start(key obj.Key) (engine.Step, *call) {
+	step, made := c.lockedStep(func() engine.Step { return c.state.StartDraft(key) })
+	return step.Complete(), made
 }
 
-func (c *Controller) start(key obj.Key) (engine.Step, *epoch) {
-	step, during := c.lockedStep(func() engine.Step { return c.state.StartDraft(key) })
-	return step.Complete(), during
+func (c *Controller) proceed(key obj.Key, got engine.Reply) (engine.Step, *call) {
+	step, made := c.lockedStep(func() engine.Step {
+		if volume, ok := got.Object.(*corev1.PersistentVolume); ok && !c.state.Knows(volume) {
+			c.calls.endBy(obj.VolumeKey(volume.Name), errDecidedBefore)
+		}
+		return c.state.ProceedDraft(key, got)
+	})
+	return step.Complete(), made
 }
 
-func (c *Controller) proceed(key obj.Key, got engine.Reply) (engine.Step, *epoch) {
-	step, during := c.lockedStep(func() engine.Step { return c.state.ProceedDraft(key, got) })
-	return step.Complete(), during
-}
-
-// lockedStep returns the next step of a sync, and the epoch in which it was decided on.
-func (c *Controller) lockedStep(do func() engine.Step) (engine.Step, *epoch) {
+// lockedStep returns the next step of a sync, and the call that it makes.
+func (c *Controller) lockedStep(do func() engine.Step) (engine.Step, *call) {
 	defer c.lockState().Unlock()
 	step := do()
 	if errors.Is(step.Err, ErrServerWentBack) { // this sync has noticed it
-		c.endCalls()
+		c.calls.endAll(ErrServerWentBack)
 	}
-	return step, c.epoch
+	return step, c.calls.add(step.Action)
 }
 
 func (c *Controller) now() time.Time {
@@ -313,7 +295,6 @@ func (c *Controller) lockState() *sync.Mutex {
 		options := c.Options
 		options.Hooks, options.HookTimeout = c.Hooks.Names(), c.Hooks.Timeout
 		options.Identity = cmp.Or(options.Identity, rand.Text())
-		c.epoch = newEpoch()
 		c.state = engine.New(options, cmp.Or(max(0, c.Hooks.MaxConcurrent), hooks.DefaultMaxConcurrent))
 		c.state.ShareWorkers(c.Workers)
 	}

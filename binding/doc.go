@@ -104,7 +104,7 @@
 //
 //   - controller.go: Controller, its Sync, and Result.
 //   - client.go: Client, AttachmentLister, Follower and Recorder.
-//   - epoch.go: how a noticed restore ends the writes, and the deleters and recyclers, that are on their way.
+//   - calls.go: how a noticed restore ends the writes, and the deleters and recyclers, that were decided on before it.
 //   - perform.go: how an action becomes a call of the Client, and how syncs share lists.
 //
 // # After a restore from a backup

@@ -13,10 +13,12 @@ import (
 
 	"github.com/pvbind/pvbind/binding"
 	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/hooks"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/reclaim"
+	"github.com/pvbind/pvbind/storageclass"
 )
 
 // claimless is a volume whose claim is gone.
@@ -155,12 +157,14 @@ func TestW8AWriteOfBeforeARestoreIsNotSent(t *testing.T) {
 	})
 }
 
-// limitedClaims is a client whose writes of claims wait so.
+// limitedClaims is a client whose writes of one claim wait so.
 type limitedClaims struct{ limitedClient }
 
 func (c limitedClaims) UpdateClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
-	if err := c.wait(ctx); err != nil {
-		return nil, err
+	if claim.Name == DataKey.Name {
+		if err := c.wait(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return c.Client.UpdateClaim(ctx, claim)
 }
@@ -202,6 +206,122 @@ func TestF2AClaimIsNotLetGoOnceItsVolumeHasChanged(t *testing.T) {
 		assert.Nil(t, server.Claim("default", "data"))
 		assert.NotNil(t, server.Volume("a").Spec.ClaimRef)
 	})
+}
+
+// The same where the claim is Lost by a slip in the UID, and the sync of another claim reads the volume, from which the claimRef was removed.
+func TestF2AClaimIsNotLetGoOnceAReplyShowsItsVolumeChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, controller := hookedController(t, hooks.Set{}, bindingtest.Volume("a", "1Gi"), bindingtest.Claim("default", "data", "1Gi"))
+		other := obj.ClaimKey("shop", "names")
+		edit := func(edit VolumeEdit) {
+			volume := server.Volume("a")
+			edit(volume)
+			_, err := server.UpdateVolume(t.Context(), volume)
+			require.NoError(t, err)
+		}
+		syncs := func(keys ...obj.Key) {
+			for _, key := range keys {
+				_, err := controller.Sync(t.Context(), key)
+				require.NoError(t, err)
+			}
+		}
+		syncs(DataKey)
+		_, err := server.Create(t.Context(), bindingtest.Claim("shop", "names", "1Gi", Naming("a")))
+		require.NoError(t, err)
+		controller.Observe(server.Claim("shop", "names"))
+		syncs(other)
+		edit(func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.UID += "x" })
+		syncs(append(controller.Observe(server.Volume("a")), DataKey)...)
+		require.Equal(t, corev1.ClaimLost, server.Claim("default", "data").Status.Phase)
+		for _, key := range []obj.Key{DataKey, other} {
+			require.NoError(t, server.Delete(t.Context(), key, metav1.DeleteOptions{}))
+			controller.Observe(server.Claim(key.Namespace, key.Name))
+		}
+		client := limitedClaims{limitedClient{controller.Client, make(chan struct{}), make(chan struct{})}}
+		controller.Client = client
+		ended := make(chan error, 1)
+		go func() {
+			_, err := controller.Sync(t.Context(), DataKey)
+			ended <- err
+		}()
+		<-client.waits
+		edit(func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil })
+		syncs(other) // which ends with a read of the volume
+		synctest.Wait()
+		close(client.goOn)
+		require.ErrorContains(t, <-ended, "was changed before the server has answered")
+		require.NotNil(t, server.Claim("default", "data"))
+	})
+}
+
+// The same where the removal is seen between the decision and its write, when the time is noted at which that is sent; and where P2's finalizer is the last one.
+func TestF2AClaimIsNotLetGoOnceItsVolumeIsSeenToHaveChanged(t *testing.T) {
+	for name, finalizer := range map[string]string{"F2": reclaim.ClaimProtection, "P2": decision.ProvisioningFinalizer} {
+		t.Run(name, func(t *testing.T) {
+			server, controller := hookedController(t, hooks.Set{}, bindingtest.Volume("a", "1Gi"), bindingtest.Claim("default", "data", "1Gi"))
+			_, err := controller.Sync(t.Context(), DataKey)
+			require.NoError(t, err)
+			claim := server.Claim("default", "data")
+			require.Equal(t, corev1.ClaimBound, claim.Status.Phase)
+			_, err = server.Create(t.Context(), bindingtest.Volume(decision.ProvisionedName(claim.UID), "1Gi")) // which stands for what was made for it
+			require.NoError(t, err)
+			claim.Finalizers = []string{finalizer}
+			metav1.SetMetaDataAnnotation(&claim.ObjectMeta, storageclass.ProvisionerAnnotation, Own)
+			_, err = server.UpdateClaim(t.Context(), claim)
+			require.NoError(t, err)
+			require.NoError(t, server.Delete(t.Context(), DataKey, metav1.DeleteOptions{}))
+			controller.Observe(server.Claim("default", "data"))
+			client := &readingClient{Client: controller.Client, protected: finalizer == reclaim.ClaimProtection}
+			controller.Client = client
+			looks := 0
+			controller.Now = func() time.Time {
+				if !client.read {
+					return server.Now()
+				}
+				if looks++; looks == 2 { // after that of the decision
+					volume := server.Volume("a")
+					volume.Spec.ClaimRef = nil
+					_, err := server.UpdateVolume(t.Context(), volume)
+					require.NoError(t, err)
+					controller.Observe(server.Volume("a"))
+				}
+				return server.Now()
+			}
+			_, err = controller.Sync(t.Context(), DataKey)
+			require.ErrorContains(t, err, "was changed before the server has answered")
+			require.GreaterOrEqual(t, looks, 2)
+			require.NotNil(t, server.Claim("default", "data"))
+			_, err = controller.Sync(t.Context(), DataKey)
+			require.NoError(t, err)
+			assert.Nil(t, server.Claim("default", "data"))
+			assert.NotNil(t, server.Volume("a").Spec.ClaimRef)
+		})
+	}
+}
+
+// readingClient notes the last read before a claim is let go, and writes no claim once its context has ended.
+type readingClient struct {
+	binding.Client
+	protected, read bool
+}
+
+func (c *readingClient) ListPods(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
+	pods, err := c.Client.ListPods(ctx, namespace)
+	c.read = c.protected
+	return pods, err
+}
+
+func (c *readingClient) GetVolume(ctx context.Context, name string) (*corev1.PersistentVolume, error) {
+	volume, err := c.Client.GetVolume(ctx, name)
+	c.read = c.read || name == "a" && !c.protected
+	return volume, err
+}
+
+func (c *readingClient) UpdateClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return c.Client.UpdateClaim(ctx, claim)
 }
 
 func TestR8NoCallTakesLongerThanAnHour(t *testing.T) {

@@ -66,11 +66,12 @@ func unprotectClaim(claim *corev1.PersistentVolumeClaim, view View, options Opti
 		return Action{}, false
 	}
 	users, source := view.UsersOf(claim, 1)
+	read, unread := readOwnVolume(claim, view)
 	switch {
 	case len(users) > 0:
 		return Action{}, false
-	case hasUnreadVolume(claim, view):
-		return ReadLive(obj.VolumeKey(claim.Spec.VolumeName), "F2", "before the claim is let go that has it"), true
+	case unread:
+		return read, true
 	case source != FromLiveRead:
 		return ReadLive(obj.PodsKey(claim.Namespace), "F2", "before the claim is let go"), true
 	}
@@ -78,12 +79,15 @@ func unprotectClaim(claim *corev1.PersistentVolumeClaim, view View, options Opti
 	return removeFinalizer(claim, reclaim.ClaimProtection, "F2", "it is being deleted and no pod uses it"), true
 }
 
-// hasUnreadVolume reports whether a claim names a volume, and no live read has shown how that is. A cache may be late for as long as a watch is not back, and
-// show neither whose the volume is, nor that a slip in its claimRef is mended.
-func hasUnreadVolume(claim *corev1.PersistentVolumeClaim, view View) bool {
+// readOwnVolume returns the read of the volume that a claim names, before a finalizer of ours is taken off the claim, where no live read has shown how that is. A
+// cache may be late for as long as a watch is not back, and show neither whose the volume is, nor that a slip in its claimRef is mended.
+func readOwnVolume(claim *corev1.PersistentVolumeClaim, view View) (read Action, unread bool) {
 	named := obj.NamedVolume(claim)
 	_, source := view.Volume(named.Name)
-	return named.Name != "" && !named.IsNobodys() && !source.IsLive()
+	if named.Name == "" || named.IsNobodys() || source.IsLive() {
+		return Action{}, false
+	}
+	return ReadLive(named, "F2", "before the claim is let go that has it"), true
 }
 
 func removeFinalizer(object obj.Object, finalizer, rule, why string) Action {

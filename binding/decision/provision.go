@@ -415,6 +415,9 @@ func abandonProvisioning(claim *corev1.PersistentVolumeClaim, view View, options
 			return action
 		}
 	}
+	if read, unread := readOwnVolume(claim, view); unread && claim.DeletionTimestamp != nil { // no other finalizer may be left
+		return read
+	}
 	// A crash before this write leaves the finalizer, and the deleter is run once more.
 	noted, success := unstored(claim, provisioner, view, options)
 	action := update(claim, func(metadata *metav1.ObjectMeta) {

@@ -67,7 +67,8 @@ func lostAnnouncement(now, former obj.Object) bool {
 	if ok && another || announcement.Done && (ok || another) {
 		return false
 	}
-	return announced && (!stands || standing.Token < announcement.Token) && (!ok || claim.Spec.VolumeName == "")
+	lost := !stands || standing.Token < announcement.Token || standing.Token == announcement.Token && announcement.Done && !standing.Done
+	return announced && lost && (!ok || claim.Spec.VolumeName == "")
 }
 
 // giveBackAnnouncement announces again what may go on, whoever does it, and however long: so nobody else gets the storage (R8). A

@@ -81,11 +81,14 @@ func (s *State) readReserved(t *task, action decision.Action) (read decision.Act
 	return decision.Action{}, false
 }
 
-// noteGiven notes that a binding is begun where the UID of another claim is in the claimRef of a volume than of the one that had it: a person wrote that, or
-// a slip. A claim that goes, or has another volume, takes with it no data of the former one.
+// noteGiven notes that a binding is begun where the UID of another claim is in the claimRef of a volume than of the one that had it, or had it when the server went back: a
+// person wrote that, or a slip. A claim that goes, or has another volume, takes with it no data of the former one.
 func (s *store) noteGiven(old, volume *corev1.PersistentVolume) {
 	uid := uidInClaimRef(volume)
 	others := slices.ContainsFunc(s.formerClaims[volume.Name], func(former *corev1.ObjectReference) bool { return former.UID != uid })
+	if had := s.hadBefore[volume.Name]; had != nil && had.UID != "" && had.UID != uid {
+		others = true
+	}
 	if (others || old != nil && s.wentByRestore(uid)) && uid != uidInClaimRef(old) {
 		s.beginGiven(volume)
 	}

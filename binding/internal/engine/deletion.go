@@ -37,18 +37,26 @@ func (s *State) keepDeletion(t *task) {
 	}
 }
 
-// keepCall keeps that the call of a deleter or recycler goes on, as the hook has answered, or may, for there was no answer in time.
+// ongoing is a call of a deleter or recycler that was not seen to end.
+type ongoing struct {
+	called *corev1.PersistentVolume // as it was then
+	last   reclaim.Announcement     // the last one on the volume that can be read
+	taken  bool                     // who knows nothing of the call has taken it off
+}
+
+// keepCall keeps that the call of a deleter or recycler goes on, as the hook has answered, or may, for there was no answer in time. Only a success ends that: what
+// a later call answers else says nothing of the one before.
 func (s *store) keepCall(action decision.Action, answer decision.Answer) {
 	if answer.Of != decision.RunDeleter && answer.Of != decision.RunRecycler || action.Volume.UID == "" { // of storage that was not stored as a volume (P2)
 		return
 	}
 	failed, _ := errors.AsType[*hooks.Error](answer.Err)
 	switch {
-	case failed != nil && failed.Meaning == hooks.TooLate: // it was not called, and an earlier one may go on
-	case failed != nil && (failed.Meaning == hooks.InProgress || failed.Meaning == hooks.NotReturned), errors.Is(answer.Err, context.DeadlineExceeded):
-		zeromap.Put(&s.goesOn, action.Volume.UID, reclaim.Announcement{})
-	default:
+	case answer.Err == nil:
 		delete(s.goesOn, action.Volume.UID)
+	case failed != nil && (failed.Meaning == hooks.InProgress || failed.Meaning == hooks.NotReturned), errors.Is(answer.Err, context.DeadlineExceeded):
+		last, _ := reclaim.AnnouncementOf(action.Volume)
+		zeromap.Put(&s.goesOn, action.Volume.UID, ongoing{called: action.Volume, last: last})
 	}
 	if volume := s.volume(action.Volume.Name); volume != nil && volume.UID == action.Volume.UID {
 		s.noteTaken(action.Volume, volume) // meanwhile
@@ -58,34 +66,49 @@ func (s *store) keepCall(action decision.Action, answer decision.Answer) {
 // noteTaken notes that an announcement is gone from a volume for which a call goes on, because a person has replaced that by a manifest of before, who knows
 // nothing of the call. Who knows removes the annotation alone, as they are told (R8).
 func (s *store) noteTaken(old, volume *corev1.PersistentVolume) {
-	if _, goesOn := s.goesOn[volume.UID]; !goesOn || old == nil {
+	call, goesOn := s.goesOn[volume.UID]
+	if !goesOn || old == nil {
 		return
 	}
-	last, hadOne := reclaim.AnnouncementOf(old)
-	switch _, announced := reclaim.AnnouncementOf(volume); {
+	_, hadOne := reclaim.AnnouncementOf(old)
+	switch last, announced := reclaim.AnnouncementOf(volume); {
 	case announced:
-		s.goesOn[volume.UID] = reclaim.Announcement{}
-	case hadOne && isReplaced(old, volume): // or else it is taken already, and not announced again yet
-		s.goesOn[volume.UID] = last
+		if call.taken = false; last.Token > 0 {
+			call.last = last
+		}
+	case hadOne && isReplaced(call.called, volume): // or else it is taken already, and not announced again yet
+		call.taken = true
 	}
+	s.goesOn[volume.UID] = call
 }
 
 // isReplaced reports whether a version of a volume lacks what keeps it while a call is announced, as a manifest of before does. What is being deleted takes no such
-// finalizer (A5): of that claimRef or policy are other ones.
-func isReplaced(old, volume *corev1.PersistentVolume) bool {
-	if slices.Contains(old.Finalizers, reclaim.AnnouncementFinalizer) {
+// finalizer (A5): of that claimRef or policy are other ones than at the call.
+func isReplaced(called, volume *corev1.PersistentVolume) bool {
+	if slices.Contains(called.Finalizers, reclaim.AnnouncementFinalizer) {
 		return !slices.Contains(volume.Finalizers, reclaim.AnnouncementFinalizer)
 	}
-	return !equality.Semantic.DeepEqual(old.Spec.ClaimRef, volume.Spec.ClaimRef) || old.Spec.PersistentVolumeReclaimPolicy != volume.Spec.PersistentVolumeReclaimPolicy
+	return !equality.Semantic.DeepEqual(called.Spec.ClaimRef, volume.Spec.ClaimRef) || called.Spec.PersistentVolumeReclaimPolicy != volume.Spec.PersistentVolumeReclaimPolicy
+}
+
+// lastAnnouncement returns the annotation by which a volume is announced; "" if it is not. Of one that a person has emptied it is that of the call which goes on, as far as
+// one is known.
+func (s *store) lastAnnouncement(volume *corev1.PersistentVolume) string {
+	_, announced := reclaim.AnnouncementOf(volume)
+	text := volume.Annotations[reclaim.AnnouncementAnnotation]
+	if call, goesOn := s.goesOn[volume.UID]; goesOn && announced && text == "" {
+		return call.last.String()
+	}
+	return text
 }
 
 // announcedCall returns a volume as it was when the announcement was taken off it of a call that goes on; nil if none was.
 func (s *store) announcedCall(key obj.Key) obj.Object {
 	volume := s.volume(key.Name)
-	if key.Kind != obj.KindVolume || volume == nil || s.goesOn[volume.UID] == (reclaim.Announcement{}) {
+	if key.Kind != obj.KindVolume || volume == nil || !s.goesOn[volume.UID].taken {
 		return nil
 	}
 	announced := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: volume.Name, UID: volume.UID}}
-	reclaim.Announce(announced, s.goesOn[volume.UID])
+	reclaim.Announce(announced, s.goesOn[volume.UID].last)
 	return announced
 }

@@ -29,7 +29,7 @@ type lastVolume struct {
 
 // lastOf returns that of a volume; nil if there is nothing to know.
 func (s *store) lastOf(volume *corev1.PersistentVolume) *lastVolume {
-	last := &lastVolume{uid: volume.UID, version: volume.ResourceVersion, policy: volume.Spec.PersistentVolumeReclaimPolicy, announcement: volume.Annotations[reclaim.AnnouncementAnnotation]}
+	last := &lastVolume{uid: volume.UID, version: volume.ResourceVersion, policy: volume.Spec.PersistentVolumeReclaimPolicy, announcement: s.lastAnnouncement(volume)}
 	last.owners, last.claimRef = s.ownersOf(volume)
 	if last.claimRef == nil && last.announcement == "" && last.policy != corev1.PersistentVolumeReclaimRetain {
 		return nil
@@ -38,10 +38,14 @@ func (s *store) lastOf(volume *corev1.PersistentVolume) *lastVolume {
 }
 
 // ownersOf returns the claims whose data is on a volume, and a claimRef with the name of the first; none if there is none. That is the one
-// whose UID its claimRef has, whatever name a slip has left in it. Without claimRef it is those that are Bound to it.
+// whose UID its claimRef has, whatever name a slip has left in it, and before it the one that had the volume, where that UID is none of any claim. Without claimRef it is
+// those that are Bound to it.
 func (s *store) ownersOf(volume *corev1.PersistentVolume) (owners []types.UID, first *corev1.ObjectReference) {
 	ref := volume.Spec.ClaimRef
 	if ref != nil && ref.UID != "" {
+		if former := s.formerOwner(volume); former != nil {
+			return []types.UID{former.UID, ref.UID}, former
+		}
 		return []types.UID{ref.UID}, s.withoutSlip(volume)
 	}
 	for _, key := range s.index.Owners(volume.Name) {
@@ -53,10 +57,48 @@ func (s *store) ownersOf(volume *corev1.PersistentVolume) (owners []types.UID, f
 			ref = referenceTo(claim)
 		}
 	}
+	if former := s.formerOwner(volume); former != nil && len(owners) == 0 {
+		return []types.UID{former.UID}, former // it may have gone by a restore
+	}
 	if formers := s.formerClaims[volume.Name]; len(owners) == 0 && ref != nil && (ref.Namespace == "" || ref.Name == "") && len(formers) > 0 {
 		return nil, formers[len(formers)-1] // that lost its name, and the data is of before
 	}
 	return owners, ref // which else gives it to a name that has not got it
+}
+
+// displacement is that of a claim that had a volume, whose claimRef somebody removed, or wrote another UID into it.
+type displacement struct {
+	by     types.UID // "" if it was removed
+	former *corev1.ObjectReference
+}
+
+// formerOwner returns the claim that had a volume before its claimRef was removed, or the UID of no claim written into it; nil if there is none.
+func (s *store) formerOwner(volume *corev1.PersistentVolume) *corev1.ObjectReference {
+	displaced := s.displaced[volume.Name]
+	if _, known := s.claimsByUID[displaced.by]; known || displaced.by != uidInClaimRef(volume) || displaced.by == "" && volume.Spec.ClaimRef != nil {
+		return nil
+	}
+	return displaced.former
+}
+
+// noteDisplaced notes who had a volume, by status, before its claimRef was removed, or another UID written into it, be it by making the volume again.
+func (s *store) noteDisplaced(old, volume *corev1.PersistentVolume) {
+	var former *corev1.ObjectReference
+	uid := uidInClaimRef(old)
+	if last := s.goneVolumes.of(volume.Name); old != nil {
+		former = s.formerOwner(old)
+	} else if last != nil && last.claimRef != nil {
+		uid = last.claimRef.UID
+	}
+	if uid == "" || uidInClaimRef(volume) == uid {
+		return
+	}
+	if claim := s.claim(s.claimsByUID[uid]); claim != nil && phase.Owned(s.asOwner(claim)) == volume.Name {
+		former = referenceTo(claim)
+	}
+	if former != nil {
+		zeromap.Put(&s.displaced, volume.Name, displacement{uidInClaimRef(volume), former})
+	}
 }
 
 // named returns the volume of that name with this part of it.
@@ -178,7 +220,7 @@ func leavesTo(claim *corev1.PersistentVolumeClaim, ref *corev1.ObjectReference) 
 // noteFormerClaim notes whose the claimRef of a volume was before the version that takes the place of the old one, nil if there is none: where
 // it was removed, or has another name for the same UID, or another claim was written into it.
 func (s *store) noteFormerClaim(old, volume *corev1.PersistentVolume) {
-	if old == nil {
+	if s.noteDisplaced(old, volume); old == nil {
 		return
 	}
 	uid := uidInClaimRef(volume)
@@ -221,11 +263,14 @@ func (s *store) hasOwn(volume *corev1.PersistentVolume) bool {
 	return claim != nil && phase.Owned(claim) == volume.Name
 }
 
-// noteGoneClaim notes the name of a claim that is gone, where the claimRef of its volume has its UID and another name.
+// noteGoneClaim notes the name of a claim that is gone, where the claimRef of its volume has its UID and another name, or that it had the volume.
 func (s *store) noteGoneClaim(claim *corev1.PersistentVolumeClaim) {
 	volume := s.volume(claim.Spec.VolumeName)
 	if volume == nil || uidInClaimRef(volume) != claim.UID {
 		return
+	}
+	if phase.Owned(s.asOwner(claim)) == volume.Name {
+		delete(s.displaced, volume.Name)
 	}
 	if ref := referenceTo(claim); !sameName(ref, volume.Spec.ClaimRef) {
 		s.addFormer(volume.Name, ref)

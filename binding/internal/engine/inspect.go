@@ -62,8 +62,8 @@ func (s store) clone() store {
 	s.claimsByUID, s.podsByClaim = maps.Clone(old.claimsByUID), old.podsByClaim.clone()
 	s.largePods, s.parsedClaims, s.podClaims = old.largePods.clone(), maps.Clone(old.parsedClaims), maps.Clone(old.podClaims) // what they point to is never changed
 	s.waiting, s.notified = old.waiting.Clone(), old.notified.Clone()
-	s.gone, s.gonePods, s.goneVolumes, s.stored, s.startedOver = old.gone.clone(), old.gonePods.clone(), old.goneVolumes.clone(), old.stored.clone(), old.startedOver.clone()
-	s.usedBefore, s.goesOn = maps.Clone(old.usedBefore), maps.Clone(old.goesOn)
+	s.gone, s.gonePods, s.goneVolumes, s.stored, s.startedOver, s.reservedFor = old.gone.clone(), old.gonePods.clone(), old.goneVolumes.clone(), old.stored.clone(), old.startedOver.clone(), old.reservedFor.clone()
+	s.usedBefore, s.goesOn, s.displaced = maps.Clone(old.usedBefore), maps.Clone(old.goesOn), maps.Clone(old.displaced)
 	s.lostOwners, s.formerClaims, s.begun, s.hadBefore = maps.Clone(old.lostOwners), maps.Clone(old.formerClaims), maps.Clone(old.begun), maps.Clone(old.hadBefore)
 	s.index = &index.Index{}
 	s.index.Load(slices.Collect(all[*corev1.PersistentVolume](&s, obj.KindVolume))...)
@@ -214,14 +214,20 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 					n.Version(key, last.version)
 				}
 			}
-			if taken, goesOn := s.goesOn[uidOf(object)]; describeFlag(n, goesOn) {
-				n.Text(taken.By)
-				n.Token(taken.Token)
+			if call, goesOn := s.goesOn[uidOf(object)]; describeFlag(n, goesOn) {
+				n.Object(call.called)
+				n.Text(call.last.By)
+				n.Token(call.last.Token)
+				describeFlag(n, call.taken)
 			}
 			n.Number(len(s.formerClaims[key.Name]))
 			for _, former := range s.formerClaims[key.Name] {
 				n.Key(obj.ReferencedClaim(&corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{ClaimRef: former}}))
 				n.Text(string(former.UID))
+			}
+			if displaced, any := s.displaced[key.Name]; describeFlag(n, any) {
+				n.Text(string(displaced.by))
+				n.Text(string(displaced.former.UID))
 			}
 			if had := s.hadBefore[key.Name]; describeFlag(n, had != nil) {
 				n.Key(obj.ClaimKey(had.Namespace, had.Name))
@@ -244,6 +250,7 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 			stood, used := s.usedBefore[uidOf(s.Known(key))]
 			describeFlag(n, used)
 			describeFlag(n, stood)
+			describeFlag(n, s.reservedFor.has(uidOf(s.Known(key))))
 			n.Object(orNil(s.waiting.Get(key)))
 			n.Object(orNil(s.notified.Get(key)))
 		}

@@ -92,7 +92,7 @@ func (s *State) ObserveRestoreAgain() []obj.Key {
 // A volume of another name, which a controller has chosen, is none that a person has made of what was provisioned.
 func (s *State) noteUsed() {
 	note := func(claim types.UID, volume *corev1.PersistentVolume) {
-		chosen := volume != nil && phase.BoundByController(volume) && volume.Name != decision.ProvisionedName(claim)
+		chosen := volume != nil && !s.reservedFor.has(claim) && phase.BoundByController(volume) && volume.Name != decision.ProvisionedName(claim)
 		if claim != "" {
 			zeromap.Put(&s.usedBefore, claim, s.usedBefore[claim] || !chosen)
 		}
@@ -104,7 +104,10 @@ func (s *State) noteUsed() {
 	}
 	for volume := range all[*corev1.PersistentVolume](&s.store, obj.KindVolume) {
 		if announcement, _ := reclaim.AnnouncementOf(volume); !announcement.Done {
-			note(uidInClaimRef(volume), volume)
+			owners, _ := s.ownersOf(volume)
+			for _, owner := range owners {
+				note(owner, volume)
+			}
 			note(decision.ProvisionedFor(volume.Name), nil)
 		}
 	}
@@ -138,8 +141,22 @@ func (s *State) keepFormer(key obj.Key) {
 			s.restore.former.keep(key, former)
 		}
 	} else if _, announced := s.announced[key]; announced || s.claim(key).Spec.VolumeName == decision.ProvisionedName(known.GetUID()) {
-		s.restore.former.keep(key, known)
+		s.restore.former.keep(key, s.asFormerOwner(s.claim(key)))
 	}
+}
+
+// asFormerOwner returns a claim as GiveBack is to know it: Bound to a volume that it had, be that lost by what a person has written into its claimRef.
+func (s *State) asFormerOwner(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+	volume := s.volume(claim.Spec.VolumeName)
+	if volume == nil {
+		return s.asOwner(claim)
+	}
+	if former := s.formerOwner(volume); former == nil || former.UID != claim.UID {
+		return s.asOwner(claim)
+	}
+	owner := *claim
+	owner.Status.Phase = corev1.ClaimBound
+	return &owner
 }
 
 // isReassigned reports whether a volume was another claim's before, which its own sync is to tell.

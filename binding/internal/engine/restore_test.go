@@ -617,17 +617,32 @@ func TestP2W8WhatHadEndedIsNotAnnouncedAgain(t *testing.T) {
 	announced := ClaimNote(reclaim.AnnouncementAnnotation, `{"by":"x","token":7,"seconds":60}`)
 	for name, test := range map[string]struct {
 		former   *corev1.PersistentVolumeClaim
+		slip     VolumeEdit // in the claimRef of its volume
 		expected string
 	}{
-		"its finalizer was gone":  {KnownClaim(BoundTo("a"), announced), "P2 RunProvisioner"},
-		"its finalizer was there": {ProvisioningClaim(BoundTo("a"), announced), "W8 UpdateClaim"},
-		"it was of no account":    {ProvisioningClaim(BoundTo("pvc-uid-1"), announced), "P2 RunProvisioner"},
+		"its finalizer was gone":               {KnownClaim(BoundTo("a"), announced), nil, "P2 RunProvisioner"},
+		"its finalizer was there":              {ProvisioningClaim(BoundTo("a"), announced), nil, "W8 UpdateClaim"},
+		"it was of no account":                 {ProvisioningClaim(BoundTo("pvc-uid-1"), announced), nil, "P2 RunProvisioner"},
+		"it was, and a slip has made it Lost":  {ProvisioningClaim(BoundTo("pvc-uid-1"), announced), RefersTo("default", "slip", "uid-1"), "P2 RunProvisioner"},
+		"it was, and the UID of none has":      {ProvisioningClaim(BoundTo("pvc-uid-1"), announced), RefersTo("default", "data", "uid-none"), "P2 RunProvisioner"},
+		"it was, and that with the name has":   {ProvisioningClaim(BoundTo("pvc-uid-1"), announced), RefersTo("shop", "cart", "uid-none"), "P2 RunProvisioner"},
+		"the UID of none has, and it had none": {ProvisioningClaim(Naming("pvc-uid-1"), Lost, announced), RefersTo("shop", "cart", "uid-none"), "W8 UpdateClaim"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			back := At("20", ProvisioningClaim())
 			state := engine.New(Unprotected(Hooked()), 10)
 			state.Observe(ClassOf("fast", Own))
-			state.Observe(At("50", test.former))
+			if test.slip == nil {
+				state.Observe(At("50", test.former))
+			} else {
+				own, lost := MadeByOwn(func(v *corev1.PersistentVolume) { v.Name = "pvc-uid-1" }, BoundToClaim), test.former.DeepCopy()
+				if state.Observe(test.former); test.former.Status.Phase == corev1.ClaimBound {
+					state.Observe(At("50", own))
+				}
+				state.Observe(At("51", MadeByOwn(func(v *corev1.PersistentVolume) { v.Name = "pvc-uid-1" }, test.slip)))
+				lost.Status.Phase = corev1.ClaimLost
+				state.Observe(At("52", lost))
+			}
 			state.ObserveRestore()
 			state.OutwaitCalls()
 			step := reads(t, state, state.Start(DataKey), DataKey, back)
@@ -641,14 +656,21 @@ func TestP2W8WhatHadEndedIsNotAnnouncedAgain(t *testing.T) {
 func TestP2W8WhatWasChosenForAClaimStandsForNothingElse(t *testing.T) {
 	for name, test := range map[string]struct {
 		had     VolumeEdit
+		then    VolumeEdit
 		deletes bool
 	}{
-		"a controller had chosen it": {VolumeNote(BoundBy, "yes"), true},
-		"a person had reserved it":   {func(*corev1.PersistentVolume) {}, false},
+		"a controller had chosen it":                         {VolumeNote(BoundBy, "yes"), nil, true},
+		"a person had reserved it":                           {func(*corev1.PersistentVolume) {}, nil, false},
+		"and a controller has written its claimRef since":    {func(*corev1.PersistentVolume) {}, VolumeNote(BoundBy, "yes"), false},
+		"and another UID was written into it, of no claim":   {func(*corev1.PersistentVolume) {}, RefersTo("default", "data", "uid-none"), false},
+		"and another claim was written into it, which is no": {func(*corev1.PersistentVolume) {}, RefersTo("shop", "cart", "uid-none"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			back := At("20", ProvisioningClaim(ClaimNote(reclaim.AnnouncementAnnotation, `{"by":"x","token":7,"seconds":60}`)))
 			d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), At("50", KnownVolume("a", OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound), test.had)), At("51", KnownClaim(BoundTo("a"))))
+			if test.then != nil {
+				d.state.Observe(At("52", KnownVolume("a", OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound), test.had, test.then)))
+			}
 			d.state.ObserveRestore()
 			d.state.ObserveDeleted(d.state.Known(AKey))
 			d.state.OutwaitCalls()
@@ -690,6 +712,33 @@ func TestB1W8AVolumeIsPutBackForAClaimThatWentByARestore(t *testing.T) {
 	d.says("W8 UpdateVolume pv/a").stored()
 	d.state.Observe(At("120", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeAvailable), DeletedPolicy, OnHostPath, VolumeNote(BoundBy, "yes"))))
 	d.retainsInVain()
+}
+
+// B1, W8, X2: a volume is kept for the name of the claim that had it when the server went back. A person puts the manifest of a claim before that in its place, which is gone.
+func TestB1W8AnOlderManifestIsPutOverWhatWasGivenBack(t *testing.T) {
+	later := KnownClaim(Named("other"), OfUID("uid-2"), BoundTo("a"))
+	d := newTalk(t, Hooked(), AKey, At("50", KnownVolume("a", RefersTo("default", "other", "uid-2"), InPhase(corev1.VolumeBound), DeletedPolicy, OnHostPath)), At("51", later))
+	d.state.ObserveRestore()
+	d.state.OutwaitCalls()
+	d.took(reads(t, d.state, d.starts().step, AKey, At("10", KnownVolume("a", InPhase(corev1.VolumeAvailable), DeletedPolicy, OnHostPath))))
+	d.says("W8 UpdateVolume pv/a").stored()
+	d.state.Observe(At("120", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeAvailable), DeletedPolicy, OnHostPath, VolumeNote(BoundBy, "yes"))))
+	d.retainsInVain()
+}
+
+// R8, W8: the server went back to between the announcement of a deleter and the note that the storage is gone. That is noted again.
+func TestR8W8WhatIsNotedOnTheSameAnnouncementIsNotedAgain(t *testing.T) {
+	announced := func(done string) VolumeEdit {
+		return VolumeNote(reclaim.AnnouncementAnnotation, `{"by":"controller-1","token":5,"seconds":60`+done+`}`)
+	}
+	state := engine.New(Unprotected(Hooked()), 10)
+	state.Observe(At("50", MadeByOwn(announced(`,"done":true`), WithPolicy(corev1.PersistentVolumeReclaimRetain))))
+	state.ObserveRestore()
+	state.OutwaitCalls()
+	step := reads(t, state, state.Start(AKey), AKey, At("10", MadeByOwn(announced(""))))
+	require.Equal(t, "W8 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind), "%s", step.Action)
+	again, _ := reclaim.AnnouncementOf(step.Action.Complete().Volume)
+	assert.True(t, again.Done)
 }
 
 // P2, W8, X2: a claim was Bound to what was provisioned for it, and a restore takes that back. Then its tenant deletes it: what was written stays, and is told.

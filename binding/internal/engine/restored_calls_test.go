@@ -517,6 +517,10 @@ func TestW8AVolumeIsGivenBackToWhoHadIt(t *testing.T) {
 	a, other := obj.VolumeKey("a"), KnownClaim(Named("other"), BoundTo("a"), OfUID("uid-2"))
 	stays := func(*engine.State, *corev1.PersistentVolumeClaim) {}
 	goes := func(state *engine.State, claim *corev1.PersistentVolumeClaim) { state.ObserveDeleted(claim) }
+	makeAgain := func(state *engine.State, edits ...VolumeEdit) {
+		state.ObserveDeleted(state.Known(a))
+		state.Observe(At("22", KnownVolume("a", append(edits, func(v *corev1.PersistentVolume) { v.UID = "uid-again" })...)))
+	}
 	isReplaced := func(state *engine.State, claim *corev1.PersistentVolumeClaim) {
 		state.Observe(At("30", KnownClaim(Named(claim.Name), OfUID("uid-3"))))
 	}
@@ -541,6 +545,34 @@ func TestW8AVolumeIsGivenBackToWhoHadIt(t *testing.T) {
 			state.Observe(At("21", KnownVolume("a", RefersTo("shop", "next", ""))))
 			state.Observe(At("22", KnownVolume("a", RefersTo("", "next", ""))))
 		}},
+		"the UID of none, and its name": {RefersTo("default", "other", "uid-2"), corev1.ClaimBound, func(state *engine.State, claim *corev1.PersistentVolumeClaim) {
+			state.Observe(At("22", KnownVolume("a", RefersTo("default", "other", "uid-none"))))
+		}},
+		"the UID of none, and another name": {RefersTo("default", "other", "uid-2"), corev1.ClaimBound, func(state *engine.State, claim *corev1.PersistentVolumeClaim) {
+			state.Observe(At("22", KnownVolume("a", RefersTo("shop", "cart", "uid-none"))))
+			state.Observe(At("23", KnownVolume("a", RefersTo("shop", "cart", "uid-nobodys"))))
+		}},
+		"the UID of none, and another name, and its claim goes": {RefersTo("default", "other", "uid-2"), corev1.ClaimBound, func(state *engine.State, claim *corev1.PersistentVolumeClaim) {
+			state.Observe(At("22", KnownVolume("a", RefersTo("shop", "cart", "uid-none"))))
+			state.ObserveDeleted(claim)
+		}},
+		"another claim, which comes, goes, and never had it": {RefersTo("default", "other", "uid-2"), corev1.ClaimBound, func(state *engine.State, claim *corev1.PersistentVolumeClaim) {
+			state.Observe(At("22", KnownVolume("a", RefersTo("shop", "cart", "uid-3"))))
+			given := KnownClaim(Named("cart"), OfUID("uid-3"), func(c *corev1.PersistentVolumeClaim) { c.Namespace = "shop" }, Naming("a"))
+			state.Observe(given)
+			state.ObserveDeleted(given)
+		}},
+		"no claimRef any more, and its claim goes before it is written again": {RefersTo("default", "other", "uid-2"), corev1.ClaimBound, func(state *engine.State, claim *corev1.PersistentVolumeClaim) {
+			state.Observe(At("22", KnownVolume("a")))
+			state.ObserveDeleted(claim)
+		}},
+		"it was made again with the UID of none": {RefersTo("default", "other", "uid-2"), corev1.ClaimBound, func(state *engine.State, claim *corev1.PersistentVolumeClaim) {
+			makeAgain(state, RefersTo("shop", "cart", "uid-none"))
+		}},
+		"it was made again without claimRef, and its claim goes": {RefersTo("default", "other", "uid-2"), corev1.ClaimBound, func(state *engine.State, claim *corev1.PersistentVolumeClaim) {
+			makeAgain(state)
+			state.ObserveDeleted(claim)
+		}},
 		"nothing in its claimRef any more, and its claim goes": {RefersTo("default", "other", "uid-2"), corev1.ClaimBound, func(state *engine.State, claim *corev1.PersistentVolumeClaim) {
 			state.Observe(At("22", KnownVolume("a", RefersTo("", "", ""))))
 			state.ObserveDeleted(claim)
@@ -560,6 +592,38 @@ func TestW8AVolumeIsGivenBackToWhoHadIt(t *testing.T) {
 			assert.Equal(t, obj.ClaimKey("default", "other"), obj.ReferencedClaim(step.Action.Complete().Volume))
 		})
 	}
+}
+
+// W8, X2: under the claim that had a volume, somebody has written the UID of the one that the backup shows. That one has it again, and it is retained.
+func TestW8AVolumeIsRetainedForWhoHadItLast(t *testing.T) {
+	a := obj.VolumeKey("a")
+	backup := At("10", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), WithPolicy(corev1.PersistentVolumeReclaimDelete)))
+	state := engine.New(Unprotected(Hooked()), 10)
+	state.Observe(At("20", KnownVolume("a", RefersTo("default", "other", "uid-2"), WithPolicy(corev1.PersistentVolumeReclaimDelete))))
+	state.Observe(KnownClaim(Named("other"), BoundTo("a"), OfUID("uid-2")))
+	state.Observe(At("21", KnownVolume("a", BoundToClaim, WithPolicy(corev1.PersistentVolumeReclaimDelete))))
+	state.ObserveRestore()
+	state.OutwaitCalls()
+	step := reads(t, state, state.Start(a), a, backup, KnownClaim(BoundTo("a")))
+	require.Equal(t, "W8 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind), "%s", step.Action)
+	assert.Equal(t, corev1.PersistentVolumeReclaimRetain, step.Action.Complete().Volume.Spec.PersistentVolumeReclaimPolicy)
+}
+
+// W8: the claim that a volume was given to had it, and is gone. It is given back to that one.
+func TestW8AVolumeIsGivenBackToWhoHadItLast(t *testing.T) {
+	a := obj.VolumeKey("a")
+	given := KnownClaim(Named("cart"), OfUID("uid-3"), func(c *corev1.PersistentVolumeClaim) { c.Namespace = "shop" }, BoundTo("a"))
+	state := engine.New(Unprotected(Hooked()), 10)
+	state.Observe(At("20", KnownVolume("a", RefersToOther)))
+	state.Observe(KnownClaim(Named("other"), BoundTo("a"), OfUID(KnownVolume("a", RefersToOther).Spec.ClaimRef.UID)))
+	state.Observe(At("21", KnownVolume("a", RefersTo("shop", "cart", "uid-3"))))
+	state.Observe(given)
+	state.ObserveDeleted(given)
+	state.ObserveRestore()
+	state.OutwaitCalls()
+	step := reads(t, state, state.Start(a), a, At("10", KnownVolume("a", InPhase(corev1.VolumeAvailable))))
+	require.Equal(t, "W8 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind))
+	assert.Equal(t, obj.ClaimKey("shop", "cart"), obj.ReferencedClaim(step.Action.Complete().Volume))
 }
 
 // W8, X9: while a volume waits to be given back, a search costs others what it costs without.

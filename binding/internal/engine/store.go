@@ -15,7 +15,6 @@ import (
 	"github.com/pvbind/pvbind/binding/match"
 	"github.com/pvbind/pvbind/binding/obj"
 	"github.com/pvbind/pvbind/phase"
-	"github.com/pvbind/pvbind/reclaim"
 	"github.com/pvbind/pvbind/storageclass"
 )
 
@@ -48,15 +47,17 @@ type store struct {
 	// formerClaims has, by the name of a volume, the claims that its claimRef had before somebody removed it, put a slip into its name, or wrote another claim into it,
 	// the oldest first: those that are there and name the volume, and the last one, be it gone.
 	formerClaims map[string][]*corev1.ObjectReference
+	displaced    map[string]displacement       // by volume (W8)
 	stored       tombstones[string, time.Time] // by volume: when the last create of this controller was answered (P2)
 	// hadBefore has, by the name of a volume, the claim that had it when the server went back (W8). Its claimRef may be an earlier one.
 	hadBefore map[string]*corev1.ObjectReference
 	// usedBefore has the claims that had a volume, or for which what was provisioned had been stored, when the server went back (P2): all of them, for any may be
 	// there again. The value is whether the volume may stand for what was provisioned for the claim.
 	usedBefore  map[types.UID]bool
-	goesOn      map[types.UID]reclaim.Announcement // by volumes with a call of a deleter or recycler that was not seen to end: the announcement that was taken off since (R8)
-	startedOver tombstones[types.UID, struct{}]    // the volumes that a claim's sync has deleted, to have their storage made anew (P2)
-	begun       map[string]beginning               // by volume: the claims that it is being bound to, which were not seen to be Bound since (B1)
+	reservedFor tombstones[types.UID, struct{}] // the claims that have had a volume which a person had reserved for them (P2)
+	goesOn      map[types.UID]ongoing           // by volume: its call of a deleter or recycler that was not seen to end (R8)
+	startedOver tombstones[types.UID, struct{}] // the volumes that a claim's sync has deleted, to have their storage made anew (P2)
+	begun       map[string]beginning            // by volume: the claims that it is being bound to, which were not seen to be Bound since (B1)
 }
 
 // Known returns the object that is stored under a key; nil if there is none. A class has its name alone as its key.
@@ -207,6 +208,7 @@ func (s *store) remove(key obj.Key, gone obj.Object) (named []obj.Key) {
 		s.bury(as[*corev1.PersistentVolume](gone))
 		delete(s.begun, key.Name)
 		delete(s.formerClaims, key.Name)
+		delete(s.displaced, key.Name)
 		s.index.Delete(key.Name)
 	case obj.KindClaim:
 		s.endBegun(as[*corev1.PersistentVolumeClaim](gone))

@@ -136,6 +136,9 @@ func (s *store) MayStandFor(key obj.Key, uid types.UID) string {
 // both may be gone before one does, by a restore. Or one of another name may stand for it.
 func (s *State) noteStood(claim *corev1.PersistentVolumeClaim) {
 	key, name, owned := obj.KeyOf(claim), decision.ProvisionedName(claim.UID), phase.Owned(claim)
+	if volume := s.volume(owned); volume != nil && decision.StandsInstead(volume, key, claim.UID) {
+		s.reservedFor.add(claim.UID, struct{}{})
+	}
 	if owned == "" || len(s.unclaimed[key]) == 0 && s.tasks[key] == nil {
 		return
 	}

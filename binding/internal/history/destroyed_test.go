@@ -195,16 +195,31 @@ func TestR8AVolumeIsChangedAfterAHookThatMayGoOn(t *testing.T) {
 // TestR8AVolumeIsReplacedWhileItsHookGoesOn: a person replaces a volume by a manifest of before, without its claimRef, or with the name in that alone, and so without the
 // announcement. The controller, whose call goes on, announces it again: nobody gets the volume until the person, who is told, has removed that.
 func TestR8AVolumeIsReplacedWhileItsHookGoesOn(t *testing.T) {
-	answers := map[string]error{"it goes on": &hooks.Error{Meaning: hooks.InProgress, After: time.Minute}, "no answer in time": context.DeadlineExceeded}
+	goesOn := &hooks.Error{Meaning: hooks.InProgress, After: time.Minute}
+	answers := map[string][]error{
+		"it goes on":                      {goesOn},
+		"no answer in time":               {context.DeadlineExceeded},
+		"it goes on, and the next fails":  {goesOn, ErrBroken},
+		"it goes on, and says it is used": {goesOn, &hooks.Error{Meaning: hooks.InUse, Err: ErrBroken}},
+		"it goes on, and another was by":  {goesOn, &hooks.Error{Meaning: hooks.StaleToken, Err: ErrBroken}},
+	}
 	manifests := map[string]VolumeEdit{"without claimRef": func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }, "with a name in claimRef": RefersTo("default", "second", "")}
 	for _, policy := range []corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRecycle} {
-		for answer, err := range answers {
+		for answer, each := range answers {
 			for name, manifest := range manifests {
 				t.Run(string(policy)+", "+answer+", "+name, func(t *testing.T) {
 					w := newTwoLeaders(t, policy)
-					w.storage.Use(func(context.Context, *bindingtest.StorageCall, func() error) error { return err })
+					rest := each
+					w.storage.Use(func(context.Context, *bindingtest.StorageCall, func() error) error {
+						answer := rest[0]
+						rest = rest[min(1, len(rest)-1):]
+						return answer
+					})
 					require.NoError(t, w.old.Settle(t.Context()))
-					require.Len(t, w.storage.Calls(), 1)
+					for len(w.storage.Calls()) < len(each) {
+						require.NoError(t, w.old.AdvanceClock(t.Context()))
+					}
+					require.Len(t, w.storage.Calls(), len(each))
 					edit := func(edits ...VolumeEdit) {
 						volume := w.server.Volume("a")
 						delete(volume.Annotations, reclaim.AnnouncementAnnotation)
@@ -218,7 +233,7 @@ func TestR8AVolumeIsReplacedWhileItsHookGoesOn(t *testing.T) {
 					edit(manifest, func(v *corev1.PersistentVolume) { v.Finalizers = nil })
 					w.settle()
 					assert.Equal(t, corev1.ClaimPending, w.server.Claim("default", "second").Status.Phase)
-					assert.Len(t, w.storage.Calls(), 1, "nothing else is called")
+					assert.Len(t, w.storage.Calls(), len(each), "nothing else is called")
 					assert.Contains(t, w.server.Volume("a").Annotations, reclaim.AnnouncementAnnotation)
 					assert.True(t, slices.ContainsFunc(w.server.Events(), func(event decision.Event) bool {
 						return event.On == AKey && event.Type == corev1.EventTypeWarning && strings.Contains(event.Message, "remove the annotation")
