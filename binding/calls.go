@@ -2,6 +2,7 @@ package binding
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/pvbind/pvbind/binding/decision"
@@ -10,33 +11,45 @@ import (
 
 // calls are the writes, and the calls of deleters and recyclers, that were decided on and are not over. The zero value is ready for use.
 type calls struct {
-	mu   sync.Mutex
-	open map[*call]struct{}
+	mu       sync.Mutex
+	open     map[*call]struct{}
+	byOthers map[*call]struct{} // those of them that were decided by another object
 }
 
 // call is a write, or a call of a deleter or recycler. It can end before it is made, too.
 type call struct {
-	by     obj.Key // what a write was decided by that is to another object, and carries that one's version alone
+	by     obj.Key    // what a write was decided by that is to another object, and carries that one's version alone; none for most
+	known  obj.Object // it, as it was known then
 	ended  error
 	cancel context.CancelCauseFunc // nil until it is made
 }
 
+// errDecidedBefore is of a write that lets a claim go, and that the server has not answered when the claim's volume is changed.
+var errDecidedBefore = errors.New("the volume of the claim was changed before the server has answered the write")
+
+// knower knows objects.
+type knower interface {
+	Known(obj.Key) obj.Object
+}
+
 // add adds the call by which an action is performed; nil for any other action. It belongs to the same critical section as the decision: what is learned after
 // that ends the call.
-func (c *calls) add(action decision.Action) *call {
+func (c *calls) add(action decision.Action, state knower) *call {
 	if !action.Writes() && action.Kind != decision.RunDeleter && action.Kind != decision.RunRecycler { // what a provisioner makes destroys nothing
 		return nil
 	}
 	added := &call{}
-	if action.Kind == decision.UpdateClaim && action.Claim.DeletionTimestamp != nil { // which may be what lets it go (F2, P2)
-		added.by = obj.NamedVolume(action.Claim)
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.open == nil {
-		c.open = map[*call]struct{}{}
+		c.open, c.byOthers = map[*call]struct{}{}, map[*call]struct{}{}
 	}
 	c.open[added] = struct{}{}
+	if action.Kind == decision.UpdateClaim && action.Claim.DeletionTimestamp != nil { // which may be what lets it go (F2, P2)
+		added.by = obj.NamedVolume(action.Claim)
+		added.known = state.Known(added.by)
+		c.byOthers[added] = struct{}{}
+	}
 	return added
 }
 
@@ -61,28 +74,46 @@ func (c *calls) remove(over *call) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if delete(c.open, over); over.cancel != nil {
+	delete(c.open, over)
+	delete(c.byOthers, over)
+	if over.cancel != nil {
 		over.cancel(nil)
 	}
 }
 
 // endAll ends all calls. When it returns their contexts have ended.
-func (c *calls) endAll(cause error) { c.end(cause, func(*call) bool { return true }) }
-
-// endBy ends the writes that were decided by an object which has changed.
-func (c *calls) endBy(changed obj.Key, cause error) {
-	c.end(cause, func(open *call) bool { return open.by == changed })
-}
-
-func (c *calls) end(cause error, these func(*call) bool) {
+func (c *calls) endAll(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for open := range c.open {
-		if !these(open) || open.ended != nil {
-			continue
-		}
-		if open.ended = cause; open.cancel != nil {
-			open.cancel(cause)
+		open.end(cause)
+	}
+}
+
+// endOutdated ends the writes that were decided by an object which is known to have changed since, or to be gone.
+func (c *calls) endOutdated(state knower) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for open := range c.byOthers {
+		if now := state.Known(open.by); versionOf(now) != versionOf(open.known) {
+			open.end(errDecidedBefore)
 		}
 	}
+}
+
+func (c *call) end(cause error) {
+	if c.ended != nil {
+		return
+	}
+	if c.ended = cause; c.cancel != nil {
+		c.cancel(cause)
+	}
+}
+
+// versionOf tells versions of an object, and of another one of its name, apart.
+func versionOf(object obj.Object) [2]string {
+	if object == nil {
+		return [2]string{}
+	}
+	return [2]string{string(object.GetUID()), object.GetResourceVersion()}
 }

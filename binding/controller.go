@@ -56,11 +56,7 @@ type Controller struct {
 // modified any more.
 func (c *Controller) Observe(object obj.Object) []obj.Key {
 	follow(c.Client, object)
-	keys := c.tell(object, (*engine.State).ObserveParsed)
-	if volume, ok := object.(*corev1.PersistentVolume); ok && len(keys) > 0 { // else nothing new is known of it
-		c.calls.endBy(obj.VolumeKey(volume.Name), errDecidedBefore)
-	}
-	return keys
+	return c.tell(object, (*engine.State).ObserveParsed)
 }
 
 // ObserveDeleted forgets an object that is gone, and returns the keys to sync for that. Of the object only key and UID
@@ -81,7 +77,8 @@ func (c *Controller) Recheck(object obj.Object) []obj.Key {
 // read: one that was known to be gone may be there again, as after a restore of etcd, and no watch will tell of it once more. It costs less
 // than Recheck, which has each object synced.
 func (c *Controller) Knows(object obj.Object) bool {
-	defer c.lockState().Unlock()
+	c.lockState()
+	defer c.unlockState()
 	return c.state.Knows(object)
 }
 
@@ -105,7 +102,8 @@ func (c *Controller) RecheckKnown(cached func(obj.Object) bool) []obj.Key {
 }
 
 func (c *Controller) known() []obj.Object {
-	defer c.lockState().Unlock()
+	c.lockState()
+	defer c.unlockState()
 	return c.state.Objects()
 }
 
@@ -130,7 +128,8 @@ func (c *Controller) tellLocked(take func() (woken, rest []obj.Key)) []obj.Key {
 }
 
 func (c *Controller) locked(do func() (woken, rest []obj.Key)) (woken, rest []obj.Key) {
-	defer c.lockState().Unlock()
+	c.lockState()
+	defer c.unlockState()
 	return do()
 }
 
@@ -145,7 +144,8 @@ func (c *Controller) locked(do func() (woken, rest []obj.Key)) (woken, rest []ob
 // it. When a list of another kind shows the same shortly after that, it calls ObserveRestoreAgain. A Sync that notices it by itself
 // returns ErrServerWentBack, and the same keys.
 func (c *Controller) ObserveRestore() []obj.Key {
-	defer c.lockState().Unlock()
+	c.lockState()
+	defer c.unlockState()
 	c.calls.endAll(ErrServerWentBack)
 	return c.state.ObserveRestore()
 }
@@ -154,7 +154,8 @@ func (c *Controller) ObserveRestore() []obj.Key {
 // show what was told already, and may show another restore, as where the first notice was an old reply of a proxy. What was read
 // between the two is read again.
 func (c *Controller) ObserveRestoreAgain() []obj.Key {
-	defer c.lockState().Unlock()
+	c.lockState()
+	defer c.unlockState()
 	c.calls.endAll(ErrServerWentBack)
 	return c.state.ObserveRestoreAgain()
 }
@@ -202,9 +203,7 @@ func (c *Controller) Sync(ctx context.Context, key obj.Key) (Result, error) {
 var (
 	errPanicked = errors.New("panicked")
 	errOverdue  = errors.New("the server went back in time before it has answered the write")
-	// errDecidedBefore is of a write that lets a claim go, and that the server has not answered when the claim's volume is changed.
-	errDecidedBefore = errors.New("the volume of the claim was changed before the server has answered the write")
-	errEnded         = errors.New("the Client or the Recorder ended its goroutine") // as runtime.Goexit does
+	errEnded    = errors.New("the Client or the Recorder ended its goroutine") // as runtime.Goexit does
 )
 
 // publish has the recorder publish events, and returns the first of its panics.
@@ -262,23 +261,19 @@ func (c *Controller) start(key obj.Key) (engine.Step, *call) {
 }
 
 func (c *Controller) proceed(key obj.Key, got engine.Reply) (engine.Step, *call) {
-	step, made := c.lockedStep(func() engine.Step {
-		if volume, ok := got.Object.(*corev1.PersistentVolume); ok && !c.state.Knows(volume) {
-			c.calls.endBy(obj.VolumeKey(volume.Name), errDecidedBefore)
-		}
-		return c.state.ProceedDraft(key, got)
-	})
+	step, made := c.lockedStep(func() engine.Step { return c.state.ProceedDraft(key, got) })
 	return step.Complete(), made
 }
 
 // lockedStep returns the next step of a sync, and the call that it makes.
 func (c *Controller) lockedStep(do func() engine.Step) (engine.Step, *call) {
-	defer c.lockState().Unlock()
+	c.lockState()
+	defer c.unlockState()
 	step := do()
 	if errors.Is(step.Err, ErrServerWentBack) { // this sync has noticed it
 		c.calls.endAll(ErrServerWentBack)
 	}
-	return step, c.calls.add(step.Action)
+	return step, c.calls.add(step.Action, c.state)
 }
 
 func (c *Controller) now() time.Time {
@@ -289,7 +284,7 @@ func (c *Controller) now() time.Time {
 }
 
 // lockState locks the state, tells it the time, and makes it on first use.
-func (c *Controller) lockState() *sync.Mutex {
+func (c *Controller) lockState() {
 	c.mu.Lock()
 	if c.state == nil {
 		options := c.Options
@@ -299,7 +294,12 @@ func (c *Controller) lockState() *sync.Mutex {
 		c.state.ShareWorkers(c.Workers)
 	}
 	c.state.SetTime(c.now())
-	return &c.mu
+}
+
+// unlockState ends the writes that were decided by what is known to be otherwise by now, and unlocks the state.
+func (c *Controller) unlockState() {
+	c.calls.endOutdated(c.state)
+	c.mu.Unlock()
 }
 
 // Result is what the driver of a Controller does after a Sync.

@@ -172,40 +172,51 @@ func (c limitedClaims) UpdateClaim(ctx context.Context, claim *corev1.Persistent
 // F2, C11, X3: the write that lets a claim go waits in its client, and the claimRef of its volume is removed meanwhile. It is not sent, and the claim's last act is to have that
 // written again.
 func TestF2AClaimIsNotLetGoOnceItsVolumeHasChanged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server, controller := hookedController(t, hooks.Set{}, bindingtest.Volume("a", "1Gi"), bindingtest.Claim("default", "data", "1Gi"))
-		syncs := func() {
-			for _, key := range append(controller.Observe(server.Volume("a")), DataKey, AKey) {
-				_, err := controller.Sync(t.Context(), key)
-				require.NoError(t, err)
-			}
+	for name, gone := range map[string]bool{"its claimRef is removed": false, "it is made again without, and its end is seen": true} {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { testChangedBeforeClaimIsLetGo(t, gone) }) })
+	}
+}
+
+func testChangedBeforeClaimIsLetGo(t *testing.T, gone bool) {
+	server, controller := hookedController(t, hooks.Set{}, bindingtest.Volume("a", "1Gi"), bindingtest.Claim("default", "data", "1Gi"))
+	syncs := func() {
+		for _, key := range append(controller.Observe(server.Volume("a")), DataKey, AKey) {
+			_, err := controller.Sync(t.Context(), key)
+			require.NoError(t, err)
 		}
-		syncs()
-		require.Equal(t, corev1.ClaimBound, server.Claim("default", "data").Status.Phase)
-		require.NoError(t, server.Delete(t.Context(), DataKey, metav1.DeleteOptions{}))
-		controller.Observe(server.Claim("default", "data"))
-		client := limitedClaims{limitedClient{controller.Client, make(chan struct{}), make(chan struct{})}}
-		controller.Client = client
-		ended := make(chan error, 1)
-		go func() {
-			_, err := controller.Sync(t.Context(), DataKey)
-			ended <- err
-		}()
-		<-client.waits
-		volume := server.Volume("a")
-		volume.Spec.ClaimRef = nil
-		_, err := server.UpdateVolume(t.Context(), volume)
+	}
+	syncs()
+	require.Equal(t, corev1.ClaimBound, server.Claim("default", "data").Status.Phase)
+	require.NoError(t, server.Delete(t.Context(), DataKey, metav1.DeleteOptions{}))
+	controller.Observe(server.Claim("default", "data"))
+	client := limitedClaims{limitedClient{controller.Client, make(chan struct{}), make(chan struct{})}}
+	controller.Client = client
+	ended := make(chan error, 1)
+	go func() {
+		_, err := controller.Sync(t.Context(), DataKey)
+		ended <- err
+	}()
+	<-client.waits
+	volume := server.Volume("a")
+	volume.Spec.ClaimRef, volume.Finalizers = nil, nil
+	_, err := server.UpdateVolume(t.Context(), volume)
+	require.NoError(t, err)
+	if gone {
+		require.NoError(t, server.Delete(t.Context(), AKey, metav1.DeleteOptions{}))
+		controller.ObserveDeleted(volume)
+		_, err := server.Create(t.Context(), bindingtest.Volume("a", "1Gi"))
 		require.NoError(t, err)
+	} else {
 		controller.Observe(server.Volume("a"))
-		synctest.Wait()
-		close(client.goOn)
-		require.ErrorContains(t, <-ended, "was changed before the server has answered")
-		require.NotNil(t, server.Claim("default", "data"))
-		controller.Client = client.Client
-		syncs()
-		assert.Nil(t, server.Claim("default", "data"))
-		assert.NotNil(t, server.Volume("a").Spec.ClaimRef)
-	})
+	}
+	synctest.Wait()
+	close(client.goOn)
+	require.ErrorContains(t, <-ended, "was changed before the server has answered")
+	require.NotNil(t, server.Claim("default", "data"))
+	controller.Client = client.Client
+	syncs()
+	assert.Nil(t, server.Claim("default", "data"))
+	assert.NotNil(t, server.Volume("a").Spec.ClaimRef)
 }
 
 // The same where the claim is Lost by a slip in the UID, and the sync of another claim reads the volume, from which the claimRef was removed.

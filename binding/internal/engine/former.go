@@ -38,7 +38,7 @@ func (s *store) lastOf(volume *corev1.PersistentVolume) *lastVolume {
 }
 
 // ownersOf returns the claims whose data is on a volume, and a claimRef with the name of the first; none if there is none. That is the one
-// whose UID its claimRef has, whatever name a slip has left in it, and before it the one that had the volume, where that UID is none of any claim. Without claimRef it is
+// whose UID its claimRef has, whatever name a slip has left in it, and before it the one that had the volume, where that UID is none of a claim that may get it. Without claimRef it is
 // those that are Bound to it.
 func (s *store) ownersOf(volume *corev1.PersistentVolume) (owners []types.UID, first *corev1.ObjectReference) {
 	ref := volume.Spec.ClaimRef
@@ -72,10 +72,11 @@ type displacement struct {
 	former *corev1.ObjectReference
 }
 
-// formerOwner returns the claim that had a volume before its claimRef was removed, or the UID of no claim written into it; nil if there is none.
+// formerOwner returns the claim that had a volume before its claimRef was removed, or the UID of no claim that may get the volume written into it; nil if there is none.
 func (s *store) formerOwner(volume *corev1.PersistentVolume) *corev1.ObjectReference {
 	displaced := s.displaced[volume.Name]
-	if _, known := s.claimsByUID[displaced.by]; known || displaced.by != uidInClaimRef(volume) || displaced.by == "" && volume.Spec.ClaimRef != nil {
+	by := s.claim(s.claimsByUID[displaced.by])
+	if by != nil && (by.Spec.VolumeName == "" || by.Spec.VolumeName == volume.Name) || displaced.by != uidInClaimRef(volume) || displaced.by == "" && volume.Spec.ClaimRef != nil {
 		return nil
 	}
 	return displaced.former

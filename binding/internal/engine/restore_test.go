@@ -626,12 +626,14 @@ func TestP2W8WhatHadEndedIsNotAnnouncedAgain(t *testing.T) {
 		"it was, and a slip has made it Lost":  {ProvisioningClaim(BoundTo("pvc-uid-1"), announced), RefersTo("default", "slip", "uid-1"), "P2 RunProvisioner"},
 		"it was, and the UID of none has":      {ProvisioningClaim(BoundTo("pvc-uid-1"), announced), RefersTo("default", "data", "uid-none"), "P2 RunProvisioner"},
 		"it was, and that with the name has":   {ProvisioningClaim(BoundTo("pvc-uid-1"), announced), RefersTo("shop", "cart", "uid-none"), "P2 RunProvisioner"},
+		"it was, and that of another's has":    {ProvisioningClaim(BoundTo("pvc-uid-1"), announced), RefersTo("default", "data", "uid-3"), "P2 RunProvisioner"},
 		"the UID of none has, and it had none": {ProvisioningClaim(Naming("pvc-uid-1"), Lost, announced), RefersTo("shop", "cart", "uid-none"), "W8 UpdateClaim"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			back := At("20", ProvisioningClaim())
 			state := engine.New(Unprotected(Hooked()), 10)
 			state.Observe(ClassOf("fast", Own))
+			state.Observe(KnownClaim(Named("else"), OfUID("uid-3"), BoundTo("b")))
 			if test.slip == nil {
 				state.Observe(At("50", test.former))
 			} else {
@@ -657,17 +659,23 @@ func TestP2W8WhatWasChosenForAClaimStandsForNothingElse(t *testing.T) {
 	for name, test := range map[string]struct {
 		had     VolumeEdit
 		then    VolumeEdit
+		late    bool // the volume is shown after the claim
 		deletes bool
 	}{
-		"a controller had chosen it":                         {VolumeNote(BoundBy, "yes"), nil, true},
-		"a person had reserved it":                           {func(*corev1.PersistentVolume) {}, nil, false},
-		"and a controller has written its claimRef since":    {func(*corev1.PersistentVolume) {}, VolumeNote(BoundBy, "yes"), false},
-		"and another UID was written into it, of no claim":   {func(*corev1.PersistentVolume) {}, RefersTo("default", "data", "uid-none"), false},
-		"and another claim was written into it, which is no": {func(*corev1.PersistentVolume) {}, RefersTo("shop", "cart", "uid-none"), false},
+		"a controller had chosen it":                         {VolumeNote(BoundBy, "yes"), nil, false, true},
+		"a person had reserved it":                           {func(*corev1.PersistentVolume) {}, nil, false, false},
+		"and a controller has written its claimRef since":    {func(*corev1.PersistentVolume) {}, VolumeNote(BoundBy, "yes"), false, false},
+		"and so it has, to one that was shown after it":      {func(*corev1.PersistentVolume) {}, VolumeNote(BoundBy, "yes"), true, false},
+		"and another UID was written into it, of no claim":   {func(*corev1.PersistentVolume) {}, RefersTo("default", "data", "uid-none"), false, false},
+		"and another claim was written into it, which is no": {func(*corev1.PersistentVolume) {}, RefersTo("shop", "cart", "uid-none"), false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			back := At("20", ProvisioningClaim(ClaimNote(reclaim.AnnouncementAnnotation, `{"by":"x","token":7,"seconds":60}`)))
-			d := newTalk(t, Hooked(), DataKey, ClassOf("fast", Own), At("50", KnownVolume("a", OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound), test.had)), At("51", KnownClaim(BoundTo("a"))))
+			shown := []obj.Object{ClassOf("fast", Own), At("50", KnownVolume("a", OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound), test.had)), At("51", KnownClaim(BoundTo("a")))}
+			if test.late {
+				shown[1], shown[2] = shown[2], shown[1]
+			}
+			d := newTalk(t, Hooked(), DataKey, shown...)
 			if test.then != nil {
 				d.state.Observe(At("52", KnownVolume("a", OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound), test.had, test.then)))
 			}

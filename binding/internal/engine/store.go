@@ -160,6 +160,7 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 		}
 		s.supersede(was, object)
 		s.noteGiven(was, object)
+		s.noteReserved(object, s.claim(obj.ReferencedClaim(object)))
 		s.index.Set(object)
 	case *corev1.PersistentVolumeClaim:
 		delete(s.parsedClaims, key)

@@ -136,9 +136,7 @@ func (s *store) MayStandFor(key obj.Key, uid types.UID) string {
 // both may be gone before one does, by a restore. Or one of another name may stand for it.
 func (s *State) noteStood(claim *corev1.PersistentVolumeClaim) {
 	key, name, owned := obj.KeyOf(claim), decision.ProvisionedName(claim.UID), phase.Owned(claim)
-	if volume := s.volume(owned); volume != nil && decision.StandsInstead(volume, key, claim.UID) {
-		s.reservedFor.add(claim.UID, struct{}{})
-	}
+	s.noteReserved(s.volume(owned), claim)
 	if owned == "" || len(s.unclaimed[key]) == 0 && s.tasks[key] == nil {
 		return
 	}
@@ -155,6 +153,13 @@ func (s *State) noteStood(claim *corev1.PersistentVolumeClaim) {
 		s.goneVolumes.add(name, nil)
 	}
 	s.setUnclaimed(key, slices.DeleteFunc(slices.Clone(s.unclaimed[key]), s.stoodFor))
+}
+
+// noteReserved notes that a person has reserved a volume for the claim that is Bound to it.
+func (s *store) noteReserved(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) {
+	if volume != nil && claim != nil && phase.Owned(claim) == volume.Name && decision.StandsInstead(volume, obj.KeyOf(claim), claim.UID) {
+		s.reservedFor.add(claim.UID, struct{}{})
+	}
 }
 
 // unsettleMade notes of all that provisioners have made that a volume may have stood for it before the server went back: another controller may have stored
