@@ -39,27 +39,34 @@ func (s *State) keepDeletion(t *task) {
 
 // ongoing is a call of a deleter or recycler that was not seen to end.
 type ongoing struct {
-	called *corev1.PersistentVolume // as it was then
-	last   reclaim.Announcement     // the last one on the volume that can be read
-	taken  bool                     // who knows nothing of the call has taken it off
+	called   *corev1.PersistentVolume // as it was then
+	last     reclaim.Announcement     // the last one on the volume that can be read
+	taken    bool                     // who knows nothing of the call has taken it off
+	answered bool                     // a call goes on, as its hook has answered, or may, for there was no answer in time; or else it has only begun
 }
 
-// keepCall keeps that the call of a deleter or recycler goes on, as the hook has answered, or may, for there was no answer in time. Only a success ends that: what
-// a later call answers else says nothing of the one before.
+// beginCall keeps that a deleter or recycler is called from now on.
+func (s *store) beginCall(action decision.Action) {
+	if action.Kind != decision.RunDeleter && action.Kind != decision.RunRecycler || action.Volume.UID == "" { // of storage that was not stored as a volume (P2)
+		return
+	}
+	last, _ := reclaim.AnnouncementOf(action.Volume)
+	zeromap.Put(&s.goesOn, action.Volume.UID, ongoing{called: action.Volume, last: last, answered: s.goesOn[action.Volume.UID].answered})
+}
+
+// keepCall keeps that a call goes on, or may. Only a success ends that: what a later call answers else says nothing of the one before.
 func (s *store) keepCall(action decision.Action, answer decision.Answer) {
-	if answer.Of != decision.RunDeleter && answer.Of != decision.RunRecycler || action.Volume.UID == "" { // of storage that was not stored as a volume (P2)
+	uid := action.About()
+	call, begun := s.goesOn[uid]
+	if !begun || answer.Of != decision.RunDeleter && answer.Of != decision.RunRecycler {
 		return
 	}
 	failed, _ := errors.AsType[*hooks.Error](answer.Err)
-	switch {
-	case answer.Err == nil:
-		delete(s.goesOn, action.Volume.UID)
-	case failed != nil && (failed.Meaning == hooks.InProgress || failed.Meaning == hooks.NotReturned), errors.Is(answer.Err, context.DeadlineExceeded):
-		last, _ := reclaim.AnnouncementOf(action.Volume)
-		zeromap.Put(&s.goesOn, action.Volume.UID, ongoing{called: action.Volume, last: last})
+	if failed != nil && (failed.Meaning == hooks.InProgress || failed.Meaning == hooks.NotReturned) || errors.Is(answer.Err, context.DeadlineExceeded) {
+		call.answered = true
 	}
-	if volume := s.volume(action.Volume.Name); volume != nil && volume.UID == action.Volume.UID {
-		s.noteTaken(action.Volume, volume) // meanwhile
+	if s.goesOn[uid] = call; answer.Err == nil || !call.answered {
+		delete(s.goesOn, uid)
 	}
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -119,7 +120,11 @@ func (l *lastVolume) named(name string) *corev1.PersistentVolume {
 func (s *store) bury(volume *corev1.PersistentVolume) {
 	last := s.lastOf(volume)
 	announcement, announced := reclaim.AnnouncementOf(volume)
+	call, goesOn := s.goesOn[volume.UID]
 	switch {
+	case goesOn && !announcement.Done && (announced || call.taken): // nobody who knows of it has let the volume go
+		last = cmp.Or(last, &lastVolume{uid: volume.UID, policy: volume.Spec.PersistentVolumeReclaimPolicy})
+		last.version, last.announcement = "", call.last.String()
 	case !announced || volume.DeletionTimestamp == nil || last == nil: // nil where somebody has emptied the announcement
 	case !announcement.Done && !decision.StaysMeanwhile(volume):
 		last.version = ""

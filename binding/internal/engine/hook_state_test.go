@@ -360,6 +360,49 @@ func TestR8ACallThatGoesOnIsAnnouncedAgain(t *testing.T) {
 		edits(d, ofBefore, withoutClaimRef)
 		d.gets(nil, InProgress(0)).says("W8 UpdateVolume pv/a").stored()
 	})
+	for name, edit := range map[string]func(*talk){
+		"replaced before": func(d *talk) { edits(d, ofBefore, withoutClaimRef) },
+		"no edit before":  func(*talk) {},
+	} {
+		t.Run("R8 X2 it is taken away, and made again, while it goes on, "+name, func(t *testing.T) {
+			for _, answered := range []bool{false, true} {
+				d := newTalk(t, Hooked(), AKey, MadeByOwn()).starts().announces().says("R3 Read volumeattachments").gets(nil, nil)
+				d.says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 Read pv/a").again().says("R3 RunDeleter pv/a")
+				if answered {
+					d.gets(nil, InProgress(0)).ends()
+				}
+				was, _ := reclaim.AnnouncementOf(d.state.Known(AKey))
+				edit(d)
+				d.state.ObserveDeleted(d.state.Known(AKey))
+				again := At("500", MadeByOwn(ofBefore, withoutClaimRef))
+				again.UID = "uid-again"
+				d.state.Observe(again)
+				if answered {
+					d.starts()
+				} else {
+					d.gets(nil, InProgress(0))
+				}
+				for !d.step.Done && d.step.Action.Kind == decision.Read {
+					d.gets(nil, ErrNotFound)
+				}
+				if d.step.Done {
+					d.starts()
+				}
+				d.says("W8 UpdateVolume pv/a")
+				written, _ := reclaim.AnnouncementOf(d.step.Action.Volume)
+				assert.Equal(t, was, written)
+			}
+		})
+	}
+	t.Run("R8 its announcement is removed, and then it is taken away, and made again", func(t *testing.T) {
+		d := goesOn(t, InProgress(0))
+		edits(d, withoutAnnouncement)
+		d.state.ObserveDeleted(d.state.Known(AKey))
+		again := At("500", MadeByOwn(ofBefore, withoutClaimRef))
+		again.UID = "uid-again"
+		d.state.Observe(again)
+		assert.NotEqual(t, "W8", d.starts().step.Action.Rule)
+	})
 	t.Run("R6 X2 the volume of before has a finalizer of kube-controller-manager's", func(t *testing.T) {
 		d := goesOn(t, InProgress(0))
 		edits(d, func(v *corev1.PersistentVolume) { v.Finalizers = append(v.Finalizers, reclaim.InTreeFinalizer) })

@@ -219,6 +219,7 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 				n.Text(call.last.By)
 				n.Token(call.last.Token)
 				describeFlag(n, call.taken)
+				describeFlag(n, call.answered)
 			}
 			n.Number(len(s.formerClaims[key.Name]))
 			for _, former := range s.formerClaims[key.Name] {

@@ -446,6 +446,17 @@ func TestM2AnOwnerNeedsNoListOfAllClaims(t *testing.T) {
 	assertBound(t, cluster)
 }
 
+// F2, C11: the end of a volume is seen after it was read, and before its claim is let go. One without claimRef may be in its place: it is read again.
+func TestF2AnOwnerIsNotLetGoByAReadFromBeforeTheEndOfItsVolume(t *testing.T) {
+	claim, volume := KnownClaim(BoundTo("a"), ClaimBeingDeleted, ClaimFinalizers(ClaimProtection)), KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound))
+	d := &talk{T: t, state: engine.New(decision.Options{}, 10), key: DataKey, version: 100}
+	d.state.Observe(claim)
+	d.state.Observe(volume)
+	d.starts().says("F2 Read pv/a").again().says("F2 Read pods/default")
+	d.state.ObserveDeleted(volume)
+	d.gets(nil, nil).says("F2 Read pv/a")
+}
+
 // F2, C11: a cache of volumes shows only after their owner was to be let go what is made again, or that a claimRef is removed. The claim may be Lost by then, or Bound.
 func TestF2AnOwnerIsNotLetGoByALateCache(t *testing.T) {
 	retained := func() *corev1.PersistentVolume {

@@ -215,6 +215,7 @@ func (s *State) issue(t *task, action decision.Action) Step {
 		t.provided = action.About()
 	}
 	s.noteBegun(t, action)
+	s.beginCall(action)
 	publish := t.publish
 	t.publish = nil
 	return Step{Action: action, Publish: publish}

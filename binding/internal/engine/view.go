@@ -25,14 +25,14 @@ type taskView struct {
 
 var _ decision.View = &taskView{}
 
-// sourceOf returns what a look-up of the key is worth.
+// sourceOf returns what a look-up of the key is worth. A live read of an object whose end was seen since is worth nothing: another may be there by now.
 func (v *taskView) sourceOf(key obj.Key) decision.Source {
-	_, live := v.task.live[key]
+	read, live := v.task.live[key]
 	exists := v.Known(key) != nil
 	switch {
 	case live && exists:
 		return decision.FromLiveRead
-	case live, key.IsNobodys():
+	case live && read.Object == nil, key.IsNobodys():
 		return decision.AbsentInLiveRead
 	case exists:
 		return decision.FromCache
