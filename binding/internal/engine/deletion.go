@@ -90,12 +90,12 @@ func (s *store) noteTaken(old, volume *corev1.PersistentVolume) {
 }
 
 // isReplaced reports whether a version of a volume lacks what keeps it while a call is announced, as a manifest of before does. What is being deleted takes no such
-// finalizer (A5): of that claimRef or policy are other ones than at the call.
+// finalizer (A5), and kube-controller-manager's keeps it: that is gone, or claimRef or policy are other ones than at the call.
 func isReplaced(called, volume *corev1.PersistentVolume) bool {
 	if slices.Contains(called.Finalizers, reclaim.AnnouncementFinalizer) {
 		return !slices.Contains(volume.Finalizers, reclaim.AnnouncementFinalizer)
 	}
-	return !equality.Semantic.DeepEqual(called.Spec.ClaimRef, volume.Spec.ClaimRef) || called.Spec.PersistentVolumeReclaimPolicy != volume.Spec.PersistentVolumeReclaimPolicy
+	return !slices.Contains(volume.Finalizers, reclaim.InTreeFinalizer) || !equality.Semantic.DeepEqual(called.Spec.ClaimRef, volume.Spec.ClaimRef) || called.Spec.PersistentVolumeReclaimPolicy != volume.Spec.PersistentVolumeReclaimPolicy
 }
 
 // lastAnnouncement returns the annotation by which a volume is announced; "" if it is not. Of one that a person has emptied it is that of the call which goes on, as far as

@@ -26,6 +26,7 @@ type lastVolume struct {
 	claimRef     *corev1.ObjectReference // that of the owner
 	policy       corev1.PersistentVolumeReclaimPolicy
 	announcement string
+	call         *ongoing // it went under it; nil if none was known
 }
 
 // lastOf returns that of a volume; nil if there is nothing to know.
@@ -77,7 +78,7 @@ type displacement struct {
 func (s *store) formerOwner(volume *corev1.PersistentVolume) *corev1.ObjectReference {
 	displaced := s.displaced[volume.Name]
 	by := s.claim(s.claimsByUID[displaced.by])
-	if by != nil && (by.Spec.VolumeName == "" || by.Spec.VolumeName == volume.Name) || displaced.by != uidInClaimRef(volume) || displaced.by == "" && volume.Spec.ClaimRef != nil {
+	if by != nil && sameName(referenceTo(by), volume.Spec.ClaimRef) && (by.Spec.VolumeName == "" || by.Spec.VolumeName == volume.Name) || displaced.by != uidInClaimRef(volume) || displaced.by == "" && volume.Spec.ClaimRef != nil {
 		return nil
 	}
 	return displaced.former
@@ -124,7 +125,7 @@ func (s *store) bury(volume *corev1.PersistentVolume) {
 	switch {
 	case goesOn && !announcement.Done && (announced || call.taken): // nobody who knows of it has let the volume go
 		last = cmp.Or(last, &lastVolume{uid: volume.UID, policy: volume.Spec.PersistentVolumeReclaimPolicy})
-		last.version, last.announcement = "", call.last.String()
+		last.version, last.announcement, last.call = "", call.last.String(), &call
 	case !announced || volume.DeletionTimestamp == nil || last == nil: // nil where somebody has emptied the announcement
 	case !announcement.Done && !decision.StaysMeanwhile(volume):
 		last.version = ""

@@ -391,6 +391,17 @@ func TestR8ACallThatGoesOnIsAnnouncedAgain(t *testing.T) {
 				d.says("W8 UpdateVolume pv/a")
 				written, _ := reclaim.AnnouncementOf(d.step.Action.Volume)
 				assert.Equal(t, was, written)
+				d.version = 600
+				for !d.step.Done {
+					if d.step.Action.Writes() {
+						d.stored()
+					} else {
+						require.Equal(t, decision.Read, d.step.Action.Kind, "%s", d.step.Action)
+						d.gets(nil, nil)
+					}
+				}
+				edits(d, ofBefore, withoutClaimRef)
+				d.starts().says("W8 UpdateVolume pv/a") // also where that is replaced
 			}
 		})
 	}
@@ -461,6 +472,13 @@ func TestR8ACallThatGoesOnIsAnnouncedAgain(t *testing.T) {
 			edits(d, withoutAnnouncement, RefersTo("default", "data", ""))
 			d.starts().says("W8 UpdateVolume pv/a").stored()
 		}
+	})
+	t.Run("R6 X2 it is replaced by one that has claimRef and policy alone, for it is being deleted", func(t *testing.T) {
+		leaving := MadeByOwn(BeingDeleted, VolumeFinalizers(reclaim.InTreeFinalizer))
+		d := newTalk(t, Hooked(), AKey, leaving).starts().announces().says("R3 Read volumeattachments").gets(nil, nil)
+		d.says("V3 Read pvc/default/data").gets(nil, ErrNotFound).says("R3 Read pv/a").again().says("R3 RunDeleter pv/a").gets(nil, InProgress(0)).ends()
+		edits(d, withoutAnnouncement, VolumeFinalizers("theirs"))
+		d.starts().says("W8 UpdateVolume pv/a")
 	})
 	t.Run("R8 it is removed alone, from a volume that is being deleted", func(t *testing.T) {
 		d := goesOn(t, InProgress(0))

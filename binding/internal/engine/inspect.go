@@ -210,6 +210,7 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 					n.Text(string(owner))
 				}
 				describeFlag(n, last.wentBack)
+				describeFlag(n, last.call != nil)
 				if describeFlag(n, last.version != "") {
 					n.Version(key, last.version)
 				}

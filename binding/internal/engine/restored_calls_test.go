@@ -571,6 +571,10 @@ func TestW8AVolumeIsGivenBackToWhoHadIt(t *testing.T) {
 			state.Observe(At("22", KnownVolume("a", RefersTo("default", "other", "uid-3"))))
 			state.Observe(At("23", KnownVolume("a", RefersTo("default", "cart", "uid-3"))))
 		}},
+		"the UID of a claim that waits": {RefersTo("default", "other", "uid-2"), corev1.ClaimBound, func(state *engine.State, claim *corev1.PersistentVolumeClaim) {
+			state.Observe(KnownClaim(Named("cart"), OfUID("uid-3")))
+			state.Observe(At("22", KnownVolume("a", RefersTo("default", "other", "uid-3"))))
+		}},
 		"it was made again with the UID of none": {RefersTo("default", "other", "uid-2"), corev1.ClaimBound, func(state *engine.State, claim *corev1.PersistentVolumeClaim) {
 			makeAgain(state, RefersTo("shop", "cart", "uid-none"))
 		}},
