@@ -26,12 +26,13 @@ type lastVolume struct {
 	claimRef     *corev1.ObjectReference // that of the owner
 	policy       corev1.PersistentVolumeReclaimPolicy
 	announcement string
+	chosen       bool     // by a controller (bound-by-controller)
 	call         *ongoing // it went under it; nil if none was known
 }
 
 // lastOf returns that of a volume; nil if there is nothing to know.
 func (s *store) lastOf(volume *corev1.PersistentVolume) *lastVolume {
-	last := &lastVolume{uid: volume.UID, version: volume.ResourceVersion, policy: volume.Spec.PersistentVolumeReclaimPolicy, announcement: s.lastAnnouncement(volume)}
+	last := &lastVolume{chosen: phase.BoundByController(volume), uid: volume.UID, version: volume.ResourceVersion, policy: volume.Spec.PersistentVolumeReclaimPolicy, announcement: s.lastAnnouncement(volume)}
 	last.owners, last.claimRef = s.ownersOf(volume)
 	if last.claimRef == nil && last.announcement == "" && last.policy != corev1.PersistentVolumeReclaimRetain {
 		return nil
@@ -109,6 +110,9 @@ func (l *lastVolume) named(name string) *corev1.PersistentVolume {
 	volume := &corev1.PersistentVolume{}
 	volume.Name, volume.UID, volume.ResourceVersion = name, l.uid, l.version
 	volume.Spec.ClaimRef, volume.Spec.PersistentVolumeReclaimPolicy = l.claimRef, l.policy
+	if l.chosen {
+		metav1.SetMetaDataAnnotation(&volume.ObjectMeta, phase.BoundByControllerAnnotation, "yes")
+	}
 	if l.announcement != "" {
 		metav1.SetMetaDataAnnotation(&volume.ObjectMeta, reclaim.AnnouncementAnnotation, l.announcement)
 	}

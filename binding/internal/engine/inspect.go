@@ -211,6 +211,7 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 				}
 				describeFlag(n, last.wentBack)
 				describeFlag(n, last.call != nil)
+				describeFlag(n, last.chosen)
 				if describeFlag(n, last.version != "") {
 					n.Version(key, last.version)
 				}

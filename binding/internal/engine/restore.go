@@ -98,8 +98,13 @@ func (s *State) noteUsed() {
 		}
 	}
 	for claim := range all[*corev1.PersistentVolumeClaim](&s.store, obj.KindClaim) {
-		if owned := phase.Owned(claim); owned != "" {
-			note(claim.UID, s.volume(owned))
+		owned := phase.Owned(claim)
+		volume := s.volume(owned)
+		if last := s.goneVolumes.of(owned); volume == nil && last != nil {
+			volume = last.named(owned)
+		}
+		if owned != "" {
+			note(claim.UID, volume)
 		}
 	}
 	for volume := range all[*corev1.PersistentVolume](&s.store, obj.KindVolume) {
@@ -115,7 +120,7 @@ func (s *State) noteUsed() {
 		last = cmp.Or(last, &lastVolume{})
 		if announcement, _ := reclaim.AnnouncementOf(last.named(name)); !announcement.Done {
 			for _, owner := range last.owners {
-				note(owner, nil)
+				note(owner, last.named(name))
 			}
 			note(decision.ProvisionedFor(name), nil)
 		}

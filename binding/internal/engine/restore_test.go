@@ -627,6 +627,7 @@ func TestP2W8WhatHadEndedIsNotAnnouncedAgain(t *testing.T) {
 		"it was, and the UID of none has":      {ProvisioningClaim(BoundTo("pvc-uid-1"), announced), RefersTo("default", "data", "uid-none"), "P2 RunProvisioner"},
 		"it was, and that with the name has":   {ProvisioningClaim(BoundTo("pvc-uid-1"), announced), RefersTo("shop", "cart", "uid-none"), "P2 RunProvisioner"},
 		"it was, and that of another's has":    {ProvisioningClaim(BoundTo("pvc-uid-1"), announced), RefersTo("default", "data", "uid-3"), "P2 RunProvisioner"},
+		"it was, and the whole of another's":   {ProvisioningClaim(BoundTo("pvc-uid-1"), announced), RefersTo("default", "else", "uid-3"), "P2 RunProvisioner"},
 		"the UID of none has, and it had none": {ProvisioningClaim(Naming("pvc-uid-1"), Lost, announced), RefersTo("shop", "cart", "uid-none"), "W8 UpdateClaim"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -656,31 +657,46 @@ func TestP2W8WhatHadEndedIsNotAnnouncedAgain(t *testing.T) {
 // P2, W8, X8: a claim was Bound to a volume that a controller had chosen, and a restore takes that, and shows what was announced of what its provisioner had made before. That volume
 // did not stand for it, and the deleter is called; for one that a person had reserved for the claim it is not.
 func TestP2W8WhatWasChosenForAClaimStandsForNothingElse(t *testing.T) {
+	edit := func(edit VolumeEdit) VolumeEdit {
+		if edit == nil {
+			return func(*corev1.PersistentVolume) {}
+		}
+		return edit
+	}
 	for name, test := range map[string]struct {
 		had     VolumeEdit
 		then    VolumeEdit
 		late    bool // the volume is shown after the claim
+		goes    bool // and it goes before the restore
 		deletes bool
 	}{
-		"a controller had chosen it":                         {VolumeNote(BoundBy, "yes"), nil, false, true},
-		"a person had reserved it":                           {func(*corev1.PersistentVolume) {}, nil, false, false},
-		"and a controller has written its claimRef since":    {func(*corev1.PersistentVolume) {}, VolumeNote(BoundBy, "yes"), false, false},
-		"and so it has, to one that was shown after it":      {func(*corev1.PersistentVolume) {}, VolumeNote(BoundBy, "yes"), true, false},
-		"and another UID was written into it, of no claim":   {func(*corev1.PersistentVolume) {}, RefersTo("default", "data", "uid-none"), false, false},
-		"and another claim was written into it, which is no": {func(*corev1.PersistentVolume) {}, RefersTo("shop", "cart", "uid-none"), false, false},
+		"a controller had chosen it":                         {had: VolumeNote(BoundBy, "yes"), deletes: true},
+		"a controller had chosen it, and it went":            {had: VolumeNote(BoundBy, "yes"), goes: true, deletes: true},
+		"a person had reserved it":                           {},
+		"a person had reserved it, and it went":              {goes: true},
+		"and a controller has written its claimRef since":    {then: VolumeNote(BoundBy, "yes")},
+		"and then it went":                                   {then: VolumeNote(BoundBy, "yes"), goes: true},
+		"and so it has, to one that was shown after it":      {then: VolumeNote(BoundBy, "yes"), late: true},
+		"and another UID was written into it, of no claim":   {then: RefersTo("default", "data", "uid-none")},
+		"and another claim was written into it, which is no": {then: RefersTo("shop", "cart", "uid-none")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			back := At("20", ProvisioningClaim(ClaimNote(reclaim.AnnouncementAnnotation, `{"by":"x","token":7,"seconds":60}`)))
-			shown := []obj.Object{ClassOf("fast", Own), At("50", KnownVolume("a", OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound), test.had)), At("51", KnownClaim(BoundTo("a")))}
+			shown := []obj.Object{ClassOf("fast", Own), At("50", KnownVolume("a", OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound), edit(test.had))), At("51", KnownClaim(BoundTo("a")))}
 			if test.late {
 				shown[1], shown[2] = shown[2], shown[1]
 			}
 			d := newTalk(t, Hooked(), DataKey, shown...)
 			if test.then != nil {
-				d.state.Observe(At("52", KnownVolume("a", OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound), test.had, test.then)))
+				d.state.Observe(At("52", KnownVolume("a", OfClass("fast"), BoundToClaim, InPhase(corev1.VolumeBound), edit(test.had), test.then)))
 			}
-			d.state.ObserveRestore()
-			d.state.ObserveDeleted(d.state.Known(AKey))
+			if test.goes {
+				d.state.ObserveDeleted(d.state.Known(AKey))
+				d.state.ObserveRestore()
+			} else {
+				d.state.ObserveRestore()
+				d.state.ObserveDeleted(d.state.Known(AKey))
+			}
 			d.state.OutwaitCalls()
 			for hours := range 4 { // the announcement is another's
 				d.state.SetTime(time.Unix(1_800_000_000, 0).Add(time.Duration(hours) * 2 * time.Hour))
