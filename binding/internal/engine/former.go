@@ -78,8 +78,11 @@ type displacement struct {
 // formerOwner returns the claim that had a volume before its claimRef was removed, or the UID of no claim that may get the volume written into it; nil if there is none.
 func (s *store) formerOwner(volume *corev1.PersistentVolume) *corev1.ObjectReference {
 	displaced := s.displaced[volume.Name]
+	if displaced.by != uidInClaimRef(volume) || displaced.by == "" && volume.Spec.ClaimRef != nil {
+		return nil
+	}
 	by := s.claim(s.claimsByUID[displaced.by])
-	if by != nil && sameName(referenceTo(by), volume.Spec.ClaimRef) && (by.Spec.VolumeName == "" || by.Spec.VolumeName == volume.Name) || displaced.by != uidInClaimRef(volume) || displaced.by == "" && volume.Spec.ClaimRef != nil {
+	if by != nil && sameName(referenceTo(by), volume.Spec.ClaimRef) && (by.Spec.VolumeName == "" || by.Spec.VolumeName == volume.Name) {
 		return nil
 	}
 	return displaced.former

@@ -618,6 +618,18 @@ func TestW8AVolumeIsRetainedForWhoHadItLast(t *testing.T) {
 	assert.Equal(t, corev1.PersistentVolumeReclaimRetain, step.Action.Complete().Volume.Spec.PersistentVolumeReclaimPolicy)
 }
 
+// W8: a person gives a volume to a claim that waits, and then to anybody. What changes of it after that is no claim's.
+func TestW8AVolumeThatWasGivenAndFreed(t *testing.T) {
+	state := engine.New(Unprotected(Hooked()), 10)
+	state.Observe(At("20", KnownVolume("a", RefersTo("default", "other", "uid-2"))))
+	state.Observe(KnownClaim(Named("other"), BoundTo("a"), OfUID("uid-2")))
+	state.Observe(KnownClaim(Named("cart"), OfUID("uid-3")))
+	for i, edit := range []VolumeEdit{RefersTo("default", "cart", "uid-3"), func(*corev1.PersistentVolume) {}, Labelled("x", "y")} {
+		state.Observe(At(fmt.Sprint(21+i), KnownVolume("a", edit)))
+	}
+	assert.Equal(t, "23", state.Known(AKey).GetResourceVersion())
+}
+
 // W8: the claim that a volume was given to had it, and is gone. It is given back to that one.
 func TestW8AVolumeIsGivenBackToWhoHadItLast(t *testing.T) {
 	a := obj.VolumeKey("a")
