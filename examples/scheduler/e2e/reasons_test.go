@@ -118,7 +118,7 @@ func order(t *testing.T, s *scheduler) (plugins []configv1.Plugin) {
 // ephemeral has a claim that is to be made for the pod, and nobody makes it; and one that somebody else has made.
 func ephemeral(w *world, ours, theirs string) {
 	w.Helper()
-	for _, taken := range []string{"", "others"} {
+	for taken, why := range map[string]string{"": "waiting for ephemeral volume controller", "others": "pod is not owner"} {
 		var say []string
 		for _, scheduler := range []string{ours, theirs} {
 			pod := w.Pod(strings.TrimSuffix("ephemeral-"+scheduler+"-"+taken, "-"), "data")
@@ -132,6 +132,7 @@ func ephemeral(w *world, ours, theirs string) {
 			w.Create(objects...)
 			_, err := w.Client.CoreV1().Pods(w.Namespace).Create(context.Background(), pod, metav1.CreateOptions{})
 			require.NoError(w, err)
+			w.PendingFor(pod.Name, why) // it may not have seen the claim before the pod
 			say = append(say, strings.ReplaceAll(w.Unschedulable(pod.Name), scheduler, "SCHEDULER"))
 		}
 		assert.Equal(w, say[1], say[0])
