@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/pvbind/pvbind/binding/decision"
+	"github.com/pvbind/pvbind/binding/internal/engine"
 	"github.com/pvbind/pvbind/binding/obj"
 )
 
@@ -27,14 +28,9 @@ type call struct {
 // errDecidedBefore is of a write that lets a claim go, and that the server has not answered when the claim's volume is changed.
 var errDecidedBefore = errors.New("the volume of the claim was changed before the server has answered the write")
 
-// knower knows objects.
-type knower interface {
-	Known(obj.Key) obj.Object
-}
-
 // add adds the call by which an action is performed; nil for any other action. It belongs to the same critical section as the decision: what is learned after
 // that ends the call.
-func (c *calls) add(action decision.Action, state knower) *call {
+func (c *calls) add(action decision.Action, state *engine.State) *call {
 	if !action.Writes() && action.Kind != decision.RunDeleter && action.Kind != decision.RunRecycler { // what a provisioner makes destroys nothing
 		return nil
 	}
@@ -90,12 +86,12 @@ func (c *calls) endAll(cause error) {
 	}
 }
 
-// endOutdated ends the writes that were decided by an object which is known to have changed since, or to be gone.
-func (c *calls) endOutdated(state knower) {
+// endOutdated ends the writes that were decided by an object which is known to have changed since, to be gone, or to be there.
+func (c *calls) endOutdated(state *engine.State) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for open := range c.byOthers {
-		if now := state.Known(open.by); versionOf(now) != versionOf(open.known) {
+		if open.known == nil && state.Known(open.by) != nil || open.known != nil && !state.Knows(open.known) {
 			open.end(errDecidedBefore)
 		}
 	}
@@ -108,12 +104,4 @@ func (c *call) end(cause error) {
 	if c.ended = cause; c.cancel != nil {
 		c.cancel(cause)
 	}
-}
-
-// versionOf tells versions of an object, and of another one of its name, apart.
-func versionOf(object obj.Object) [2]string {
-	if object == nil {
-		return [2]string{}
-	}
-	return [2]string{string(object.GetUID()), object.GetResourceVersion()}
 }

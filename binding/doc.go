@@ -104,7 +104,7 @@
 //
 //   - controller.go: Controller, its Sync, and Result.
 //   - client.go: Client, AttachmentLister, Follower and Recorder.
-//   - calls.go: how a noticed restore ends the writes, and the deleters and recyclers, that were decided on before it.
+//   - calls.go: how what is learned after a decision ends its write, its deleter or its recycler.
 //   - perform.go: how an action becomes a call of the Client, and how syncs share lists.
 //
 // # After a restore from a backup

@@ -177,6 +177,19 @@ func TestF2AClaimIsNotLetGoOnceItsVolumeHasChanged(t *testing.T) {
 	}
 }
 
+// waitsToLetGo has the sync of the claim wait in its client with the write that lets it go, and returns how that ends.
+func waitsToLetGo(t *testing.T, controller *binding.Controller) (client limitedClaims, ended <-chan error) {
+	client = limitedClaims{limitedClient{controller.Client, make(chan struct{}), make(chan struct{})}}
+	controller.Client = client
+	result := make(chan error, 1)
+	go func() {
+		_, err := controller.Sync(t.Context(), DataKey)
+		result <- err
+	}()
+	<-client.waits
+	return client, result
+}
+
 func testChangedBeforeClaimIsLetGo(t *testing.T, gone bool) {
 	server, controller := hookedController(t, hooks.Set{}, bindingtest.Volume("a", "1Gi"), bindingtest.Claim("default", "data", "1Gi"))
 	syncs := func() {
@@ -189,14 +202,7 @@ func testChangedBeforeClaimIsLetGo(t *testing.T, gone bool) {
 	require.Equal(t, corev1.ClaimBound, server.Claim("default", "data").Status.Phase)
 	require.NoError(t, server.Delete(t.Context(), DataKey, metav1.DeleteOptions{}))
 	controller.Observe(server.Claim("default", "data"))
-	client := limitedClaims{limitedClient{controller.Client, make(chan struct{}), make(chan struct{})}}
-	controller.Client = client
-	ended := make(chan error, 1)
-	go func() {
-		_, err := controller.Sync(t.Context(), DataKey)
-		ended <- err
-	}()
-	<-client.waits
+	client, ended := waitsToLetGo(t, controller)
 	volume := server.Volume("a")
 	volume.Spec.ClaimRef, volume.Finalizers = nil, nil
 	_, err := server.UpdateVolume(t.Context(), volume)
@@ -248,14 +254,7 @@ func TestF2AClaimIsNotLetGoOnceAReplyShowsItsVolumeChanged(t *testing.T) {
 			require.NoError(t, server.Delete(t.Context(), key, metav1.DeleteOptions{}))
 			controller.Observe(server.Claim(key.Namespace, key.Name))
 		}
-		client := limitedClaims{limitedClient{controller.Client, make(chan struct{}), make(chan struct{})}}
-		controller.Client = client
-		ended := make(chan error, 1)
-		go func() {
-			_, err := controller.Sync(t.Context(), DataKey)
-			ended <- err
-		}()
-		<-client.waits
+		client, ended := waitsToLetGo(t, controller)
 		edit(func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil })
 		syncs(other) // which ends with a read of the volume
 		synctest.Wait()

@@ -85,10 +85,7 @@ func (s *State) readReserved(t *task, action decision.Action) (read decision.Act
 // person wrote that, or a slip. A claim that goes, or has another volume, takes with it no data of the former one.
 func (s *store) noteGiven(old, volume *corev1.PersistentVolume) {
 	uid := uidInClaimRef(volume)
-	others := slices.ContainsFunc(s.formerClaims[volume.Name], func(former *corev1.ObjectReference) bool { return former.UID != uid })
-	if had := s.hadBefore[volume.Name]; had != nil && had.UID != "" && had.UID != uid {
-		others = true
-	}
+	others := slices.ContainsFunc(s.FormerClaims(volume.Name), func(former *corev1.ObjectReference) bool { return former.UID != uid })
 	if (others || old != nil && s.wentByRestore(uid)) && uid != uidInClaimRef(old) {
 		s.beginGiven(volume)
 	}

@@ -58,7 +58,7 @@ func (s *store) beginCall(action decision.Action) {
 func (s *store) keepCall(action decision.Action, answer decision.Answer) {
 	uid := action.About()
 	call, begun := s.goesOn[uid]
-	if !begun || answer.Of != decision.RunDeleter && answer.Of != decision.RunRecycler {
+	if !begun {
 		return
 	}
 	failed, _ := errors.AsType[*hooks.Error](answer.Err)

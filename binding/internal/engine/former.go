@@ -41,8 +41,8 @@ func (s *store) lastOf(volume *corev1.PersistentVolume) *lastVolume {
 }
 
 // ownersOf returns the claims whose data is on a volume, and a claimRef with the name of the first; none if there is none. That is the one
-// whose UID its claimRef has, whatever name a slip has left in it, and before it the one that had the volume, where that UID is none of a claim that may get it. Without claimRef it is
-// those that are Bound to it.
+// whose UID its claimRef has, whatever name a slip has left in it. The claim that had the volume before comes first, where none that may get it has that UID. Without
+// claimRef the owners are those that are Bound to it.
 func (s *store) ownersOf(volume *corev1.PersistentVolume) (owners []types.UID, first *corev1.ObjectReference) {
 	ref := volume.Spec.ClaimRef
 	if ref != nil && ref.UID != "" {
@@ -234,7 +234,7 @@ func leavesTo(claim *corev1.PersistentVolumeClaim, ref *corev1.ObjectReference) 
 // noteFormerClaim notes whose the claimRef of a volume was before the version that takes the place of the old one, nil if there is none: where
 // it was removed, or has another name for the same UID, or another claim was written into it.
 func (s *store) noteFormerClaim(old, volume *corev1.PersistentVolume) {
-	if s.noteDisplaced(old, volume); old == nil {
+	if old == nil {
 		return
 	}
 	uid := uidInClaimRef(volume)
@@ -246,6 +246,15 @@ func (s *store) noteFormerClaim(old, volume *corev1.PersistentVolume) {
 	if uidInClaimRef(old) != "" && (uid != uidInClaimRef(old) || !sameName(volume.Spec.ClaimRef, old.Spec.ClaimRef)) {
 		s.addFormer(volume.Name, s.withoutSlip(old))
 	}
+}
+
+// FormerClaims returns the claims that the volume was seen to have in its claimRef before that was removed, or changed, or the server went back.
+func (s *store) FormerClaims(volume string) []*corev1.ObjectReference {
+	formers := s.formerClaims[volume]
+	if had := s.hadBefore[volume]; had != nil && had.UID != "" && had.UID != uidInClaimRef(s.volume(volume)) {
+		return append(slices.Clip(formers), had)
+	}
+	return formers
 }
 
 // addFormer adds a claim to those that a volume has had in its claimRef. Of the others only those stay that are there, and name it: whoever is written into the
@@ -341,7 +350,12 @@ func (s *store) asOwner(claim *corev1.PersistentVolumeClaim) *corev1.PersistentV
 	if !stood && (slipped || s.lostOwners[obj.KeyOf(claim)] != claim.UID) {
 		return claim
 	}
-	owner := *claim
-	owner.Status.Phase = corev1.ClaimBound
-	return &owner
+	return asBound(claim)
+}
+
+// asBound returns a copy of the claim that is Bound.
+func asBound(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+	bound := *claim
+	bound.Status.Phase = corev1.ClaimBound
+	return &bound
 }

@@ -118,9 +118,10 @@ func (s *State) noteUsed() {
 	}
 	for name, last := range s.goneVolumes.all() {
 		last = cmp.Or(last, &lastVolume{})
-		if announcement, _ := reclaim.AnnouncementOf(last.named(name)); !announcement.Done {
+		volume := last.named(name)
+		if announcement, _ := reclaim.AnnouncementOf(volume); !announcement.Done {
 			for _, owner := range last.owners {
-				note(owner, last.named(name))
+				note(owner, volume)
 			}
 			note(decision.ProvisionedFor(name), nil)
 		}
@@ -159,9 +160,7 @@ func (s *State) asFormerOwner(claim *corev1.PersistentVolumeClaim) *corev1.Persi
 	if former := s.formerOwner(volume); former == nil || former.UID != claim.UID {
 		return s.asOwner(claim)
 	}
-	owner := *claim
-	owner.Status.Phase = corev1.ClaimBound
-	return &owner
+	return asBound(claim)
 }
 
 // isReassigned reports whether a volume was another claim's before, which its own sync is to tell.

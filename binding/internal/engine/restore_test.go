@@ -726,28 +726,21 @@ func TestP2W8WhatWasChosenForAClaimStandsForNothingElse(t *testing.T) {
 	}
 }
 
-// B1, W8, X2: a claim went by a restore, and its volume is kept for its name. A person puts the volume back as it was, with the claim's UID: nobody has deleted that claim, and the
-// volume is retained.
-func TestB1W8AVolumeIsPutBackForAClaimThatWentByARestore(t *testing.T) {
-	d := newTalk(t, Hooked(), AKey, At("50", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), DeletedPolicy, OnHostPath)), At("51", KnownClaim(BoundTo("a"))))
-	d.state.ObserveRestore()
-	d.state.OutwaitCalls()
-	d.took(reads(t, d.state, d.starts().step, AKey, At("10", KnownVolume("a", InPhase(corev1.VolumeAvailable), DeletedPolicy, OnHostPath))))
-	d.says("W8 UpdateVolume pv/a").stored()
-	d.state.Observe(At("120", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeAvailable), DeletedPolicy, OnHostPath, VolumeNote(BoundBy, "yes"))))
-	d.retainsInVain()
-}
-
-// B1, W8, X2: a volume is kept for the name of the claim that had it when the server went back. A person puts the manifest of a claim before that in its place, which is gone.
-func TestB1W8AnOlderManifestIsPutOverWhatWasGivenBack(t *testing.T) {
-	later := KnownClaim(Named("other"), OfUID("uid-2"), BoundTo("a"))
-	d := newTalk(t, Hooked(), AKey, At("50", KnownVolume("a", RefersTo("default", "other", "uid-2"), InPhase(corev1.VolumeBound), DeletedPolicy, OnHostPath)), At("51", later))
-	d.state.ObserveRestore()
-	d.state.OutwaitCalls()
-	d.took(reads(t, d.state, d.starts().step, AKey, At("10", KnownVolume("a", InPhase(corev1.VolumeAvailable), DeletedPolicy, OnHostPath))))
-	d.says("W8 UpdateVolume pv/a").stored()
-	d.state.Observe(At("120", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeAvailable), DeletedPolicy, OnHostPath, VolumeNote(BoundBy, "yes"))))
-	d.retainsInVain()
+// B1, W8, X2: a claim went by a restore, and its volume is kept for its name. A person puts a manifest of the volume in its place, with the claim's UID, or with that of an earlier
+// claim, which is gone: nobody has deleted the one that had it, and the volume is retained.
+func TestB1W8AManifestIsPutOverWhatWasGivenBack(t *testing.T) {
+	for name, later := range map[string]*corev1.PersistentVolumeClaim{"with the UID of the claim": KnownClaim(BoundTo("a")), "with that of an earlier one": KnownClaim(Named("other"), OfUID("uid-2"), BoundTo("a"))} {
+		t.Run(name, func(t *testing.T) {
+			had := KnownVolume("a", RefersTo(later.Namespace, later.Name, later.UID), InPhase(corev1.VolumeBound), DeletedPolicy, OnHostPath)
+			d := newTalk(t, Hooked(), AKey, At("50", had), At("51", later))
+			d.state.ObserveRestore()
+			d.state.OutwaitCalls()
+			d.took(reads(t, d.state, d.starts().step, AKey, At("10", KnownVolume("a", InPhase(corev1.VolumeAvailable), DeletedPolicy, OnHostPath))))
+			d.says("W8 UpdateVolume pv/a").stored()
+			d.state.Observe(At("120", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeAvailable), DeletedPolicy, OnHostPath, VolumeNote(BoundBy, "yes"))))
+			d.retainsInVain()
+		})
+	}
 }
 
 // R8, W8: the server went back to between the announcement of a deleter and the note that the storage is gone. That is noted again.

@@ -47,7 +47,7 @@ type store struct {
 	// formerClaims has, by the name of a volume, the claims that its claimRef had before somebody removed it, put a slip into its name, or wrote another claim into it,
 	// the oldest first: those that are there and name the volume, and the last one, be it gone.
 	formerClaims map[string][]*corev1.ObjectReference
-	displaced    map[string]displacement       // by volume (W8)
+	displaced    map[string]displacement       // by volume: the claim that had it before its claimRef was removed, or another UID written into it (W8)
 	stored       tombstones[string, time.Time] // by volume: when the last create of this controller was answered (P2)
 	// hadBefore has, by the name of a volume, the claim that had it when the server went back (W8). Its claimRef may be an earlier one.
 	hadBefore map[string]*corev1.ObjectReference
@@ -154,6 +154,7 @@ func (s *store) set(key obj.Key, old obj.Object, parsed Parsed) (named []obj.Key
 	case *corev1.PersistentVolume:
 		was := as[*corev1.PersistentVolume](old)
 		s.noteTaken(was, object)
+		s.noteDisplaced(was, object)
 		s.noteFormerClaim(was, object)
 		if was == nil || uidInClaimRef(was) != uidInClaimRef(object) { // or else a person has seen it
 			s.noteOwner(object)

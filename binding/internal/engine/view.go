@@ -154,15 +154,6 @@ func (v *taskView) Former(volume string) *corev1.PersistentVolume {
 	return last.named(volume)
 }
 
-// FormerClaims returns the claims that the volume was seen to have in its claimRef before that was removed, or changed, or the server went back.
-func (v *taskView) FormerClaims(volume string) []*corev1.ObjectReference {
-	formers := v.formerClaims[volume]
-	if had := v.hadBefore[volume]; had != nil && had.UID != "" && had.UID != uidInClaimRef(v.volume(volume)) {
-		return append(slices.Clip(formers), had)
-	}
-	return formers
-}
-
 // Waiting returns the claim to offer a volume to: the one that the volume is pre-bound to, or one that names it, or the
 // neediest that it fits (W1).
 func (v *taskView) Waiting(volume *corev1.PersistentVolume) *corev1.PersistentVolumeClaim {
