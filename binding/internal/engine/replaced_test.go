@@ -131,15 +131,20 @@ func TestV1WhoIsBoundComesBeforeWhoItWasMadeFor(t *testing.T) {
 	assert.False(t, d.step.Action.Writes(), "%s", d.step.Action)
 	assert.Contains(t, d.step.Next, obj.KeyOf(bound))
 
-	t.Run("C11 also after a slip in its UID", func(t *testing.T) {
-		has := func(version string, edits ...VolumeEdit) *corev1.PersistentVolume {
-			return At(version, KnownVolume(OwnKey.Name, append(edits, InPhase(corev1.VolumeBound), VolumeNote(ProvisionedBy, Own))...))
-		}
-		d := newTalk(t, decision.Options{}, obj.KeyOf(bound), waits, bound, has("10", RefersToOther), has("20", RefersTo("default", "other", "uid-slip")), has("30"))
-		d.took(reads(t, d.state, d.starts().step, d.key, waits, bound, has("30")))
-		require.Equal(t, "B1 UpdateVolume", d.step.Action.Rule+" "+string(d.step.Action.Kind), "%s", d.step.Action)
-		assert.Equal(t, bound.UID, d.step.Action.Complete().Volume.Spec.ClaimRef.UID)
-	})
+	for name, slip := range map[string]VolumeEdit{
+		"C11 also after a slip in its UID":                             RefersTo("default", "other", "uid-slip"),
+		"C11 also after the claim it was made for was written into it": BoundToClaim,
+	} {
+		t.Run(name, func(t *testing.T) {
+			has := func(version string, edits ...VolumeEdit) *corev1.PersistentVolume {
+				return At(version, KnownVolume(OwnKey.Name, append(edits, InPhase(corev1.VolumeBound), VolumeNote(ProvisionedBy, Own))...))
+			}
+			d := newTalk(t, decision.Options{}, obj.KeyOf(bound), waits, bound, has("10", RefersToOther), has("20", slip), has("30"))
+			d.took(reads(t, d.state, d.starts().step, d.key, waits, bound, has("30")))
+			require.Equal(t, "B1 UpdateVolume", d.step.Action.Rule+" "+string(d.step.Action.Kind), "%s", d.step.Action)
+			assert.Equal(t, bound.UID, d.step.Action.Complete().Volume.Spec.ClaimRef.UID)
+		})
+	}
 }
 
 // C11, V1: a claimRef that had another claim's UID is removed. That claim may be Bound by now, which a late cache does not show: the volume is
@@ -703,28 +708,32 @@ func TestM2WhoWasGivenAVolumeOwnsWhatIsMadeAgain(t *testing.T) {
 // M2, X3: a claim that its tenant has made Lost, by bind-completed, has its UID in the claimRef of a volume that is made again, and never gets that. It does not take the place of the
 // one that had the volume.
 func TestM2WhoIsLostByItsTenantIsNoOtherOwner(t *testing.T) {
-	was := At("5", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound)))
-	thief := At("6", KnownClaim(Named("thief"), OfUID("uid-thief"), BoundTo("a"), ClaimPhase(corev1.ClaimLost)))
-	lost := At("30", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost)))
-	named := func(version string, edit VolumeEdit) *corev1.PersistentVolume {
-		volume := At(version, KnownVolume("a", edit, InPhase(corev1.VolumePending)))
-		volume.UID = types.UID("uid-of-" + version)
-		return volume
+	for _, name := range []string{"thief", "thefi"} {
+		t.Run(name, func(t *testing.T) {
+			was := At("5", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound)))
+			thief := At("6", KnownClaim(Named("thief"), OfUID("uid-thief"), BoundTo("a"), ClaimPhase(corev1.ClaimLost)))
+			lost := At("30", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimLost)))
+			named := func(version string, edit VolumeEdit) *corev1.PersistentVolume {
+				volume := At(version, KnownVolume("a", edit, InPhase(corev1.VolumePending)))
+				volume.UID = types.UID("uid-of-" + version)
+				return volume
+			}
+			slipped, again := named("20", RefersTo("default", name, "uid-thief")), named("40", func(*corev1.PersistentVolume) {})
+			d := newTalk(t, decision.Options{}, obj.KeyOf(thief), was, KnownClaim(BoundTo("a")), thief)
+			d.state.ObserveDeleted(was)
+			d.state.Observe(slipped)
+			d.state.Observe(lost)
+			d.state.ObserveDeleted(slipped)
+			d.state.Observe(again)
+			d.took(reads(t, d.state, d.starts().step, d.key, again, lost, thief))
+			assert.NotEqual(t, "B1", d.step.Action.Rule, "%s", d.step.Action)
+			d.state.ObserveDeleted(thief)
+			d.key = DataKey
+			d.took(reads(t, d.state, d.starts().step, d.key, again, lost))
+			require.Equal(t, "B1 UpdateVolume", d.step.Action.Rule+" "+string(d.step.Action.Kind), "%s", d.step.Action)
+			assert.Equal(t, lost.UID, d.step.Action.Complete().Volume.Spec.ClaimRef.UID)
+		})
 	}
-	slipped, again := named("20", RefersTo("default", "thefi", "uid-thief")), named("40", func(*corev1.PersistentVolume) {})
-	d := newTalk(t, decision.Options{}, obj.KeyOf(thief), was, KnownClaim(BoundTo("a")), thief)
-	d.state.ObserveDeleted(was)
-	d.state.Observe(slipped)
-	d.state.Observe(lost)
-	d.state.ObserveDeleted(slipped)
-	d.state.Observe(again)
-	d.took(reads(t, d.state, d.starts().step, d.key, again, lost, thief))
-	assert.NotEqual(t, "B1", d.step.Action.Rule, "%s", d.step.Action)
-	d.state.ObserveDeleted(thief)
-	d.key = DataKey
-	d.took(reads(t, d.state, d.starts().step, d.key, again, lost))
-	require.Equal(t, "B1 UpdateVolume", d.step.Action.Rule+" "+string(d.step.Action.Kind), "%s", d.step.Action)
-	assert.Equal(t, lost.UID, d.step.Action.Complete().Volume.Spec.ClaimRef.UID)
 }
 
 // M2, C11: a slip in the UID of a claimRef makes a claim Lost, and is mended by removing the claimRef. The claim was seen to be Bound, and gets the

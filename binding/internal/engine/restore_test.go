@@ -35,6 +35,9 @@ func reads(t *testing.T, state *engine.State, step engine.Step, key obj.Key, the
 			reply.Err = nil
 		}
 		for _, object := range there {
+			if claim, ok := object.(*corev1.PersistentVolumeClaim); ok && step.Action.Key == obj.ClaimsKey() {
+				reply.Claims = append(reply.Claims, claim)
+			}
 			if object.GetName() == step.Action.Key.Name {
 				reply = engine.Reply{Object: object}
 			}
