@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,17 +48,21 @@ type ongoing struct {
 
 // beginCall keeps that a deleter or recycler is called from now on.
 func (s *store) beginCall(action decision.Action) {
-	if action.Kind != decision.RunDeleter && action.Kind != decision.RunRecycler || action.Volume.UID == "" { // of storage that was not stored as a volume (P2)
+	if !callsForVolume(action) {
 		return
 	}
 	last, _ := reclaim.AnnouncementOf(action.Volume)
-	zeromap.Put(&s.goesOn, action.Volume.UID, ongoing{called: action.Volume, last: last, answered: s.goesOn[action.Volume.UID].answered})
+	name := action.Volume.Name
+	zeromap.Put(&s.goesOn, name, ongoing{called: action.Volume, last: last, answered: s.goesOn[name].answered})
 }
 
-// keepCall keeps that a call goes on, or may. Only a success ends that: what a later call answers else says nothing of the one before.
+// keepCall keeps that a call goes on, or may, also where the volume is gone by then, or made again. Only a success ends that: what a later call answers else says
+// nothing of the one before.
 func (s *store) keepCall(action decision.Action, answer decision.Answer) {
-	uid := action.About()
-	call, begun := s.goesOn[uid]
+	if !callsForVolume(action) {
+		return
+	}
+	call, begun := s.goesOn[action.Volume.Name]
 	if !begun {
 		return
 	}
@@ -65,28 +70,48 @@ func (s *store) keepCall(action decision.Action, answer decision.Answer) {
 	if failed != nil && (failed.Meaning == hooks.InProgress || failed.Meaning == hooks.NotReturned) || errors.Is(answer.Err, context.DeadlineExceeded) {
 		call.answered = true
 	}
-	if s.goesOn[uid] = call; answer.Err == nil || !call.answered {
-		delete(s.goesOn, uid)
+	if s.goesOn[action.Volume.Name] = call; answer.Err == nil || !call.answered {
+		delete(s.goesOn, action.Volume.Name)
 	}
 }
 
-// noteTaken notes that an announcement is gone from a volume for which a call goes on, because a person has replaced that by a manifest of before, who knows
-// nothing of the call. Who knows removes the annotation alone, as they are told (R8).
+// callsForVolume reports whether an action calls a deleter or recycler for a volume, and not for storage that was not stored as one (P2).
+func callsForVolume(action decision.Action) bool {
+	return (action.Kind == decision.RunDeleter || action.Kind == decision.RunRecycler) && action.Volume.UID != ""
+}
+
+// noteTaken notes that an announcement is gone from a volume for which a call goes on, or is an earlier one, because a person has replaced that by a manifest of before, who knows
+// nothing of the call. Who knows removes the annotation alone, as they are told (R8), and another controller that has announced a later call removes its own.
 func (s *store) noteTaken(old, volume *corev1.PersistentVolume) {
-	call, goesOn := s.goesOn[volume.UID]
+	call, goesOn := s.goesOn[volume.Name]
 	if !goesOn || old == nil {
 		return
 	}
 	_, hadOne := reclaim.AnnouncementOf(old)
+	own, _ := reclaim.AnnouncementOf(call.called)
 	switch last, announced := reclaim.AnnouncementOf(volume); {
+	case announced && last.Token > 0 && last.Token < call.last.Token:
+		call.taken = true
 	case announced:
 		if call.taken = false; last.Token > 0 {
 			call.last = last
 		}
-	case hadOne && isReplaced(call.called, volume): // or else it is taken already, and not announced again yet
+	case hadOne && call.last.By == own.By && isReplaced(call.called, volume): // or else it is taken already, and not announced again yet
 		call.taken = true
 	}
-	s.goesOn[volume.UID] = call
+	s.goesOn[volume.Name] = call
+}
+
+// goesOnWithout reports whether a call goes on under a volume that is gone, and that nobody who knows of it has let go.
+func (s *store) goesOnWithout(volume *corev1.PersistentVolume) bool {
+	call, goesOn := s.goesOn[volume.Name]
+	announcement, announced := reclaim.AnnouncementOf(volume)
+	return goesOn && !announcement.Done && (announced || call.taken)
+}
+
+// forgetCalls forgets the calls for volumes that are gone, and of which nothing is known any more.
+func (s *store) forgetCalls() {
+	maps.DeleteFunc(s.goesOn, func(name string, _ ongoing) bool { return s.volume(name) == nil && !s.goneVolumes.has(name) })
 }
 
 // isReplaced reports whether a version of a volume lacks what keeps it while a call is announced, as a manifest of before does. What is being deleted takes no such
@@ -103,7 +128,7 @@ func isReplaced(called, volume *corev1.PersistentVolume) bool {
 func (s *store) lastAnnouncement(volume *corev1.PersistentVolume) string {
 	_, announced := reclaim.AnnouncementOf(volume)
 	text := volume.Annotations[reclaim.AnnouncementAnnotation]
-	if call, goesOn := s.goesOn[volume.UID]; goesOn && announced && text == "" {
+	if call, goesOn := s.goesOn[volume.Name]; goesOn && announced && text == "" {
 		return call.last.String()
 	}
 	return text
@@ -112,10 +137,10 @@ func (s *store) lastAnnouncement(volume *corev1.PersistentVolume) string {
 // announcedCall returns a volume as it was when the announcement was taken off it of a call that goes on; nil if none was.
 func (s *store) announcedCall(key obj.Key) obj.Object {
 	volume := s.volume(key.Name)
-	if key.Kind != obj.KindVolume || volume == nil || !s.goesOn[volume.UID].taken {
+	if key.Kind != obj.KindVolume || volume == nil || !s.goesOn[volume.Name].taken {
 		return nil
 	}
 	announced := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: volume.Name, UID: volume.UID}}
-	reclaim.Announce(announced, s.goesOn[volume.UID].last)
+	reclaim.Announce(announced, s.goesOn[volume.Name].last)
 	return announced
 }

@@ -26,8 +26,7 @@ type lastVolume struct {
 	claimRef     *corev1.ObjectReference // that of the owner
 	policy       corev1.PersistentVolumeReclaimPolicy
 	announcement string
-	chosen       bool     // by a controller (bound-by-controller)
-	call         *ongoing // it went under it; nil if none was known
+	chosen       bool // by a controller (bound-by-controller)
 }
 
 // lastOf returns that of a volume; nil if there is nothing to know.
@@ -128,11 +127,11 @@ func (l *lastVolume) named(name string) *corev1.PersistentVolume {
 func (s *store) bury(volume *corev1.PersistentVolume) {
 	last := s.lastOf(volume)
 	announcement, announced := reclaim.AnnouncementOf(volume)
-	call, goesOn := s.goesOn[volume.UID]
+	goesOn := s.goesOnWithout(volume)
 	switch {
-	case goesOn && !announcement.Done && (announced || call.taken): // nobody who knows of it has let the volume go
+	case goesOn:
 		last = cmp.Or(last, &lastVolume{uid: volume.UID, policy: volume.Spec.PersistentVolumeReclaimPolicy})
-		last.version, last.announcement, last.call = "", call.last.String(), &call
+		last.version, last.announcement = "", s.goesOn[volume.Name].last.String()
 	case !announced || volume.DeletionTimestamp == nil || last == nil: // nil where somebody has emptied the announcement
 	case !announcement.Done && !decision.StaysMeanwhile(volume):
 		last.version = ""
@@ -142,20 +141,23 @@ func (s *store) bury(volume *corev1.PersistentVolume) {
 		announcement.Done = true
 		last = &lastVolume{uid: volume.UID, version: volume.ResourceVersion, announcement: announcement.String()}
 	}
-	key := obj.ReferencedClaim(volume)
-	if claim := s.claim(key); last != nil && claim != nil && s.lostOwners[key] == claim.UID && obj.NamedVolume(claim).Name == volume.Name {
-		last.owners = append(last.owners, claim.UID) // it may have a slip in the UID of claimRef
-	}
 	if last != nil && !s.hasOwn(volume) { // who is written into claimRef has not got it
 		for _, former := range s.formerClaims[volume.Name] {
 			if s.namesStill(former, volume.Name) {
 				last.owners = append(last.owners, former.UID)
 			}
 		}
+		if had := s.hadBefore[volume.Name]; had != nil && s.namesStill(had, volume.Name) { // it may be Pending, as the backup has it
+			zeromap.Put(&s.lostOwners, s.claimsByUID[had.UID], had.UID)
+		}
 	}
 	if !s.startedOver.has(volume.UID) || uidInClaimRef(volume) != decision.ProvisionedFor(volume.Name) { // which P2 has deleted itself: it never stood for its storage
 		s.goneVolumes.add(volume.Name, last)
 	}
+	if !goesOn {
+		delete(s.goesOn, volume.Name)
+	}
+	s.forgetCalls()
 	s.stored.remove(volume.Name)
 	s.relistOwners(volume.Name, nil)
 }

@@ -1,14 +1,17 @@
 package engine
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pvbind/pvbind/binding/decision"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
 )
 
 // M2, W8: a claim that was seen to be Bound owns the volume that it had, and no other one that its tenant names once a restore, whose revisions go on, has
@@ -29,4 +32,28 @@ func TestM2W8AClaimOwnsNoVolumeThatItWasNotBoundTo(t *testing.T) {
 			assert.Empty(t, state.index.Owners(names))
 		}
 	}
+}
+
+// R8, X9: a call that goes on under a volume that is gone is forgotten once so much has gone since that nothing is known of the volume, too.
+func TestX9CallsAreForgottenWithTheirVolumes(t *testing.T) {
+	state := New(decision.Options{}, 1)
+	goes := func(name string, calls bool) {
+		volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), ResourceVersion: "10"}}
+		if calls {
+			reclaim.Announce(volume, reclaim.Announcement{By: "me", Token: 5})
+		}
+		state.Observe(volume)
+		if calls {
+			state.beginCall(decision.Action{Kind: decision.RunDeleter, Volume: volume})
+		}
+		state.ObserveDeleted(volume)
+	}
+	goes("a", true)
+	assert.Contains(t, state.goesOn, "a")
+	for n := range 2 * generation {
+		goes(fmt.Sprint("other-", n), false)
+	}
+	goes("b", true)
+	assert.Len(t, state.goesOn, 1)
+	assert.Contains(t, state.goesOn, "b")
 }

@@ -443,6 +443,28 @@ func TestR8ACallThatGoesOnIsAnnouncedAgain(t *testing.T) {
 			assert.Equal(t, was, again)
 		}
 	})
+	t.Run("R8 X2 a manifest has an earlier announcement", func(t *testing.T) {
+		d := goesOn(t, InProgress(0))
+		before, _ := reclaim.AnnouncementOf(d.state.Known(AKey))
+		before.Recycles = true
+		d.starts().announces()
+		was, _ := reclaim.AnnouncementOf(d.state.Known(AKey))
+		edits(d, VolumeNote(reclaim.AnnouncementAnnotation, before.String()), withoutClaimRef)
+		for !d.step.Done && d.step.Action.Kind == decision.Read {
+			d.again()
+		}
+		d.says("W8 UpdateVolume pv/a")
+		again, _ := reclaim.AnnouncementOf(d.step.Action.Volume)
+		assert.Equal(t, was, again)
+	})
+	t.Run("R4 R8 another controller's later call ends", func(t *testing.T) {
+		d := goesOn(t, InProgress(0))
+		later, _ := reclaim.AnnouncementOf(d.state.Known(AKey))
+		later.By, later.Token = "another", later.Token+1
+		edits(d, VolumeNote(reclaim.AnnouncementAnnotation, later.String()))
+		edits(d, ofBefore, withoutClaimRef)
+		assert.NotEqual(t, "W8", d.starts().step.Action.Rule)
+	})
 	t.Run("R8 W8 X2 a person has emptied it, and the server goes back", func(t *testing.T) {
 		d := goesOn(t, InProgress(0))
 		was, _ := reclaim.AnnouncementOf(d.state.Known(AKey))

@@ -210,13 +210,12 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 					n.Text(string(owner))
 				}
 				describeFlag(n, last.wentBack)
-				describeFlag(n, last.call != nil)
 				describeFlag(n, last.chosen)
 				if describeFlag(n, last.version != "") {
 					n.Version(key, last.version)
 				}
 			}
-			if call, goesOn := s.goesOn[uidOf(object)]; describeFlag(n, goesOn) {
+			if call, goesOn := s.goesOn[key.Name]; describeFlag(n, goesOn) {
 				n.Object(call.called)
 				n.Text(call.last.By)
 				n.Token(call.last.Token)

@@ -18,7 +18,7 @@ func TestModelDescribesAllOfAState(t *testing.T) {
 	}{
 		{State{}, []string{"store", "options", "tasks", "locks", "waiters", "inDoubt", "leftInDoubt", "offers", "hooks", "workers", "lastEvents", "rejected", "refused", "failures", "restore", "unclaimed", "deleted", "announced", "now"}},
 		{store{}, []string{"objects", "claimsByVolume", "volumesByClaim", "claimsByUID", "podsByClaim", "largePods", "attachmentsByVolume", "parsedClaims", "podClaims", "index", "waiting", "notified", "gone", "gonePods", "goneVolumes", "lostOwners", "formerClaims", "displaced", "stored", "usedBefore", "reservedFor", "goesOn", "startedOver", "hadBefore", "begun"}},
-		{lastVolume{}, []string{"uid", "version", "wentBack", "owners", "claimRef", "policy", "announcement", "chosen", "call"}},
+		{lastVolume{}, []string{"uid", "version", "wentBack", "owners", "claimRef", "policy", "announcement", "chosen"}},
 		{refusal{}, []string{"write", "err", "again"}},
 		{task{}, []string{"key", "volume", "version", "pending", "written", "before", "outdated", "contradicted", "live", "answers", "provided", "publish", "next", "steps"}},
 		{Reply{}, []string{"Object", "Err", "Claims", "Pods", "Attachments", "parsed", "owners", "podsByClaim", "podClaims"}},

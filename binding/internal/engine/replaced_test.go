@@ -639,29 +639,41 @@ func TestM2W8AClaimThatIsPendingInTheBackupOwnsWhatIsMadeAgain(t *testing.T) {
 // M2, W8: a claim named its volume before it was Bound to it, and the backup is from in between. It owns what is made again after the restore.
 func TestM2W8AClaimThatNamedItsVolumeOwnsWhatIsMadeAgain(t *testing.T) {
 	a, recycle := obj.VolumeKey("a"), WithPolicy(corev1.PersistentVolumeReclaimRecycle)
-	back, volume := At("4", KnownClaim(Naming("a"), ClaimPhase(corev1.ClaimPending))), At("5", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeAvailable), recycle))
+	back := At("4", KnownClaim(Naming("a"), ClaimPhase(corev1.ClaimPending)))
 	again := At("25", KnownVolume("a", InPhase(corev1.VolumePending), recycle, func(v *corev1.PersistentVolume) { v.UID = "uid-again" }))
 	other := At("26", KnownClaim(Named("other"), OfUID("uid-3")))
-	for name, order := range map[string][]obj.Key{"the volume is read first": {a, DataKey}, "the claim is read first": {DataKey, a}} {
-		t.Run("M2 W8 "+name, func(t *testing.T) {
-			state := engine.New(Unprotected(Hooked()), 10)
-			state.Observe(At("20", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), recycle)))
-			state.Observe(At("21", KnownClaim(BoundTo("a"))))
-			state.ObserveRestore()
-			for _, key := range order {
-				for step := reads(t, state, state.Start(key), key, volume, back); !step.Done; {
-					step = state.Proceed(key, engine.Reply{Err: ErrConnection})
+	gone := RefersTo("default", "gone", "uid-gone")
+	for shows, volume := range map[string]*corev1.PersistentVolume{
+		"reserved for it":            KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeAvailable), recycle),
+		"not reclaimed for a former": KnownVolume("a", gone, InPhase(corev1.VolumeReleased)),
+		"not recycled for a former":  KnownVolume("a", gone, InPhase(corev1.VolumeFailed), recycle),
+	} {
+		for name, order := range map[string][]obj.Key{"the volume is read first": {a, DataKey}, "the claim is read first": {DataKey, a}} {
+			t.Run("M2 W8 "+shows+", "+name, func(t *testing.T) {
+				state, volume := engine.New(Unprotected(Hooked()), 10), At("5", volume.DeepCopy())
+				state.Observe(At("20", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), recycle)))
+				state.Observe(At("21", KnownClaim(BoundTo("a"))))
+				state.ObserveRestore()
+				for _, key := range order {
+					for step := reads(t, state, state.Start(key), key, volume, back); !step.Done; {
+						reply := engine.Reply{Err: ErrConnection}
+						if step.Action.Rule == "W8" { // it is retained
+							volume = At("6", step.Action.Complete().Volume.DeepCopy())
+							reply = engine.Reply{Object: volume}
+						}
+						step = state.Proceed(key, reply)
+					}
 				}
-			}
-			state.Observe(again)
-			state.Observe(other)
-			state.OutwaitCalls()
-			step := reads(t, state, state.Start(obj.KeyOf(other)), obj.KeyOf(other), again, back, other)
-			assert.True(t, step.Done, "%s", step.Action)
-			step = reads(t, state, state.Start(DataKey), DataKey, again, back)
-			require.Equal(t, "B1 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind))
-			assert.Equal(t, back.UID, step.Action.Complete().Volume.Spec.ClaimRef.UID)
-		})
+				state.Observe(again)
+				state.Observe(other)
+				state.OutwaitCalls()
+				step := reads(t, state, state.Start(obj.KeyOf(other)), obj.KeyOf(other), again, back, other)
+				assert.True(t, step.Done, "%s", step.Action)
+				step = reads(t, state, state.Start(DataKey), DataKey, again, back)
+				require.Equal(t, "B1 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind))
+				assert.Equal(t, back.UID, step.Action.Complete().Volume.Spec.ClaimRef.UID)
+			})
+		}
 	}
 }
 

@@ -447,13 +447,13 @@ func (s *State) replace(key obj.Key, parsed Parsed) (woken []obj.Key) {
 		claim, begun := s.begun[key.Name]
 		last, used := s.hadBefore[key.Name]
 		answer, deleted := s.deleted[parsed.object.GetUID()]
-		call, goesOn := s.goesOn[parsed.object.GetUID()]
+		call, goesOn := s.goesOn[key.Name]
 		woken = s.ObserveDeleted(known)
 		if deleted { // its storage does not come back
 			zeromap.Put(&s.deleted, parsed.object.GetUID(), answer)
 		}
-		if goesOn {
-			zeromap.Put(&s.goesOn, parsed.object.GetUID(), call)
+		if goesOn && key.Kind == obj.KindVolume {
+			zeromap.Put(&s.goesOn, key.Name, call)
 		}
 		if begun && key.Kind == obj.KindVolume && known.GetUID() == parsed.object.GetUID() {
 			zeromap.Put(&s.begun, key.Name, claim)

@@ -175,9 +175,6 @@ func (s *State) recallFormer(volume *corev1.PersistentVolume) {
 	if last == nil || last.uid != volume.UID && !last.wentBack && last.version != "" && !obj.OlderThan(volume, last.version) {
 		return
 	}
-	if last.call != nil { // it goes on under what is in its place
-		zeromap.Put(&s.goesOn, volume.UID, *last.call)
-	}
 	if s.restore.former.objects[key] == nil { // or else that is what is known, before the one that is there superseded it
 		s.restore.former.keep(key, last.named(volume.Name))
 	}

@@ -55,7 +55,7 @@ type store struct {
 	// there again. The value is whether the volume may stand for what was provisioned for the claim.
 	usedBefore  map[types.UID]bool
 	reservedFor tombstones[types.UID, struct{}] // the claims that have had a volume which a person had reserved for them (P2)
-	goesOn      map[types.UID]ongoing           // by volume: its call of a deleter or recycler that was not seen to end (R8)
+	goesOn      map[string]ongoing              // by name of a volume, or of one that went under it: its call of a deleter or recycler that was not seen to end (R8)
 	startedOver tombstones[types.UID, struct{}] // the volumes that a claim's sync has deleted, to have their storage made anew (P2)
 	begun       map[string]beginning            // by volume: the claims that it is being bound to, which were not seen to be Bound since (B1)
 }
@@ -195,10 +195,11 @@ func (s *store) drop(key obj.Key, uid types.UID) (old obj.Object, named []obj.Ke
 		}
 		return nil, nil
 	}
+	named = s.remove(key, old)
 	if key.Kind == obj.KindVolume {
 		delete(s.hadBefore, key.Name)
 	}
-	return old, s.remove(key, old)
+	return old, named
 }
 
 // remove removes an object that is gone, and returns the claims that a pod named as relinkPod does.

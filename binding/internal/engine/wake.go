@@ -104,7 +104,6 @@ func (s *State) ForgetDeleted(object obj.Object) (woken, rest []obj.Key) {
 	delete(s.announced, key)
 	s.buryFormer(key)
 	delete(s.deleted, object.GetUID())
-	delete(s.goesOn, object.GetUID())
 	woken = s.wokenBy(old, nil)
 	if key.Kind == obj.KindClaim {
 		woken = append(woken, s.leftInDoubt.of(key)...)

@@ -1,0 +1,149 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/pvbind/pvbind/binding/bindingtest"
+	"github.com/pvbind/pvbind/binding/hooks"
+	. "github.com/pvbind/pvbind/binding/internal/testkit"
+	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/reclaim"
+)
+
+// callsWith is a deleter or recycler that is told what to answer to its n-th call, and a provisioner.
+type callsWith struct {
+	calls  int
+	answer func(call int) error
+}
+
+func (h *callsWith) Delete(context.Context, hooks.ReclaimRequest) error {
+	h.calls++
+	return h.answer(h.calls)
+}
+
+func (h *callsWith) Recycle(ctx context.Context, request hooks.ReclaimRequest) error {
+	return h.Delete(ctx, request)
+}
+
+func (h *callsWith) Provision(_ context.Context, request hooks.ProvisionRequest) (*corev1.PersistentVolume, error) {
+	volume := request.Volume.DeepCopy()
+	OnHostPath(volume)
+	return volume, nil
+}
+
+// R8, X2: a volume is taken away by force while its deleter or recycler is called, and made again under its name. The call goes on, as its answer says after that; a later one, for what was
+// made again, fails. Whoever replaces that by a manifest of before knows nothing of the call that goes on: it is announced again.
+func TestR8ACallOutlivesItsVolume(t *testing.T) {
+	for _, policy := range []corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRecycle} {
+		for name, within := range map[string]func(*testing.T, *Driven, func()){
+			"made again within the call": func(t *testing.T, cluster *Driven, makeAgain func()) {
+				vanish(t, cluster, obj.VolumeKey("a"))
+				makeAgain()
+				cluster.Deliver(obj.KindVolume, 100)
+			},
+			"made again after the call": func(t *testing.T, cluster *Driven, _ func()) {
+				vanish(t, cluster, obj.VolumeKey("a"))
+				cluster.Deliver(obj.KindVolume, 100)
+			},
+		} {
+			t.Run(string(policy)+" "+name, func(t *testing.T) {
+				var cluster *Driven
+				var manifest *corev1.PersistentVolume
+				makeAgain := func() {
+					again := manifest.DeepCopy()
+					again.ObjectMeta = metav1.ObjectMeta{Name: "a", Annotations: again.Annotations}
+					again.Status = corev1.PersistentVolumeStatus{}
+					_, err := cluster.Create(t.Context(), again)
+					require.NoError(t, err)
+				}
+				hook := &callsWith{answer: func(call int) error {
+					if call == 1 {
+						within(t, cluster, makeAgain)
+						return InProgress(time.Minute)
+					}
+					return errors.New("the storage is busy")
+				}}
+				set := hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": hook}, Recyclers: map[string]hooks.Recycler{"hostPath": hook}}
+				cluster = NewDrivenWith(bindingtest.DriverOptions{Hooks: set}, bindingtest.Volume("a", "1Gi", WithPolicy(policy)), bindingtest.Claim("default", "data", "1Gi"))
+				require.NoError(t, cluster.Settle(t.Context()))
+				manifest = cluster.Volume("a")
+				require.Equal(t, corev1.VolumeBound, manifest.Status.Phase)
+				require.NoError(t, cluster.Delete(t.Context(), DataKey, metav1.DeleteOptions{}))
+				_ = cluster.Settle(t.Context()) // the hook fails
+				if cluster.Volume("a") == nil {
+					makeAgain()
+				}
+				for range 4 {
+					_ = cluster.Settle(t.Context())
+					if hook.calls < 2 {
+						cluster.AdvanceClock(t.Context())
+					}
+				}
+				require.GreaterOrEqual(t, hook.calls, 2)
+
+				volume := cluster.Volume("a")
+				volume.Annotations, volume.Finalizers, volume.Spec.ClaimRef = nil, nil, nil
+				_, err := cluster.Update(t.Context(), volume)
+				require.NoError(t, err)
+				_, err = cluster.Create(t.Context(), bindingtest.Claim("shop", "cart", "1Gi"))
+				require.NoError(t, err)
+				_ = cluster.Settle(t.Context())
+				_, announced := reclaim.AnnouncementOf(cluster.Volume("a"))
+				assert.True(t, announced)
+				assert.Equal(t, corev1.ClaimPending, cluster.Claim("shop", "cart").Status.Phase)
+			})
+		}
+	}
+}
+
+// R8, W8, X2: the deleter of what was provisioned for a claim goes on; etcd is restored to before that was provisioned, and it is provisioned anew, under its name. Whoever replaces it by a
+// manifest of before, once it is announced again, knows nothing of that call.
+func TestR8ACallOutlivesARestore(t *testing.T) {
+	for _, resync := range []string{"", "after a resync"} {
+		t.Run(resync, func(t *testing.T) {
+			hook := &callsWith{answer: func(int) error { return InProgress(3 * time.Hour) }}
+			set := hooks.Set{Provisioners: map[string]hooks.Provisioner{Own: hook}, Deleters: map[string]hooks.Deleter{Own: hook}}
+			class := bindingtest.Class("own", func(c *storagev1.StorageClass) { c.Provisioner = Own })
+			cluster := NewDrivenWith(bindingtest.DriverOptions{Hooks: set}, class, bindingtest.Claim("default", "data", "1Gi", RequestingClass(new("own"))))
+			backup := cluster.Snapshot()
+			require.NoError(t, cluster.Settle(t.Context()))
+			name := cluster.Claim("default", "data").Spec.VolumeName
+			require.NotEmpty(t, name)
+			manifest := cluster.Volume(name)
+			require.NoError(t, cluster.Delete(t.Context(), DataKey, metav1.DeleteOptions{}))
+			_ = cluster.Settle(t.Context())
+			require.Equal(t, 1, hook.calls)
+
+			cluster.Restore(backup)
+			cluster.ObserveRestore()
+			for range 6 {
+				if _ = cluster.Settle(t.Context()); cluster.Volume(name) == nil {
+					cluster.AdvanceClock(t.Context())
+					cluster.Resync()
+				}
+			}
+			again := cluster.Volume(name)
+			require.NotNil(t, again)
+			if resync != "" {
+				cluster.Resync()
+				_ = cluster.Settle(t.Context())
+			}
+			manifest.UID, manifest.ResourceVersion = again.UID, again.ResourceVersion
+			_, err := cluster.Update(t.Context(), manifest)
+			require.NoError(t, err)
+			_ = cluster.Settle(t.Context())
+			_, announced := reclaim.AnnouncementOf(cluster.Volume(name))
+			assert.True(t, announced)
+			assert.NotEqual(t, corev1.ClaimBound, cluster.Claim("default", "data").Status.Phase)
+		})
+	}
+}
