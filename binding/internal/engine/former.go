@@ -81,10 +81,19 @@ func (s *store) formerOwner(volume *corev1.PersistentVolume) *corev1.ObjectRefer
 		return nil
 	}
 	by := s.claim(s.claimsByUID[displaced.by])
-	if by != nil && sameName(referenceTo(by), volume.Spec.ClaimRef) && (by.Spec.VolumeName == "" || by.Spec.VolumeName == volume.Name) {
+	if by != nil && sameName(referenceTo(by), volume.Spec.ClaimRef) && s.mayGet(by, volume) {
 		return nil
 	}
 	return displaced.former
+}
+
+// mayGet reports whether a claim may be bound to a volume that a person has given it: it names that, or takes none yet, and the volume fits it.
+func (s *store) mayGet(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
+	if claim.Spec.VolumeName != "" {
+		return claim.Spec.VolumeName == volume.Name
+	}
+	mismatches, err := match.CheckNamed(claim, volume, s.Parsed(claim))
+	return err == nil && len(mismatches) == 0
 }
 
 // noteDisplaced notes who had a volume, by status, before its claimRef was removed, or another UID written into it, be it by making the volume again.

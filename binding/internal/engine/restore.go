@@ -193,11 +193,15 @@ func (s *State) buryFormer(key obj.Key) {
 	s.restore.former.drop(key)
 }
 
-// giveBack returns what comes before an action: the sync's own object, or the volume that is about to be written to, gets back what the
+// giveBack returns what comes before an action: the sync's own object, or the volume that is about to be written to, or that a claim is about to be bound to, gets back what the
 // server has lost of it. A volume is its own until its sync has done that: no claim finds it, and none waits for it.
 func (s *State) giveBack(t *task, action decision.Action) (next decision.Action, lost bool) {
 	keys := []obj.Key{t.key}
-	if target := action.Target(); target.Kind == obj.KindVolume && target != t.key && action.Writes() {
+	target := action.Target()
+	if action.Rule == "B3" || action.Rule == "B4" {
+		target = obj.NamedVolume(action.Claim)
+	}
+	if target.Kind == obj.KindVolume && target != t.key && action.Writes() {
 		keys = append(keys, target)
 	}
 	for _, key := range keys {

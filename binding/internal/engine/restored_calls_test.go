@@ -575,6 +575,10 @@ func TestW8AVolumeIsGivenBackToWhoHadIt(t *testing.T) {
 			state.Observe(KnownClaim(Named("cart"), OfUID("uid-3")))
 			state.Observe(At("22", KnownVolume("a", RefersTo("default", "other", "uid-3"))))
 		}},
+		"another claim, which requests more": {RefersTo("default", "other", "uid-2"), corev1.ClaimBound, func(state *engine.State, claim *corev1.PersistentVolumeClaim) {
+			state.Observe(KnownClaim(Named("cart"), OfUID("uid-3"), Requesting("100Gi")))
+			state.Observe(At("22", KnownVolume("a", RefersTo("default", "cart", "uid-3"))))
+		}},
 		"it was made again with the UID of none": {RefersTo("default", "other", "uid-2"), corev1.ClaimBound, func(state *engine.State, claim *corev1.PersistentVolumeClaim) {
 			makeAgain(state, RefersTo("shop", "cart", "uid-none"))
 		}},
@@ -718,5 +722,28 @@ func TestW8WhatAnotherClaimHasIsNotTaken(t *testing.T) {
 	for _, key := range append(state.ObserveRestore(), a, DataKey, a) {
 		step := reads(t, state, state.Start(key), key, there...)
 		require.True(t, step.Done, "%s", step.Action)
+	}
+}
+
+// W8, R8: the backup shows a claim in the middle of its binding, and since then the claim was deleted, and the deleter of its volume announced. That is announced again before the
+// claim is Bound.
+func TestW8WhatIsBoundIsAnnouncedAgainBefore(t *testing.T) {
+	a := At("5", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound)))
+	for rule, back := range map[string]*corev1.PersistentVolumeClaim{
+		"B3": At("4", KnownClaim(ClaimPhase(corev1.ClaimPending))),
+		"B4": At("6", KnownClaim(BoundTo("a"), ClaimPhase(corev1.ClaimPending))),
+	} {
+		t.Run("before "+rule, func(t *testing.T) {
+			state := engine.New(Unprotected(Hooked()), 10)
+			state.Observe(At("20", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeReleased), VolumeNote(reclaim.AnnouncementAnnotation, `{"by":"me","token":5}`))))
+			state.ObserveRestore()
+			state.OutwaitCalls()
+			state.Observe(back)
+			for step := reads(t, state, state.Start(AKey), AKey, a, back); !step.Done; {
+				step = state.Proceed(AKey, engine.Reply{Err: ErrConnection})
+			}
+			step := reads(t, state, state.Start(DataKey), DataKey, a, back)
+			assert.Equal(t, "W8 UpdateVolume pv/a", step.Action.Rule+" "+string(step.Action.Kind)+" "+step.Action.Target().String())
+		})
 	}
 }
