@@ -109,7 +109,7 @@ func (s *store) goesOnWithout(volume *corev1.PersistentVolume) bool {
 	return goesOn && !announcement.Done && (announced || call.taken)
 }
 
-// forgetCalls forgets the calls for volumes that are gone, and of which nothing is known any more.
+// forgetCalls forgets the calls for volumes that are gone, and of which nothing is known any more. It looks at each call, and is for what is rare: a volume that went under one.
 func (s *store) forgetCalls() {
 	maps.DeleteFunc(s.goesOn, func(name string, _ ongoing) bool { return s.volume(name) == nil && !s.goneVolumes.has(name) })
 }

@@ -163,10 +163,11 @@ func (s *store) bury(volume *corev1.PersistentVolume) {
 	if !s.startedOver.has(volume.UID) || uidInClaimRef(volume) != decision.ProvisionedFor(volume.Name) { // which P2 has deleted itself: it never stood for its storage
 		s.goneVolumes.add(volume.Name, last)
 	}
-	if !goesOn {
+	if goesOn {
+		s.forgetCalls()
+	} else {
 		delete(s.goesOn, volume.Name)
 	}
-	s.forgetCalls()
 	s.stored.remove(volume.Name)
 	s.relistOwners(volume.Name, nil)
 }
