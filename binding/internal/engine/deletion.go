@@ -57,7 +57,7 @@ func (s *store) beginCall(action decision.Action) {
 }
 
 // keepCall keeps that a call goes on, or may, also where the volume is gone by then, or made again. Only a success ends that: what a later call answers else says
-// nothing of the one before.
+// nothing of the one before. One that fails may have an effect later: its announcement stays, and is written again where it was taken meanwhile.
 func (s *store) keepCall(action decision.Action, answer decision.Answer) {
 	if !callsForVolume(action) {
 		return
@@ -70,7 +70,7 @@ func (s *store) keepCall(action decision.Action, answer decision.Answer) {
 	if failed != nil && (failed.Meaning == hooks.InProgress || failed.Meaning == hooks.NotReturned) || errors.Is(answer.Err, context.DeadlineExceeded) {
 		call.answered = true
 	}
-	if s.goesOn[action.Volume.Name] = call; answer.Err == nil || !call.answered {
+	if s.goesOn[action.Volume.Name] = call; answer.Err == nil || !call.answered && !call.taken {
 		delete(s.goesOn, action.Volume.Name)
 	}
 }
@@ -81,14 +81,13 @@ func callsForVolume(action decision.Action) bool {
 }
 
 // noteTaken notes that an announcement is gone from a volume for which a call goes on, or is an earlier one, because a person has replaced that by a manifest of before, who knows
-// nothing of the call. Who knows removes the annotation alone, as they are told (R8), and another controller that has announced a later call removes its own.
+// nothing of the call. Who knows removes the annotation alone, as they are told (R8). The end of a later call, of a controller beside this one, looks as such a manifest, too.
 func (s *store) noteTaken(old, volume *corev1.PersistentVolume) {
 	call, goesOn := s.goesOn[volume.Name]
 	if !goesOn || old == nil {
 		return
 	}
 	_, hadOne := reclaim.AnnouncementOf(old)
-	own, _ := reclaim.AnnouncementOf(call.called)
 	switch last, announced := reclaim.AnnouncementOf(volume); {
 	case announced && last.Token > 0 && last.Token < call.last.Token:
 		call.taken = true
@@ -96,7 +95,7 @@ func (s *store) noteTaken(old, volume *corev1.PersistentVolume) {
 		if call.taken = false; last.Token > 0 {
 			call.last = last
 		}
-	case hadOne && call.last.By == own.By && isReplaced(call.called, volume): // or else it is taken already, and not announced again yet
+	case hadOne && isReplaced(call.called, volume): // or else it is taken already, and not announced again yet
 		call.taken = true
 	}
 	s.goesOn[volume.Name] = call

@@ -87,9 +87,14 @@ func (s *store) formerOwner(volume *corev1.PersistentVolume) *corev1.ObjectRefer
 	return displaced.former
 }
 
-// mayGet reports whether a claim may be bound to a volume that a person has given it: it names that, or takes none yet, and the volume fits it.
+// mayGet reports whether a claim has a volume that a person has given it, or may be bound to it: it names that, or takes none yet, and the volume fits it.
 func (s *store) mayGet(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) bool {
-	if claim.Spec.VolumeName != "" {
+	switch {
+	case phase.Owned(claim) == volume.Name:
+		return true
+	case claim.DeletionTimestamp != nil: // C12
+		return false
+	case claim.Spec.VolumeName != "":
 		return claim.Spec.VolumeName == volume.Name
 	}
 	mismatches, err := match.CheckNamed(claim, volume, s.Parsed(claim))

@@ -579,6 +579,10 @@ func TestW8AVolumeIsGivenBackToWhoHadIt(t *testing.T) {
 			state.Observe(KnownClaim(Named("cart"), OfUID("uid-3"), Requesting("100Gi")))
 			state.Observe(At("22", KnownVolume("a", RefersTo("default", "cart", "uid-3"))))
 		}},
+		"another claim, which is being deleted": {RefersTo("default", "other", "uid-2"), corev1.ClaimBound, func(state *engine.State, claim *corev1.PersistentVolumeClaim) {
+			state.Observe(KnownClaim(Named("cart"), OfUID("uid-3"), Naming("a"), ClaimBeingDeleted))
+			state.Observe(At("22", KnownVolume("a", RefersTo("default", "cart", "uid-3"))))
+		}},
 		"it was made again with the UID of none": {RefersTo("default", "other", "uid-2"), corev1.ClaimBound, func(state *engine.State, claim *corev1.PersistentVolumeClaim) {
 			makeAgain(state, RefersTo("shop", "cart", "uid-none"))
 		}},
@@ -637,18 +641,30 @@ func TestW8AVolumeThatWasGivenAndFreed(t *testing.T) {
 // W8: the claim that a volume was given to had it, and is gone. It is given back to that one.
 func TestW8AVolumeIsGivenBackToWhoHadItLast(t *testing.T) {
 	a := obj.VolumeKey("a")
-	given := KnownClaim(Named("cart"), OfUID("uid-3"), func(c *corev1.PersistentVolumeClaim) { c.Namespace = "shop" }, BoundTo("a"))
-	state := engine.New(Unprotected(Hooked()), 10)
-	state.Observe(At("20", KnownVolume("a", RefersToOther)))
-	state.Observe(KnownClaim(Named("other"), BoundTo("a"), OfUID(KnownVolume("a", RefersToOther).Spec.ClaimRef.UID)))
-	state.Observe(At("21", KnownVolume("a", RefersTo("shop", "cart", "uid-3"))))
-	state.Observe(given)
-	state.ObserveDeleted(given)
-	state.ObserveRestore()
-	state.OutwaitCalls()
-	step := reads(t, state, state.Start(a), a, At("10", KnownVolume("a", InPhase(corev1.VolumeAvailable))))
-	require.Equal(t, "W8 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind))
-	assert.Equal(t, obj.ClaimKey("shop", "cart"), obj.ReferencedClaim(step.Action.Complete().Volume))
+	inShop := func(c *corev1.PersistentVolumeClaim) { c.Namespace = "shop" }
+	for name, goes := range map[string]func(*engine.State, *corev1.PersistentVolumeClaim){
+		"who is gone": func(state *engine.State, given *corev1.PersistentVolumeClaim) { state.ObserveDeleted(given) },
+		"who is being deleted": func(state *engine.State, given *corev1.PersistentVolumeClaim) {
+			leaving := At("30", given.DeepCopy())
+			ClaimBeingDeleted(leaving)
+			state.Observe(leaving)
+		},
+	} {
+		t.Run("W8 X3 "+name, func(t *testing.T) {
+			given := KnownClaim(Named("cart"), OfUID("uid-3"), inShop, BoundTo("a"))
+			state := engine.New(Unprotected(Hooked()), 10)
+			state.Observe(At("20", KnownVolume("a", RefersToOther)))
+			state.Observe(KnownClaim(Named("other"), BoundTo("a"), OfUID(KnownVolume("a", RefersToOther).Spec.ClaimRef.UID)))
+			state.Observe(At("21", KnownVolume("a", RefersTo("shop", "cart", "uid-3"))))
+			state.Observe(given)
+			goes(state, given)
+			state.ObserveRestore()
+			state.OutwaitCalls()
+			step := reads(t, state, state.Start(a), a, At("10", KnownVolume("a", InPhase(corev1.VolumeAvailable))))
+			require.Equal(t, "W8 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind))
+			assert.Equal(t, obj.ClaimKey("shop", "cart"), obj.ReferencedClaim(step.Action.Complete().Volume))
+		})
+	}
 }
 
 // W8, X9: while a volume waits to be given back, a search costs others what it costs without.
