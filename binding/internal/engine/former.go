@@ -94,7 +94,7 @@ func (s *store) mayGet(claim *corev1.PersistentVolumeClaim, volume *corev1.Persi
 		return true
 	case claim.DeletionTimestamp != nil: // C12
 		return false
-	case claim.Spec.VolumeName != "":
+	case claim.Spec.VolumeName != "" || phase.BindCompleted(claim): // C10
 		return claim.Spec.VolumeName == volume.Name
 	}
 	mismatches, err := match.CheckNamed(claim, volume, s.Parsed(claim))

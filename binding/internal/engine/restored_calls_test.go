@@ -16,6 +16,7 @@ import (
 	"github.com/pvbind/pvbind/binding/internal/engine"
 	. "github.com/pvbind/pvbind/binding/internal/testkit"
 	"github.com/pvbind/pvbind/binding/obj"
+	"github.com/pvbind/pvbind/phase"
 	"github.com/pvbind/pvbind/reclaim"
 )
 
@@ -581,6 +582,10 @@ func TestW8AVolumeIsGivenBackToWhoHadIt(t *testing.T) {
 		}},
 		"another claim, which is being deleted": {RefersTo("default", "other", "uid-2"), corev1.ClaimBound, func(state *engine.State, claim *corev1.PersistentVolumeClaim) {
 			state.Observe(KnownClaim(Named("cart"), OfUID("uid-3"), Naming("a"), ClaimBeingDeleted))
+			state.Observe(At("22", KnownVolume("a", RefersTo("default", "cart", "uid-3"))))
+		}},
+		"another claim, which has bind-completed and no volume": {RefersTo("default", "other", "uid-2"), corev1.ClaimBound, func(state *engine.State, claim *corev1.PersistentVolumeClaim) {
+			state.Observe(KnownClaim(Named("cart"), OfUID("uid-3"), ClaimNote(phase.BindCompletedAnnotation, "yes")))
 			state.Observe(At("22", KnownVolume("a", RefersTo("default", "cart", "uid-3"))))
 		}},
 		"it was made again with the UID of none": {RefersTo("default", "other", "uid-2"), corev1.ClaimBound, func(state *engine.State, claim *corev1.PersistentVolumeClaim) {
