@@ -70,6 +70,13 @@ func TestR8TheVolumeIsReadLast(t *testing.T) {
 	t.Run("V3 and is shown older than it is, and then twice as it is", func(t *testing.T) {
 		older(t).again().says("R3 Read pv/a").again().says("R3 RunDeleter pv/a")
 	})
+	t.Run("V3 and is shown older than it was read before, once", func(t *testing.T) {
+		d := announced(t)
+		d.returns(edited(30))
+		rest(d).says("R8 Read pv/a").returns(At("19", released()))
+		assert.Equal(t, decision.Read, d.step.Action.Kind, "%s", d.step.Action)
+		assert.Equal(t, a, d.step.Action.Key)
+	})
 	t.Run("V3 W8 a restore, and an old reply after one that shows it", func(t *testing.T) {
 		d := older(t).again().says("R3 Read pv/a").returns(At("19", released())).says("R3 Read pv/a").returns(At("19", released()))
 		assert.ErrorIs(t, d.step.Err, engine.ErrWentBack)
