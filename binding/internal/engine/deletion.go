@@ -80,8 +80,8 @@ func callsForVolume(action decision.Action) bool {
 	return (action.Kind == decision.RunDeleter || action.Kind == decision.RunRecycler) && action.Volume.UID != ""
 }
 
-// noteTaken notes that an announcement is gone from a volume for which a call goes on, or is an earlier one, because a person has replaced that by a manifest of before, who knows
-// nothing of the call. Who knows removes the annotation alone, as they are told (R8). The end of a later call, of a controller beside this one, looks as such a manifest, too.
+// noteTaken notes that a volume for which a call goes on has no announcement any more, or an earlier one: a person who knows nothing of the call has replaced the volume by a
+// manifest of before. Who knows removes the annotation alone, as they are told (R8). The end of a later call, of a controller beside this one, looks like such a manifest, too.
 func (s *store) noteTaken(old, volume *corev1.PersistentVolume) {
 	call, goesOn := s.goesOn[volume.Name]
 	if !goesOn || old == nil {

@@ -78,7 +78,7 @@ func TestR8ACallOutlivesItsVolume(t *testing.T) {
 				manifest = cluster.Volume("a")
 				require.Equal(t, corev1.VolumeBound, manifest.Status.Phase)
 				require.NoError(t, cluster.Delete(t.Context(), DataKey, metav1.DeleteOptions{}))
-				_ = cluster.Settle(t.Context()) // the hook fails
+				_ = cluster.Settle(t.Context()) // the hook is in progress
 				if cluster.Volume("a") == nil {
 					makeAgain()
 				}
