@@ -162,6 +162,7 @@ func (s *store) bury(volume *corev1.PersistentVolume) {
 			}
 		}
 		if had := s.hadBefore[volume.Name]; had != nil && s.namesStill(had, volume.Name) { // it may be Pending, as the backup has it
+			last.owners = append(last.owners, had.UID)
 			zeromap.Put(&s.lostOwners, s.claimsByUID[had.UID], had.UID)
 		}
 	}

@@ -147,3 +147,59 @@ func TestR8ACallOutlivesARestore(t *testing.T) {
 		})
 	}
 }
+
+// R8, W8, X2: a call goes on, its volume is replaced by a manifest of before, and etcd is restored to before the call, all before the volume's next sync. The call is announced again before any claim is
+// bound to the volume: the one that had it, which is back, or another one. Each list tells of the restore, between the writes of the binding.
+func TestR8ACallOutlivesAManifestAndARestore(t *testing.T) {
+	for _, policy := range []corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRecycle} {
+		for backed, comes := range map[string]obj.Key{"as it was being bound": DataKey, "as it was free": obj.ClaimKey("shop", "cart")} {
+			t.Run(string(policy)+" "+backed, func(t *testing.T) {
+				hook := &callsWith{answer: func(int) error { return InProgress(3 * time.Hour) }}
+				set := hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": hook}, Recyclers: map[string]hooks.Recycler{"hostPath": hook}}
+				cluster := NewDrivenWith(bindingtest.DriverOptions{Hooks: set}, bindingtest.Volume("a", "1Gi", WithPolicy(corev1.PersistentVolumeReclaimRetain)))
+				require.NoError(t, cluster.Settle(t.Context()))
+				manifest, backup := cluster.Volume("a"), cluster.Snapshot()
+				_, err := cluster.Create(t.Context(), bindingtest.Claim("default", "data", "1Gi"))
+				require.NoError(t, err)
+				if comes == DataKey {
+					cluster.Client.Use(bindingtest.Before(1, bindingtest.OnStatus(obj.KindClaim), func() { manifest, backup = cluster.Volume("a"), cluster.Snapshot() }))
+				}
+				require.NoError(t, cluster.Settle(t.Context()))
+				volume := cluster.Volume("a")
+				volume.Spec.PersistentVolumeReclaimPolicy = policy
+				_, err = cluster.Update(t.Context(), volume)
+				require.NoError(t, err)
+				require.NoError(t, cluster.Settle(t.Context()))
+				require.NoError(t, cluster.Delete(t.Context(), DataKey, metav1.DeleteOptions{}))
+				_ = cluster.Settle(t.Context())
+				require.Equal(t, 1, hook.calls)
+
+				manifest.ResourceVersion = cluster.Volume("a").ResourceVersion
+				_, err = cluster.Update(t.Context(), manifest)
+				require.NoError(t, err)
+				cluster.Deliver(obj.KindVolume, 100)
+				cluster.Restore(backup)
+				cluster.ObserveRestore()
+				if comes != DataKey {
+					_, err = cluster.Create(t.Context(), bindingtest.Claim(comes.Namespace, comes.Name, "1Gi", Naming("a")))
+					require.NoError(t, err)
+				}
+				cluster.Deliver(obj.KindClaim, 100)
+				lists := 1
+				cluster.Client.Use(func(call *bindingtest.Call, do func() error) error {
+					err := do()
+					if lists < 5 && call.Writes() && call.Key.Kind != "" {
+						lists++
+						cluster.Controller.ObserveRestoreAgain()
+					}
+					return err
+				})
+				_, _ = cluster.Controller.Sync(t.Context(), comes)
+				_ = cluster.Settle(t.Context())
+				_, announced := reclaim.AnnouncementOf(cluster.Volume("a"))
+				assert.True(t, announced)
+				assert.Equal(t, corev1.ClaimPending, cluster.Claim(comes.Namespace, comes.Name).Status.Phase)
+			})
+		}
+	}
+}

@@ -649,30 +649,38 @@ func TestM2W8AClaimThatNamedItsVolumeOwnsWhatIsMadeAgain(t *testing.T) {
 		"not recycled for a former":  KnownVolume("a", gone, InPhase(corev1.VolumeFailed), recycle),
 	} {
 		for name, order := range map[string][]obj.Key{"the volume is read first": {a, DataKey}, "the claim is read first": {DataKey, a}} {
-			t.Run("M2 W8 "+shows+", "+name, func(t *testing.T) {
-				state, volume := engine.New(Unprotected(Hooked()), 10), At("5", volume.DeepCopy())
-				state.Observe(At("20", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), recycle)))
-				state.Observe(At("21", KnownClaim(BoundTo("a"))))
-				state.ObserveRestore()
-				for _, key := range order {
-					for step := reads(t, state, state.Start(key), key, volume, back); !step.Done; {
-						reply := engine.Reply{Err: ErrConnection}
-						if step.Action.Rule == "W8" { // it is retained
-							volume = At("6", step.Action.Complete().Volume.DeepCopy())
-							reply = engine.Reply{Object: volume}
-						}
-						step = state.Proceed(key, reply)
+			for was, deleted := range map[string]bool{"": false, ", it was deleted since the backup": true} {
+				t.Run("M2 W8 "+shows+", "+name+was, func(t *testing.T) {
+					state, volume, bound := engine.New(Unprotected(Hooked()), 10), At("5", volume.DeepCopy()), At("21", KnownClaim(BoundTo("a")))
+					state.Observe(At("20", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), recycle)))
+					state.Observe(bound)
+					if deleted {
+						state.ObserveDeleted(bound)
 					}
-				}
-				state.Observe(again)
-				state.Observe(other)
-				state.OutwaitCalls()
-				step := reads(t, state, state.Start(obj.KeyOf(other)), obj.KeyOf(other), again, back, other)
-				assert.True(t, step.Done, "%s", step.Action)
-				step = reads(t, state, state.Start(DataKey), DataKey, again, back)
-				require.Equal(t, "B1 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind))
-				assert.Equal(t, back.UID, step.Action.Complete().Volume.Spec.ClaimRef.UID)
-			})
+					state.ObserveRestore()
+					for _, key := range order {
+						if deleted && key == DataKey {
+							state.Observe(back)
+						}
+						for step := reads(t, state, state.Start(key), key, volume, back); !step.Done; {
+							reply := engine.Reply{Err: ErrConnection}
+							if step.Action.Rule == "W8" { // it is retained
+								volume = At("6", step.Action.Complete().Volume.DeepCopy())
+								reply = engine.Reply{Object: volume}
+							}
+							step = state.Proceed(key, reply)
+						}
+					}
+					state.Observe(again)
+					state.Observe(other)
+					state.OutwaitCalls()
+					step := reads(t, state, state.Start(obj.KeyOf(other)), obj.KeyOf(other), again, back, other)
+					assert.True(t, step.Done, "%s", step.Action)
+					step = reads(t, state, state.Start(DataKey), DataKey, again, back)
+					require.Equal(t, "B1 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind))
+					assert.Equal(t, back.UID, step.Action.Complete().Volume.Spec.ClaimRef.UID)
+				})
+			}
 		}
 	}
 }

@@ -206,8 +206,8 @@ func (s *State) giveBack(t *task, action decision.Action) (next decision.Action,
 	}
 	for _, key := range keys {
 		former, known := s.restore.former.objects[key], s.Known(key)
-		if former == nil {
-			former = s.announcedCall(key)
+		if call := s.announcedCall(key); call != nil && decision.Lost(known, call) {
+			former = call // first: a claim that is Bound before it is announced again is too late
 		}
 		if _, doubted := s.inDoubt[key]; known == nil || doubted {
 			continue
