@@ -685,6 +685,28 @@ func TestM2W8AClaimThatNamedItsVolumeOwnsWhatIsMadeAgain(t *testing.T) {
 	}
 }
 
+// M2, W8: the claim was seen Bound, and its volume only as of the backup, by a watch that was late, before it is made again. It is the claim's if that had it.
+func TestM2W8AClaimOwnsWhatIsMadeAgainOfWhatWasNotSeenBefore(t *testing.T) {
+	back, other := At("4", KnownClaim(Naming("a"), ClaimPhase(corev1.ClaimPending))), At("26", KnownClaim(Named("other"), OfUID("uid-3")))
+	again := At("25", KnownVolume("a", InPhase(corev1.VolumePending), func(v *corev1.PersistentVolume) { v.UID = "uid-again" }))
+	for was, gets := range map[corev1.PersistentVolumeClaimPhase]bool{corev1.ClaimBound: false, corev1.ClaimPending: true} {
+		t.Run("M2 W8 "+string(was), func(t *testing.T) {
+			state := engine.New(Unprotected(Hooked()), 10)
+			state.Observe(At("21", KnownClaim(BoundTo("a"), ClaimPhase(was))))
+			state.ObserveRestore()
+			for step := reads(t, state, state.Start(DataKey), DataKey, back); !step.Done; {
+				step = state.Proceed(DataKey, engine.Reply{Err: ErrConnection})
+			}
+			state.Observe(At("5", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeAvailable))))
+			state.Observe(again)
+			state.Observe(other)
+			state.OutwaitCalls()
+			step := reads(t, state, state.Start(obj.KeyOf(other)), obj.KeyOf(other), again, back, other)
+			assert.Equal(t, gets, !step.Done, "%s", step.Action)
+		})
+	}
+}
+
 // M2: a Lost claim owns no volume that has been another's since it was made again.
 func TestM2ALostClaimOwnsNothingThatIsAnothers(t *testing.T) {
 	a, other := obj.VolumeKey("a"), KnownClaim(Named("other"), OfUID("uid-2"), BoundTo("a"))
