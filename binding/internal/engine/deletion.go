@@ -44,6 +44,7 @@ type ongoing struct {
 	last     reclaim.Announcement     // the last one on the volume that can be read
 	taken    bool                     // who knows nothing of the call has taken it off
 	answered bool                     // a call goes on, as its hook has answered, or may, for there was no answer in time; or else it has only begun
+	failed   bool                     // it has failed, and the volume was not seen to be announced since
 }
 
 // beginCall keeps that a deleter or recycler is called from now on.
@@ -57,7 +58,7 @@ func (s *store) beginCall(action decision.Action) {
 }
 
 // keepCall keeps that a call goes on, or may, also where the volume is gone by then, or made again. Only a success ends that: what a later call answers else says
-// nothing of the one before. One that fails may have an effect later: its announcement stays, and is written again where it was taken meanwhile.
+// nothing of the one before. One that fails may have an effect later: its announcement stays, and is written again where it was taken meanwhile, which may be seen after the failure.
 func (s *store) keepCall(action decision.Action, answer decision.Answer) {
 	if !callsForVolume(action) {
 		return
@@ -70,7 +71,8 @@ func (s *store) keepCall(action decision.Action, answer decision.Answer) {
 	if failed != nil && (failed.Meaning == hooks.InProgress || failed.Meaning == hooks.NotReturned) || errors.Is(answer.Err, context.DeadlineExceeded) {
 		call.answered = true
 	}
-	if s.goesOn[action.Volume.Name] = call; answer.Err == nil || !call.answered && !call.taken {
+	call.failed = !call.answered
+	if s.goesOn[action.Volume.Name] = call; answer.Err == nil {
 		delete(s.goesOn, action.Volume.Name)
 	}
 }
@@ -91,6 +93,9 @@ func (s *store) noteTaken(old, volume *corev1.PersistentVolume) {
 	switch last, announced := reclaim.AnnouncementOf(volume); {
 	case announced && last.Token > 0 && last.Token < call.last.Token:
 		call.taken = true
+	case announced && call.failed: // nobody had taken it until then, and another controller may call next
+		delete(s.goesOn, volume.Name)
+		return
 	case announced:
 		if call.taken = false; last.Token > 0 {
 			call.last = last

@@ -221,6 +221,7 @@ func (s *State) describeObjects(n Notebook, keys []obj.Key) {
 				n.Token(call.last.Token)
 				describeFlag(n, call.taken)
 				describeFlag(n, call.answered)
+				describeFlag(n, call.failed)
 			}
 			n.Number(len(s.formerClaims[key.Name]))
 			for _, former := range s.formerClaims[key.Name] {

@@ -203,3 +203,69 @@ func TestR8ACallOutlivesAManifestAndARestore(t *testing.T) {
 		}
 	}
 }
+
+// R8, X2: a volume is replaced by a manifest of before, or taken away by force and made again, while its hook is called, and the watch shows that after the hook has failed. What it began may have an
+// effect yet: it is announced again, and nobody gets the volume.
+func TestR8AVolumeIsReplacedBeforeItsHookFailsAndSeenAfter(t *testing.T) {
+	for _, policy := range []corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRecycle} {
+		for _, forced := range []string{"", " by force"} {
+			t.Run(string(policy)+forced, func(t *testing.T) {
+				var cluster *Driven
+				hook := &callsWith{answer: func(int) error {
+					manifest, now := bindingtest.Volume("a", "1Gi", WithPolicy(policy)), cluster.Volume("a")
+					if forced != "" {
+						vanish(t, cluster, AKey)
+						_, err := cluster.Create(t.Context(), manifest)
+						require.NoError(t, err)
+						return errors.New("the storage is busy")
+					}
+					manifest.UID, manifest.ResourceVersion = now.UID, now.ResourceVersion
+					_, err := cluster.Update(t.Context(), manifest)
+					require.NoError(t, err)
+					return errors.New("the storage is busy")
+				}}
+				set := hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": hook}, Recyclers: map[string]hooks.Recycler{"hostPath": hook}}
+				cluster = NewDrivenWith(bindingtest.DriverOptions{Hooks: set}, bindingtest.Volume("a", "1Gi", WithPolicy(policy)), bindingtest.Claim("default", "data", "1Gi"))
+				require.NoError(t, cluster.Settle(t.Context()))
+				require.NoError(t, cluster.Delete(t.Context(), DataKey, metav1.DeleteOptions{}))
+				_ = cluster.Settle(t.Context())
+				require.Equal(t, 1, hook.calls)
+
+				_, err := cluster.Create(t.Context(), bindingtest.Claim("shop", "cart", "1Gi"))
+				require.NoError(t, err)
+				_ = cluster.Settle(t.Context())
+				_, announced := reclaim.AnnouncementOf(cluster.Volume("a"))
+				assert.True(t, announced)
+				assert.Equal(t, corev1.ClaimPending, cluster.Claim("shop", "cart").Status.Phase)
+			})
+		}
+	}
+}
+
+// R8, W5: a recycler fails, and that of another controller succeeds. What that frees is free for the first one, too.
+func TestR8AnotherControllerRecyclesAfterAFailure(t *testing.T) {
+	hook := &callsWith{answer: func(call int) error {
+		if call == 1 {
+			return errors.New("the storage is busy")
+		}
+		return nil
+	}}
+	set := hooks.Set{Recyclers: map[string]hooks.Recycler{"hostPath": hook}}
+	cluster := NewDrivenWith(bindingtest.DriverOptions{Hooks: set}, bindingtest.Volume("a", "1Gi", WithPolicy(corev1.PersistentVolumeReclaimRecycle)), bindingtest.Claim("default", "data", "1Gi"))
+	require.NoError(t, cluster.Settle(t.Context()))
+	other := bindingtest.NewDriver(cluster.Server, bindingtest.DriverOptions{Name: "other", Hooks: set})
+	require.NoError(t, cluster.Delete(t.Context(), DataKey, metav1.DeleteOptions{}))
+	_ = cluster.Settle(t.Context())
+	require.Equal(t, 1, hook.calls)
+	for range 5 {
+		_ = other.Settle(t.Context())
+		if hook.calls < 2 {
+			_ = other.AdvanceClock(t.Context())
+		}
+	}
+	require.Equal(t, 2, hook.calls)
+	require.Equal(t, corev1.VolumeAvailable, cluster.Volume("a").Status.Phase)
+	_ = cluster.Settle(t.Context())
+	_, announced := reclaim.AnnouncementOf(cluster.Volume("a"))
+	assert.False(t, announced)
+}

@@ -132,7 +132,8 @@ func (s *State) noteUsed() {
 // What was kept before counts, if it is not given back yet.
 func (s *State) keepFormer(key obj.Key) {
 	known := s.Known(key)
-	if former := s.restore.former.objects[key]; known == nil || former != nil && (sameVersion(known, former) || decision.Lost(known, former) || isReassigned(known, former)) {
+	kept := s.restore.former.objects[key]
+	if known == nil || kept != nil && (sameVersion(known, kept) || decision.Lost(known, kept) || isReassigned(known, kept)) {
 		return // the owners of the same version may be others by now
 	}
 	if volume := as[*corev1.PersistentVolume](known); volume != nil {
@@ -141,7 +142,11 @@ func (s *State) keepFormer(key obj.Key) {
 			if record, transfers := volume.Annotations[reclaim.TransferAnnotation]; transfers { // or else Retain seems to be for good
 				metav1.SetMetaDataAnnotation(&former.ObjectMeta, reclaim.TransferAnnotation, record)
 			}
-			if had := s.hadBefore[volume.Name]; had != nil { // by an earlier restore
+			had := s.hadBefore[volume.Name] // by an earlier restore
+			if kept := as[*corev1.PersistentVolume](kept); kept != nil && kept.Spec.ClaimRef != nil {
+				had = kept.Spec.ClaimRef // which a late watch has shown over what the server has now, as if a person had written it
+			}
+			if had != nil {
 				former.Spec.ClaimRef = had
 			}
 			s.restore.former.keep(key, former)

@@ -768,3 +768,30 @@ func TestW8WhatIsBoundIsAnnouncedAgainBefore(t *testing.T) {
 		})
 	}
 }
+
+// W8, R2: after a restore the volume was read, as of the backup, and a late watch shows it as the last claim had it before that, which is gone. It is no person who has written that one into its claimRef:
+// once it is read again, it is retained for the data of that one.
+func TestW8ALateWatchAfterARestoreIsNoHandOver(t *testing.T) {
+	deletes, data := WithPolicy(corev1.PersistentVolumeReclaimDelete), KnownClaim(BoundTo("a"))
+	backup := At("15", KnownVolume("a", BoundToClaim, InPhase(corev1.VolumeBound), deletes))
+	last := KnownVolume("a", RefersTo("default", "other", "uid-2"), InPhase(corev1.VolumeBound), deletes)
+	other := KnownClaim(Named("other"), BoundTo("a"), OfUID("uid-2"))
+	state := engine.New(Unprotected(Hooked()), 10)
+	state.Observe(At("31", last))
+	state.Observe(other)
+	state.ObserveRestore()
+	state.ObserveDeleted(other)
+	state.Observe(data)
+	step := state.Start(AKey)
+	for state.Known(AKey).GetResourceVersion() != "15" {
+		require.Equal(t, AKey, step.Action.Key)
+		step = state.Proceed(AKey, engine.Reply{Object: backup})
+	}
+	require.True(t, state.Proceed(AKey, engine.Reply{Err: ErrConnection}).Done)
+	state.Observe(At("34", last.DeepCopy()))
+	require.ErrorIs(t, reads(t, state, state.Start(AKey), AKey, backup, data).Err, engine.ErrWentBack)
+	state.OutwaitCalls()
+	step = reads(t, state, state.Start(AKey), AKey, backup, data)
+	require.Equal(t, "W8 UpdateVolume", step.Action.Rule+" "+string(step.Action.Kind), "%s", step.Action)
+	assert.Equal(t, corev1.PersistentVolumeReclaimRetain, step.Action.Complete().Volume.Spec.PersistentVolumeReclaimPolicy)
+}
