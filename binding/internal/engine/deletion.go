@@ -44,7 +44,7 @@ type ongoing struct {
 	last     reclaim.Announcement     // the last one on the volume that can be read
 	taken    bool                     // who knows nothing of the call has taken it off
 	answered bool                     // a call goes on, as its hook has answered, or may, for there was no answer in time; or else it has only begun
-	failed   bool                     // it has failed, and the volume was not seen to be announced since
+	failed   bool                     // it has failed, and may have an effect yet
 }
 
 // beginCall keeps that a deleter or recycler is called from now on.
@@ -71,7 +71,7 @@ func (s *store) keepCall(action decision.Action, answer decision.Answer) {
 	if failed != nil && (failed.Meaning == hooks.InProgress || failed.Meaning == hooks.NotReturned) || errors.Is(answer.Err, context.DeadlineExceeded) {
 		call.answered = true
 	}
-	call.failed = !call.answered
+	call.failed = answer.Err != nil && !call.answered
 	if s.goesOn[action.Volume.Name] = call; answer.Err == nil {
 		delete(s.goesOn, action.Volume.Name)
 	}
@@ -93,7 +93,7 @@ func (s *store) noteTaken(old, volume *corev1.PersistentVolume) {
 	switch last, announced := reclaim.AnnouncementOf(volume); {
 	case announced && last.Token > 0 && last.Token < call.last.Token:
 		call.taken = true
-	case announced && call.failed: // nobody had taken it until then, and another controller may call next
+	case announced && call.failed && last.Token > call.last.Token: // another controller calls now, and frees the volume
 		delete(s.goesOn, volume.Name)
 		return
 	case announced:

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -204,40 +205,51 @@ func TestR8ACallOutlivesAManifestAndARestore(t *testing.T) {
 	}
 }
 
-// R8, X2: a volume is replaced by a manifest of before, or taken away by force and made again, while its hook is called, and the watch shows that after the hook has failed. What it began may have an
-// effect yet: it is announced again, and nobody gets the volume.
+// R8, X2: a volume is replaced by a manifest of before, or taken away by force and made again, while its hook is called, for the first or second time, and the watch shows that after the hook has failed:
+// the first step of it before the next write, or nothing. What the hook began may have an effect yet: it is announced again, and nobody gets the volume.
 func TestR8AVolumeIsReplacedBeforeItsHookFailsAndSeenAfter(t *testing.T) {
 	for _, policy := range []corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimDelete, corev1.PersistentVolumeReclaimRecycle} {
 		for _, forced := range []string{"", " by force"} {
-			t.Run(string(policy)+forced, func(t *testing.T) {
-				var cluster *Driven
-				hook := &callsWith{answer: func(int) error {
-					manifest, now := bindingtest.Volume("a", "1Gi", WithPolicy(policy)), cluster.Volume("a")
-					if forced != "" {
-						vanish(t, cluster, AKey)
-						_, err := cluster.Create(t.Context(), manifest)
-						require.NoError(t, err)
-						return errors.New("the storage is busy")
-					}
-					manifest.UID, manifest.ResourceVersion = now.UID, now.ResourceVersion
-					_, err := cluster.Update(t.Context(), manifest)
-					require.NoError(t, err)
-					return errors.New("the storage is busy")
-				}}
-				set := hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": hook}, Recyclers: map[string]hooks.Recycler{"hostPath": hook}}
-				cluster = NewDrivenWith(bindingtest.DriverOptions{Hooks: set}, bindingtest.Volume("a", "1Gi", WithPolicy(policy)), bindingtest.Claim("default", "data", "1Gi"))
-				require.NoError(t, cluster.Settle(t.Context()))
-				require.NoError(t, cluster.Delete(t.Context(), DataKey, metav1.DeleteOptions{}))
-				_ = cluster.Settle(t.Context())
-				require.Equal(t, 1, hook.calls)
+			for replacedIn := 1; replacedIn <= 2; replacedIn++ {
+				for shown := range 2 {
+					t.Run(fmt.Sprintf("%s%s, in call %d, %d shown", policy, forced, replacedIn, shown), func(t *testing.T) {
+						var cluster *Driven
+						hook := &callsWith{answer: func(call int) error {
+							if call != replacedIn {
+								return errors.New("the storage is busy")
+							}
+							cluster.Deliver(obj.KindVolume, 100)
+							manifest, now := bindingtest.Volume("a", "1Gi", WithPolicy(policy)), cluster.Volume("a")
+							if forced != "" {
+								vanish(t, cluster, AKey)
+								_, err := cluster.Create(t.Context(), manifest)
+								require.NoError(t, err)
+							} else {
+								manifest.UID, manifest.ResourceVersion = now.UID, now.ResourceVersion
+								_, err := cluster.Update(t.Context(), manifest)
+								require.NoError(t, err)
+							}
+							cluster.Client.Use(bindingtest.Before(1, bindingtest.AnyWrite, func() { cluster.Deliver(obj.KindVolume, shown) }))
+							return errors.New("the storage is busy")
+						}}
+						set := hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": hook}, Recyclers: map[string]hooks.Recycler{"hostPath": hook}}
+						cluster = NewDrivenWith(bindingtest.DriverOptions{Hooks: set}, bindingtest.Volume("a", "1Gi", WithPolicy(policy)), bindingtest.Claim("default", "data", "1Gi"))
+						require.NoError(t, cluster.Settle(t.Context()))
+						require.NoError(t, cluster.Delete(t.Context(), DataKey, metav1.DeleteOptions{}))
+						for _ = cluster.Settle(t.Context()); hook.calls < replacedIn; _ = cluster.Settle(t.Context()) {
+							cluster.AdvanceClock(t.Context())
+						}
+						require.Equal(t, replacedIn, hook.calls)
 
-				_, err := cluster.Create(t.Context(), bindingtest.Claim("shop", "cart", "1Gi"))
-				require.NoError(t, err)
-				_ = cluster.Settle(t.Context())
-				_, announced := reclaim.AnnouncementOf(cluster.Volume("a"))
-				assert.True(t, announced)
-				assert.Equal(t, corev1.ClaimPending, cluster.Claim("shop", "cart").Status.Phase)
-			})
+						_, err := cluster.Create(t.Context(), bindingtest.Claim("shop", "cart", "1Gi"))
+						require.NoError(t, err)
+						_ = cluster.Settle(t.Context())
+						_, announced := reclaim.AnnouncementOf(cluster.Volume("a"))
+						assert.True(t, announced)
+						assert.Equal(t, corev1.ClaimPending, cluster.Claim("shop", "cart").Status.Phase)
+					})
+				}
+			}
 		}
 	}
 }
