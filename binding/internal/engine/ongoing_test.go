@@ -281,3 +281,40 @@ func TestR8AnotherControllerRecyclesAfterAFailure(t *testing.T) {
 	_, announced := reclaim.AnnouncementOf(cluster.Volume("a"))
 	assert.False(t, announced)
 }
+
+// W8, P3: after a restore the storage of a claim is found again, and retained, as it was. A person deletes that volume before the claim is bound to it, which keeps the data: what is found once more is
+// retained, too.
+func TestW8WhatIsFoundAgainIsRetained(t *testing.T) {
+	hook := &callsWith{answer: func(int) error { return nil }}
+	set := hooks.Set{Provisioners: map[string]hooks.Provisioner{Own: hook}, Deleters: map[string]hooks.Deleter{Own: hook}}
+	class := bindingtest.Class("own", func(c *storagev1.StorageClass) { c.Provisioner = Own })
+	cluster := NewDrivenWith(bindingtest.DriverOptions{Hooks: set}, class, bindingtest.Claim("default", "data", "1Gi", RequestingClass(new("own"))))
+	backup := cluster.Snapshot()
+	require.NoError(t, cluster.Settle(t.Context()))
+	name := cluster.Claim("default", "data").Spec.VolumeName
+	volume := cluster.Volume(name)
+	require.NotNil(t, volume)
+	volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+	_, err := cluster.Update(t.Context(), volume)
+	require.NoError(t, err)
+	require.NoError(t, cluster.Settle(t.Context()))
+
+	cluster.Restore(backup)
+	cluster.ObserveRestore()
+	deleted := false
+	cluster.Client.Use(func(call *bindingtest.Call, do func() error) error {
+		if volume := cluster.Volume(name); !deleted && volume != nil && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain {
+			deleted = true
+			vanish(t, cluster, obj.VolumeKey(name))
+		}
+		return do()
+	})
+	for range 6 {
+		_ = cluster.Settle(t.Context())
+		cluster.AdvanceClock(t.Context())
+		cluster.Resync()
+	}
+	require.True(t, deleted)
+	require.Equal(t, corev1.ClaimBound, cluster.Claim("default", "data").Status.Phase)
+	assert.Equal(t, corev1.PersistentVolumeReclaimRetain, cluster.Volume(name).Spec.PersistentVolumeReclaimPolicy)
+}

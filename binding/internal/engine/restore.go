@@ -174,10 +174,16 @@ func isReassigned(known, former obj.Object) bool {
 	return reassigned
 }
 
-// recallFormer keeps what is known of a volume of that name that is gone, where it went by a restore, or an older one takes its place.
+// recallFormer keeps what is known of a volume of that name that is gone, where it went by a restore, or an older one takes its place. After a
+// restore it is so, too, where it was retained, and a provisioner finds the storage again: a person may have deleted it, which keeps the data.
 func (s *State) recallFormer(volume *corev1.PersistentVolume) {
 	key, last := obj.VolumeKey(volume.Name), s.goneVolumes.of(volume.Name)
-	if last == nil || last.uid != volume.UID && !last.wentBack && last.version != "" && !obj.OlderThan(volume, last.version) {
+	if last == nil {
+		return
+	}
+	uid := uidInClaimRef(volume)
+	found := !s.restore.calls.IsZero() && last.policy == corev1.PersistentVolumeReclaimRetain && uid != "" && uid == decision.ProvisionedFor(volume.Name)
+	if last.uid != volume.UID && !last.wentBack && last.version != "" && !obj.OlderThan(volume, last.version) && !found {
 		return
 	}
 	if s.restore.former.objects[key] == nil { // or else that is what is known, before the one that is there superseded it
