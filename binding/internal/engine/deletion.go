@@ -93,7 +93,7 @@ func (s *store) noteTaken(old, volume *corev1.PersistentVolume) {
 	switch last, announced := reclaim.AnnouncementOf(volume); {
 	case announced && last.Token > 0 && last.Token < call.last.Token:
 		call.taken = true
-	case announced && call.failed && last.Token > call.last.Token: // another controller calls now, and frees the volume
+	case announced && call.failed && last.Token > call.last.Token: // the next call, which may be another controller's, frees the volume
 		delete(s.goesOn, volume.Name)
 		return
 	case announced:

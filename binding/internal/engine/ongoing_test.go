@@ -35,10 +35,26 @@ func (h *callsWith) Recycle(ctx context.Context, request hooks.ReclaimRequest) e
 	return h.Delete(ctx, request)
 }
 
+// onHostPath returns the hooks by which it deletes and recycles what is on a host's path.
+func (h *callsWith) onHostPath() hooks.Set {
+	return hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": h}, Recyclers: map[string]hooks.Recycler{"hostPath": h}}
+}
+
 func (h *callsWith) Provision(_ context.Context, request hooks.ProvisionRequest) (*corev1.PersistentVolume, error) {
 	volume := request.Volume.DeepCopy()
 	OnHostPath(volume)
 	return volume, nil
+}
+
+// nobodyGets fails the test if volume a is not announced, or another tenant's claim gets it.
+func nobodyGets(t *testing.T, cluster *Driven) {
+	t.Helper()
+	_, err := cluster.Create(t.Context(), bindingtest.Claim("shop", "cart", "1Gi"))
+	require.NoError(t, err)
+	_ = cluster.Settle(t.Context())
+	_, announced := reclaim.AnnouncementOf(cluster.Volume("a"))
+	assert.True(t, announced)
+	assert.Equal(t, corev1.ClaimPending, cluster.Claim("shop", "cart").Status.Phase)
 }
 
 // R8, X2: a volume is taken away by force while its deleter or recycler is called, and made again under its name. The call goes on, as its answer says after that; a later one, for what was
@@ -73,7 +89,7 @@ func TestR8ACallOutlivesItsVolume(t *testing.T) {
 					}
 					return errors.New("the storage is busy")
 				}}
-				set := hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": hook}, Recyclers: map[string]hooks.Recycler{"hostPath": hook}}
+				set := hook.onHostPath()
 				cluster = NewDrivenWith(bindingtest.DriverOptions{Hooks: set}, bindingtest.Volume("a", "1Gi", WithPolicy(policy)), bindingtest.Claim("default", "data", "1Gi"))
 				require.NoError(t, cluster.Settle(t.Context()))
 				manifest = cluster.Volume("a")
@@ -95,12 +111,7 @@ func TestR8ACallOutlivesItsVolume(t *testing.T) {
 				volume.Annotations, volume.Finalizers, volume.Spec.ClaimRef = nil, nil, nil
 				_, err := cluster.Update(t.Context(), volume)
 				require.NoError(t, err)
-				_, err = cluster.Create(t.Context(), bindingtest.Claim("shop", "cart", "1Gi"))
-				require.NoError(t, err)
-				_ = cluster.Settle(t.Context())
-				_, announced := reclaim.AnnouncementOf(cluster.Volume("a"))
-				assert.True(t, announced)
-				assert.Equal(t, corev1.ClaimPending, cluster.Claim("shop", "cart").Status.Phase)
+				nobodyGets(t, cluster)
 			})
 		}
 	}
@@ -156,7 +167,7 @@ func TestR8ACallOutlivesAManifestAndARestore(t *testing.T) {
 		for backed, comes := range map[string]obj.Key{"as it was being bound": DataKey, "as it was free": obj.ClaimKey("shop", "cart")} {
 			t.Run(string(policy)+" "+backed, func(t *testing.T) {
 				hook := &callsWith{answer: func(int) error { return InProgress(3 * time.Hour) }}
-				set := hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": hook}, Recyclers: map[string]hooks.Recycler{"hostPath": hook}}
+				set := hook.onHostPath()
 				cluster := NewDrivenWith(bindingtest.DriverOptions{Hooks: set}, bindingtest.Volume("a", "1Gi", WithPolicy(corev1.PersistentVolumeReclaimRetain)))
 				require.NoError(t, cluster.Settle(t.Context()))
 				manifest, backup := cluster.Volume("a"), cluster.Snapshot()
@@ -232,7 +243,7 @@ func TestR8AVolumeIsReplacedBeforeItsHookFailsAndSeenAfter(t *testing.T) {
 							cluster.Client.Use(bindingtest.Before(1, bindingtest.AnyWrite, func() { cluster.Deliver(obj.KindVolume, shown) }))
 							return errors.New("the storage is busy")
 						}}
-						set := hooks.Set{SourceDeleters: map[string]hooks.Deleter{"hostPath": hook}, Recyclers: map[string]hooks.Recycler{"hostPath": hook}}
+						set := hook.onHostPath()
 						cluster = NewDrivenWith(bindingtest.DriverOptions{Hooks: set}, bindingtest.Volume("a", "1Gi", WithPolicy(policy)), bindingtest.Claim("default", "data", "1Gi"))
 						require.NoError(t, cluster.Settle(t.Context()))
 						require.NoError(t, cluster.Delete(t.Context(), DataKey, metav1.DeleteOptions{}))
@@ -241,12 +252,7 @@ func TestR8AVolumeIsReplacedBeforeItsHookFailsAndSeenAfter(t *testing.T) {
 						}
 						require.Equal(t, replacedIn, hook.calls)
 
-						_, err := cluster.Create(t.Context(), bindingtest.Claim("shop", "cart", "1Gi"))
-						require.NoError(t, err)
-						_ = cluster.Settle(t.Context())
-						_, announced := reclaim.AnnouncementOf(cluster.Volume("a"))
-						assert.True(t, announced)
-						assert.Equal(t, corev1.ClaimPending, cluster.Claim("shop", "cart").Status.Phase)
+						nobodyGets(t, cluster)
 					})
 				}
 			}

@@ -143,8 +143,8 @@ func (s *State) keepFormer(key obj.Key) {
 				metav1.SetMetaDataAnnotation(&former.ObjectMeta, reclaim.TransferAnnotation, record)
 			}
 			had := s.hadBefore[volume.Name] // by an earlier restore
-			if kept := as[*corev1.PersistentVolume](kept); kept != nil && kept.Spec.ClaimRef != nil {
-				had = kept.Spec.ClaimRef // which a late watch has shown over what the server has now, as if a person had written it
+			if before := as[*corev1.PersistentVolume](kept); before != nil && before.Spec.ClaimRef != nil {
+				had = before.Spec.ClaimRef // a late watch may show it once more, over what was read since: no person has written that
 			}
 			if had != nil {
 				former.Spec.ClaimRef = had
@@ -174,16 +174,16 @@ func isReassigned(known, former obj.Object) bool {
 	return reassigned
 }
 
-// recallFormer keeps what is known of a volume of that name that is gone, where it went by a restore, or an older one takes its place. After a
-// restore it is so, too, where it was retained, and a provisioner finds the storage again: a person may have deleted it, which keeps the data.
+// recallFormer keeps what is known of a volume of that name that is gone, where it went by a restore, or an older one takes its place. So it is after a
+// restore for a retained volume whose storage a provisioner finds again: a person may have deleted the volume, which keeps the data.
 func (s *State) recallFormer(volume *corev1.PersistentVolume) {
 	key, last := obj.VolumeKey(volume.Name), s.goneVolumes.of(volume.Name)
 	if last == nil {
 		return
 	}
 	uid := uidInClaimRef(volume)
-	found := !s.restore.calls.IsZero() && last.policy == corev1.PersistentVolumeReclaimRetain && uid != "" && uid == decision.ProvisionedFor(volume.Name)
-	if last.uid != volume.UID && !last.wentBack && last.version != "" && !obj.OlderThan(volume, last.version) && !found {
+	foundAgain := !s.restore.calls.IsZero() && last.policy == corev1.PersistentVolumeReclaimRetain && uid != "" && uid == decision.ProvisionedFor(volume.Name)
+	if last.uid != volume.UID && !last.wentBack && last.version != "" && !obj.OlderThan(volume, last.version) && !foundAgain {
 		return
 	}
 	if s.restore.former.objects[key] == nil { // or else that is what is known, before the one that is there superseded it
@@ -218,7 +218,7 @@ func (s *State) giveBack(t *task, action decision.Action) (next decision.Action,
 	for _, key := range keys {
 		former, known := s.restore.former.objects[key], s.Known(key)
 		if call := s.announcedCall(key); call != nil && decision.Lost(known, call) {
-			former = call // first: a claim that is Bound before it is announced again is too late
+			former = call // this comes first: no claim may be Bound before it is announced again
 		}
 		if _, doubted := s.inDoubt[key]; known == nil || doubted {
 			continue
